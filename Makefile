@@ -1,0 +1,49 @@
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint types check bench docs bundled sample clean
+
+demo: .venv/demo-ready
+	$(BIN)/brittle demo --out demo
+
+test: .venv/test-ready lint types check
+
+lint: .venv/test-ready
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
+
+types: .venv/test-ready
+	$(BIN)/mypy
+
+# One thread a process: two test processes with two threads each would wait for one another.
+check: .venv/test-ready
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+bench: .venv/test-ready
+	$(BIN)/python benchmarks/measure.py
+
+docs: .venv/test-ready
+	$(BIN)/python docs/make.py
+
+# The bundled weights and images, from FashionMNIST's four idx files in FASHION.
+bundled: .venv/test-ready
+	$(BIN)/python -m brittle.training.bundled $(FASHION) --out src/brittle/classifiers/data
+
+sample: .venv/test-ready
+	$(BIN)/python -m brittle.images.sample $(FASHION)
+
+clean:
+	rm -rf .venv build dist demo .mypy_cache .ruff_cache .pytest_cache
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Brittle needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv .venv
+
+.venv/demo-ready: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+.venv/test-ready: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e '.[dev]'
+	@touch $@ .venv/demo-ready

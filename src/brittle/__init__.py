@@ -1,0 +1,56 @@
+"""How brittle an image classifier is, where it breaks, what that looks like, and how to mend it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from brittle.api import compare, measure, run
+    from brittle.classifiers import classifier
+    from brittle.errors import BrittleError
+    from brittle.images import image_set
+    from brittle.images.base import ImageSet
+    from brittle.nuisances import nuisance
+    from brittle.study import Study
+    from brittle.types import Batch, Classifier, Nuisance
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "compare": "brittle.api",
+    "measure": "brittle.api",
+    "run": "brittle.api",
+    "classifier": "brittle.classifiers",
+    "BrittleError": "brittle.errors",
+    "image_set": "brittle.images",
+    "ImageSet": "brittle.images.base",
+    "nuisance": "brittle.nuisances",
+    "Study": "brittle.study",
+    "Batch": "brittle.types",
+    "Classifier": "brittle.types",
+    "Nuisance": "brittle.types",
+}
+
+__all__ = [
+    "Batch",
+    "BrittleError",
+    "Classifier",
+    "ImageSet",
+    "Nuisance",
+    "Study",
+    "__version__",
+    "classifier",
+    "compare",
+    "image_set",
+    "measure",
+    "nuisance",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used, so that `brittle --help` imports no torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'brittle' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,133 @@
+"""The few functions most people need: measure a classifier, compare classifiers, run a study."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from brittle.classifiers import classifier as open_classifier
+from brittle.engine.execute import carry_out
+from brittle.engine.folder import RunFolder
+from brittle.engine.job import Job
+from brittle.engine.progress import Silent
+from brittle.engine.results import summary
+from brittle.engine.store import MemoryStore
+from brittle.images import image_set
+from brittle.measures.robustness import Robustness
+from brittle.nuisances import nuisance as open_nuisance
+from brittle.nuisances import nuisances
+from brittle.study import Study, choose, differences, pick_device
+
+
+def measure(classifier: Any, images: Any, nuisance: Any, **options: Any) -> dict[str, Any]:
+    """ρ of a classifier under a nuisance, with its interval and what stands beside it.
+
+    Options as for `compare`. Returns what `brittle measure --json` prints.
+    """
+    found = compare({"classifier": classifier}, images, nuisance, **options)
+    result: dict[str, Any] = found["results"][0]
+    return result | {"warnings": found["warnings"]}
+
+
+def compare(
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisance: Any,
+    *,
+    count: int | None = None,
+    where: Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Silent | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Several classifiers, by name, on the same images and the same θ: a result each, and paired differences.
+
+    `classifiers`' values, `images` and `nuisance` are specs or objects. `count` images are drawn without
+    replacement, after `where` (column=value) or `ids` has chosen among them. `options` are those of the measure
+    `robustness`: samples, tolerance, estimand, confidence, worst_of, extra.
+    """
+    wanted, place = Robustness(**options), pick_device(device)
+    space = open_nuisance(nuisance)
+    name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
+    chosen = choose(image_set(images), wanted, seed=seed, count=count, where=where, ids=ids)
+    job = Job(
+        classifiers={key: open_classifier(each, device=str(place)) for key, each in classifiers.items()},
+        images={chosen.whole.name: chosen},
+        nuisances={name: space},
+        streams={name: nuisances.name_of(space)},
+        measure=wanted,
+        seed=seed,
+        device=place,
+        batch=batch,
+    )
+    return _carried_out(job, progress)
+
+
+def study_of(
+    classifiers: Sequence[str],
+    images: str,
+    nuisance: str,
+    *,
+    robustness: Mapping[str, Any],
+    seed: int = 0,
+    **which: Any,
+) -> Study:
+    """The study behind one `brittle measure`: specs name themselves; `which` says which images (count, where, ids)."""
+    return Study.of(
+        {
+            "seed": seed,
+            "classifiers": list(classifiers),
+            "images": [{"spec": images} | which],
+            "nuisances": [nuisance],
+            "robustness": {key: value for key, value in robustness.items() if value is not None},
+        }
+    )
+
+
+def run(
+    study: Study | str | Path | dict[str, Any],
+    out: str | Path | None,
+    *,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Silent | None = None,
+) -> dict[str, Any]:
+    """Carries a study out into the folder `out`, or goes on with what is there; returns its summary.
+
+    With `out` None nothing is kept."""
+    if not isinstance(study, Study):
+        study = Study.of(study) if isinstance(study, dict) else Study.load(Path(study))
+    if out is None:
+        return _carried_out(study.job(device, batch), progress)
+    folder = RunFolder(Path(out))
+    with folder.locked():
+        folder.begin(study.resolved(), differences)
+        job = study.job(device, batch)
+        folder.same_things({"images": fingerprints(job), "answers": job.check()})
+        carry_out(job, folder.store, progress or Silent())
+        found = summary(job, folder.store)
+        folder.write_summary(found)
+    return found
+
+
+def _carried_out(job: Job, progress: Silent | None) -> dict[str, Any]:
+    """A job done in memory."""
+    job.check()
+    store = MemoryStore()
+    carry_out(job, store, progress or Silent())
+    return summary(job, store)
+
+
+def fingerprints(job: Job) -> dict[str, str]:
+    """A hash of each image set's ids and labels in planned order."""
+    prints = {}
+    for name, chosen in job.images.items():
+        digest = hashlib.blake2b(chosen.images.ids.numpy().tobytes(), digest_size=16)
+        digest.update(chosen.images.labels.numpy().tobytes())
+        prints[name] = f"{len(chosen.images)} images, {digest.hexdigest()}"
+    return prints

@@ -1,0 +1,77 @@
+"""Whatever holds a classifier → a classifier: the body of `brittle.classifiers.classifier`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from brittle.classifiers import classifiers
+from brittle.classifiers.base import AdapterOptions, ClassifierLoader
+from brittle.classifiers.callable import CallableClassifier
+from brittle.classifiers.onnx_file import OnnxLoader
+from brittle.classifiers.sklearn_estimator import SklearnClassifier
+from brittle.classifiers.torch_module import TorchClassifier
+from brittle.errors import BrittleError
+from brittle.registry import did_you_mean, options_of
+from brittle.types import Classifier
+
+TAKEN = (
+    "Give a spec such as 'onnx:model.onnx', a path of an .onnx file, a torch.nn.Module,"
+    " a fitted scikit-learn estimator, or a function images → scores."
+)
+
+
+def adapt(what: object, device: str, options: Mapping[str, Any]) -> Classifier:
+    """See `brittle.classifiers.classifier`."""
+    if isinstance(what, type):
+        raise BrittleError(f"{what.__name__} is a class, not a classifier", "Give an instance of it.")
+    if isinstance(what, (str, os.PathLike)):
+        return _load(_loader(what), device, options)
+    if isinstance(what, Classifier):
+        if options:
+            raise BrittleError(
+                f"{type(what).__name__} is a classifier already and takes no {', '.join(options)}",
+                "Give the options where it is made.",
+            )
+        return what
+    if isinstance(what, ClassifierLoader) and dataclasses.is_dataclass(what):
+        return _load(what, device, options)
+    settings = _with(AdapterOptions(), options).settings()
+    if isinstance(what, nn.Module):
+        return TorchClassifier(what, device=device, **settings)
+    if hasattr(what, "predict_proba") or (hasattr(what, "predict") and hasattr(what, "fit")):
+        return SklearnClassifier(what, device=device, **settings)
+    if callable(what):
+        return CallableClassifier(what, device=device, **settings)
+    raise BrittleError(f"a {type(what).__name__} is no classifier", TAKEN)
+
+
+def _load(loader: ClassifierLoader, device: str, options: Mapping[str, Any]) -> Classifier:
+    changed: ClassifierLoader = _with(loader, options)
+    return changed.load(device)
+
+
+def _loader(what: str | os.PathLike[str]) -> ClassifierLoader:
+    text = os.fspath(what)
+    if not isinstance(what, str):
+        if not text.lower().endswith(".onnx"):
+            raise BrittleError(f"{text} is no .onnx file", TAKEN)
+        return OnnxLoader(path=text)
+    path, _, _ = text.partition(",")
+    is_path = path.lower().endswith(".onnx") and (":" not in path or os.path.isfile(path))
+    return classifiers.build(f"onnx:{text}" if is_path else text)
+
+
+def _with(loader: Any, options: Mapping[str, Any]) -> Any:
+    """The same loader with more options, under the names they have in specs."""
+    if not options:
+        return loader
+    known = {key.replace("-", "_"): key for key in options_of(type(loader))}
+    for name in options:
+        if name not in known:
+            raise BrittleError(f"a classifier has no option {name!r}", did_you_mean(name, known))
+    return dataclasses.replace(loader, **options)

@@ -1,0 +1,214 @@
+"""The contract every adapter keeps: images in [0, 1] in, float32 log-probabilities out, on the images' device.
+
+`AdaptedClassifier.log_probs` is final and holds the contract; a subclass writes only `scores`, the raw
+outputs for prepared input. What can be told only from outputs (logits or probabilities, how many classes,
+hard or soft) is settled once, on a first small batch; the hot path looks at shapes only and never waits
+for the device.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, final, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from brittle.classifiers.preprocess import Preprocess
+from brittle.errors import BrittleError, Failure
+from brittle.registry import did_you_mean, option
+
+Output = Literal["auto", "logits", "probabilities"]
+SUM_TOLERANCE = 1e-3
+
+
+@runtime_checkable
+class ClassifierLoader(Protocol):
+    """What the registry holds: a frozen dataclass of options that loads a classifier."""
+
+    def load(self, device: str = "cpu") -> AdaptedClassifier: ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdapterOptions(Preprocess):
+    """The options every adapter has: its preprocessing, what its outputs are, and the names of its classes."""
+
+    output: Literal["auto", "logits", "probabilities"] = option(
+        "auto", "what the outputs are: logits, probabilities, or auto (told from a first batch)"
+    )
+    labels: str | tuple[str, ...] | None = option(
+        None, "class names in output order: a text file, one a line, or a/b/c"
+    )
+
+    def settings(self) -> dict[str, Any]:
+        """The same as keyword arguments of an `AdaptedClassifier`."""
+        steps = {field.name: getattr(self, field.name) for field in dataclasses.fields(Preprocess)}
+        return {"preprocess": Preprocess(**steps), "output": self.output, "labels": read_labels(self.labels)}
+
+
+def read_labels(labels: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names from a text file (one a line) or from a/b/c."""
+    if labels is None or not isinstance(labels, (str, os.PathLike)):
+        return None if labels is None else tuple(map(str, labels))
+    path = Path(labels)
+    if path.is_file():
+        return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    if path.suffix or "/" not in str(labels):
+        raise BrittleError(f"there is no file of class names {labels}", "Give a text file, one name a line, or a/b/c.")
+    return tuple(str(labels).split("/"))
+
+
+class AdaptedClassifier(abc.ABC):
+    """p(c | x) over raw scores. Subclasses write `scores`."""
+
+    about: str = ""
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        preprocess: Preprocess | None = None,
+        output: Output = "auto",
+        labels: Sequence[str] | None = None,
+        can: frozenset[str] = frozenset(),
+        device: str | torch.device = "cpu",
+    ) -> None:
+        self.name = name or type(self).__name__
+        self.preprocess = preprocess or Preprocess()
+        self.output: Output = output
+        self.device = _device(device)
+        self._labels = None if labels is None else tuple(labels)
+        self._can, self._hard = can, False
+        self._classes: int | None = None
+        self._checked_shape: torch.Size | None = None
+
+    @abc.abstractmethod
+    def scores(self, prepared: Tensor) -> Tensor:
+        """Prepared images on `self.device` → raw outputs (B, K)."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names in output order; "0" … "K−1" when none are known, and none before the first batch tells K."""
+        if self._labels is not None:
+            return self._labels
+        return tuple(map(str, range(self._classes or 0)))
+
+    @property
+    def can(self) -> frozenset[str]:
+        """What it offers beyond log-probabilities; whether it is "hard" (0 and 1 only) a first batch may tell."""
+        return self._can | {"hard"} if self._hard else self._can
+
+    @final
+    def log_probs(self, images: Tensor) -> Tensor:
+        """images (B, C, H, W) in [0, 1] → float32 log p(c | x) (B, K), on the images' device."""
+        raw = self._raw(images)
+        if self._classes is None:
+            self._settle(raw, images)
+        elif raw.shape != (images.shape[0], self._classes):
+            raise Failure(
+                f"classifier {self.name} gave outputs of {_times(raw.shape)} for {images.shape[0]} images,"
+                f" and {self._classes} classes before",
+                "Its outputs must be (images, classes).",
+            )
+        return _log(raw, self.output).to(images.device)
+
+    def check(self, images: Tensor) -> None:
+        """Tries a few images and settles what only outputs can tell; raises one line if they won't do."""
+        with torch.no_grad():
+            self._settle(self._raw(images), images)
+
+    def _raw(self, images: Tensor) -> Tensor:
+        try:
+            return self.scores(self.preprocess(images.to(self.device)))
+        except (BrittleError, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            # On a shape that has worked before, or for lack of memory, the shape is not to blame.
+            if images.shape[1:] == self._checked_shape or "memory" in str(error):
+                raise
+            raise BrittleError(
+                f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {first_line(error)}",
+                "Give channels=… or size=….",
+            ) from error
+
+    def _settle(self, raw: Tensor, images: Tensor) -> None:
+        raw = raw.detach()
+        who, count = f"classifier {self.name}", images.shape[0]
+        if count == 0:
+            raise BrittleError(f"{who} can't be checked on no images", "Give at least one image.")
+        if raw.ndim != 2 or raw.shape[0] != count:
+            raise BrittleError(
+                f"{who} gives outputs of {_times(raw.shape)} for {count} images",
+                "They must be (images, classes): end the network in one row of scores per image.",
+            )
+        classes = raw.shape[1]
+        if classes < 2:
+            raise BrittleError(
+                f"{who} gives one number per image", "Give it two outputs, p(not c) and p(c), or the logits 0 and z."
+            )
+        if self._labels is not None and len(self._labels) != classes:
+            raise BrittleError(
+                f"{who} gives {classes} classes and has {len(self._labels)} label names",
+                "Give as many names as classes, in output order.",
+            )
+        odd = (~torch.isfinite(raw)).any(1).nonzero().flatten().tolist()
+        if odd:
+            raise Failure(
+                f"{who} gives NaN or infinite outputs for {len(odd)} of {count} images, the first at position {odd[0]}",
+                "Check its weights, mean, std and range.",
+            )
+        self.output = self._settled_output(raw)
+        one_hot = bool(((raw == 0) | (raw == 1)).all())
+        self._hard = one_hot and self.output == "probabilities"
+        self._classes, self._checked_shape = classes, images.shape[1:]
+
+    def _settled_output(self, raw: Tensor) -> Output:
+        sums = raw.double().sum(1)
+        is_distribution = bool(((sums - 1).abs() <= SUM_TOLERANCE).all() and (raw >= -1e-6).all())
+        if self.output == "auto":
+            return "probabilities" if is_distribution else "logits"
+        if self.output == "probabilities" and not is_distribution:
+            raise BrittleError(
+                f"classifier {self.name} gives no probabilities: the outputs of an image sum to {sums[0]:.4g}"
+                f" and the least is {raw.min():.4g}",
+                "Say output=logits if they are logits.",
+            )
+        return self.output
+
+
+def _device(device: str | torch.device) -> torch.device:
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:
+        raise BrittleError(f"there is no device {device} here: {first_line(error)}", "Give device=cpu.") from error
+    return found
+
+
+def _log(raw: Tensor, output: Output) -> Tensor:
+    wide = raw if raw.dtype in (torch.float32, torch.float64) else raw.float()
+    if output == "logits":
+        return torch.log_softmax(wide, 1).float()
+    # Rounding leaves p a little above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
+    return wide.clamp(0, 1).log().float()
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a foreign error, short enough to stand inside one of ours."""
+    lines = str(error).strip().splitlines()
+    text = lines[0].strip().rstrip(".:") if lines else type(error).__name__
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def no_file(path: Path, pattern: str) -> BrittleError:
+    """The error for a path that isn't there: the nearest one that is."""
+    near = [str(other) for other in path.parent.glob(pattern)]
+    return BrittleError(f"there is no file {path}", did_you_mean(str(path), near) if near else "Check the path.")
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "no dimensions"

@@ -1,0 +1,80 @@
+"""The two small FashionMNIST classifiers that come with Brittle: `bundled:plain` and `bundled:augmented`."""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib import resources
+
+from torch import Tensor, nn
+
+from brittle.classifiers import register
+from brittle.classifiers.checkpoint import load_weights
+from brittle.classifiers.torch_module import TorchClassifier
+from brittle.errors import BrittleError, Failure
+from brittle.registry import did_you_mean, option
+
+NAMES = ("plain", "augmented")
+FASHION_LABELS = (
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+)
+
+
+class SmallNet(nn.Module):
+    """A network of LeNet's size: images (B, 1, 28, 28) in [0, 1] → logits (B, 10); 0.66 MB of weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(1, 16, 5, padding=2),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 5, padding=2),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32 * 7 * 7, 96),
+            nn.ReLU(),
+            nn.Linear(96, 10),
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.layers(images)
+        return logits
+
+
+@register("bundled")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BundledLoader:
+    """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], nothing to prepare."""
+
+    name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True)
+
+    def __post_init__(self) -> None:
+        if self.name not in NAMES:
+            raise BrittleError(f"unknown bundled classifier {self.name!r}", did_you_mean(self.name, NAMES))
+
+    def load(self, device: str = "cpu") -> TorchClassifier:
+        from safetensors import safe_open
+
+        file = resources.files("brittle.classifiers") / "data" / f"{self.name}.safetensors"
+        if not file.is_file():
+            raise Failure(f"the weights of bundled:{self.name} are missing", "Install Brittle again.")
+        network = SmallNet()
+        with resources.as_file(file) as path:
+            load_weights(network, path)
+            with safe_open(path, framework="pt") as tensors:
+                metadata = tensors.metadata() or {}
+        found = TorchClassifier(
+            network, device=device, name=f"bundled:{self.name}", labels=FASHION_LABELS, output="logits"
+        )
+        found.about = "; ".join(f"{key}: {value}" for key, value in sorted(metadata.items()) if key != "format")
+        return found

@@ -1,0 +1,48 @@
+"""Any function images → scores: `python:package.module:function`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brittle.classifiers import register
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions
+from brittle.classifiers.factory import resolve
+from brittle.errors import BrittleError
+from brittle.registry import option
+
+
+class CallableClassifier(AdaptedClassifier):
+    """A function of prepared images (B, C, H, W), a tensor, that returns scores (B, K), a tensor or an array."""
+
+    def __init__(self, function: Callable[[Tensor], Any], *, name: str = "", **settings: Any) -> None:
+        super().__init__(name=name or getattr(function, "__name__", type(function).__name__), **settings)
+        self.function = function
+
+    def scores(self, prepared: Tensor) -> Tensor:
+        return torch.as_tensor(self.function(prepared))
+
+
+@register("python")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CallableLoader(AdapterOptions):
+    """A function images → scores in a module or file."""
+
+    function: str = option(
+        dataclasses.MISSING,
+        "package.module:name or file.py:name of a function images (B, C, H, W) → scores (B, K)",
+        positional=True,
+    )
+
+    def load(self, device: str = "cpu") -> CallableClassifier:
+        function = resolve(self.function)
+        if not callable(function):
+            raise BrittleError(
+                f"{self.function} is a {type(function).__name__}, not a function",
+                "Name a function that takes images (B, C, H, W) and returns scores (B, K).",
+            )
+        return CallableClassifier(function, name=self.function, device=device, **self.settings())

@@ -1,0 +1,97 @@
+"""Weights from a file, without running anything that the file might hold."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from brittle.classifiers.base import first_line, no_file
+from brittle.errors import BrittleError
+
+PICKLED = (".pt", ".pth", ".bin", ".ckpt")
+
+
+def load_weights(module: nn.Module, path: str | Path) -> None:
+    """Fills `module` from a checkpoint; every weight must be there, and nothing else."""
+    weights = read_weights(path)
+    wanted = module.state_dict()
+    missing, unexpected = [k for k in wanted if k not in weights], [k for k in weights if k not in wanted]
+    if missing or unexpected:
+        said = [
+            f"{what} {_few(names)}" for what, names in (("it lacks", missing), ("it also holds", unexpected)) if names
+        ]
+        raise BrittleError(
+            f"{path} doesn't fit the network: {' and '.join(said)}", "Give the weights of this very network."
+        )
+    for key, value in weights.items():
+        there, here = tuple(value.shape), tuple(wanted[key].shape)
+        if there != here:
+            raise BrittleError(
+                f"{path} doesn't fit the network: {key} is {there} there and {here} here",
+                "Give the weights of this very network.",
+            )
+    module.load_state_dict(weights)
+
+
+def read_weights(path: str | Path) -> dict[str, Tensor]:
+    """Name → tensor, from .safetensors or a torch checkpoint, wrappers and their prefixes taken off."""
+    path = Path(path)
+    if not path.is_file():
+        raise no_file(path, f"*{path.suffix}")
+    if path.suffix == ".safetensors":
+        return _bare(_safetensors(path))
+    if path.suffix in PICKLED:
+        return _bare(_torch(path))
+    raise BrittleError(f"{path} is no kind of weights file Brittle reads", "Give .safetensors, .pt or .pth.")
+
+
+def _safetensors(path: Path) -> Mapping[str, Any]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise BrittleError(f"{path} can't be read: {first_line(error)}", "Save or download it again.") from error
+
+
+def _torch(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        with path.open("rb") as file:
+            is_pickle = file.read(2).startswith((b"PK", b"\x80"))
+        if not is_pickle:
+            raise BrittleError(f"{path} is not a torch checkpoint", "Save or download it again.") from error
+        raise BrittleError(
+            f"{path} holds more than weights and would run code when loaded, so it is refused",
+            "Where you trust it, save the weights alone:"
+            " safetensors.torch.save_file(model.state_dict(), 'weights.safetensors').",
+        ) from error
+    except (RuntimeError, EOFError, ValueError, OSError, KeyError) as error:
+        raise BrittleError(f"{path} can't be read: {first_line(error)}", "Save or download it again.") from error
+
+
+def _bare(found: Any) -> dict[str, Tensor]:
+    """The state dict itself, from under "state_dict" or "model" and without what DataParallel and compile prefix."""
+    for key in ("state_dict", "model"):
+        if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
+            found = found[key]
+    if not isinstance(found, Mapping) or not found or not all(isinstance(value, Tensor) for value in found.values()):
+        raise BrittleError(
+            "the checkpoint holds no state dict", "Save model.state_dict(), alone or under the key 'state_dict'."
+        )
+    weights = dict(found)
+    for prefix in ("module.", "_orig_mod."):
+        if all(key.startswith(prefix) for key in weights):
+            weights = {key.removeprefix(prefix): value for key, value in weights.items()}
+    return weights
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

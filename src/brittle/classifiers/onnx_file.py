@@ -1,0 +1,158 @@
+"""ONNX files through onnxruntime: `onnx:model.onnx`. Names, shapes, types and layout are read from the file."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle.classifiers import register
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, first_line, no_file
+from brittle.classifiers.preprocess import Preprocess
+from brittle.errors import BrittleError
+from brittle.registry import did_you_mean, option
+
+FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
+CHANNELS = (1, 3, 4)
+
+
+class OnnxClassifier(AdaptedClassifier):
+    """An ONNX model images → logits or probabilities. Inputs of rank 2 get the images flattened."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        output_name: str | None = None,
+        device: str | torch.device = "cpu",
+        name: str = "",
+        preprocess: Preprocess | None = None,
+        **settings: Any,
+    ) -> None:
+        self.session = _open(Path(path), str(device))
+        (entry, *others) = self.session.get_inputs()
+        if others or entry.type not in FLOATS or len(entry.shape) not in (2, 4):
+            raise BrittleError(
+                f"{path} takes {', '.join(f'{i.name} {i.type} {i.shape}' for i in self.session.get_inputs())}",
+                "Export a model with one input: images of floats, (batch, channels, height, width) or flat.",
+            )
+        self._input, self._dtype = entry.name, FLOATS[entry.type]
+        # Symbolic dimensions are names or None; only numbers are binding.
+        self._shape = [size if isinstance(size, int) and size > 0 else None for size in entry.shape]
+        self._output = _choose_output(self.session.get_outputs(), output_name, str(path))
+        preprocess = preprocess or Preprocess()
+        if preprocess.layout is None and _is_channels_last(self._shape):
+            preprocess = dataclasses.replace(preprocess, layout="nhwc")
+        # Images are prepared where onnxruntime takes them from, which is the CPU whatever its provider.
+        super().__init__(name=name or str(path), preprocess=preprocess, device="cpu", **settings)
+
+    def scores(self, prepared: Tensor) -> Tensor:
+        self._fit(prepared)
+        if len(self._shape) == 2:
+            prepared = prepared.flatten(1)
+        images = np.ascontiguousarray(prepared.detach().numpy(), dtype=self._dtype)
+        fixed = self._shape[0]
+        if fixed is None or fixed == len(images):
+            return self._run(images)
+        chunks = []
+        for start in range(0, len(images), fixed):
+            chunk = images[start : start + fixed]
+            padding = [(0, fixed - len(chunk))] + [(0, 0)] * (images.ndim - 1)
+            chunks.append(self._run(np.pad(chunk, padding, mode="edge"))[: len(chunk)])
+        return torch.cat(chunks) if chunks else torch.empty(0, self._classes or 0)
+
+    def _run(self, images: np.ndarray[Any, Any]) -> Tensor:
+        (found,) = self.session.run([self._output], {self._input: images})
+        if isinstance(found, list):
+            # ZipMap, as scikit-learn converters write it: a dictionary class → probability for each image.
+            return torch.tensor([list(row.values()) for row in found])
+        return torch.from_numpy(found)
+
+    def _fit(self, prepared: Tensor) -> None:
+        got = tuple(prepared.shape[1:])
+        got = (math.prod(got),) if len(self._shape) == 2 else got
+        wanted = self._shape[1:]
+        if all(want in (None, have) for want, have in zip(wanted, got, strict=True)):
+            return
+        remedies = []
+        if len(wanted) == 3:
+            last = self.preprocess.layout == "nhwc"
+            pairs = list(zip(wanted, got, strict=True))
+            (channels, given), *sides = (pairs[2], *pairs[:2]) if last else pairs
+            if channels in (1, 3) and channels != given:
+                remedies.append("channels=grey" if channels == 1 else "channels=rgb")
+            if any(want not in (None, have) for want, have in sides):
+                remedies.append("size=" + "x".join(str(want or have) for want, have in sides))
+        raise BrittleError(
+            f"classifier {self.name} takes {_shape_text(wanted)} and gets images of {_shape_text(got)}",
+            f"Give {','.join(remedies) or 'size=… or channels=…'}.",
+        )
+
+
+def _open(path: Path, device: str) -> Any:
+    import onnxruntime
+
+    if not path.is_file():
+        raise no_file(path, "*.onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.log_severity_level = 3
+    providers: list[Any] = ["CPUExecutionProvider"]
+    if device.startswith("cuda"):
+        if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+            providers.insert(0, ("CUDAExecutionProvider", {"device_id": torch.device(device).index or 0}))
+        else:
+            warnings.warn(
+                f"onnxruntime has no CUDA here: {path} runs on the CPU. Install onnxruntime-gpu to change that.",
+                stacklevel=2,
+            )
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=providers)
+    except Exception as error:
+        raise BrittleError(f"{path} can't be read as an ONNX model: {first_line(error)}", "Export it again.") from error
+
+
+def _choose_output(outputs: Sequence[Any], wanted: str | None, path: str) -> str:
+    """The first 2-D output of floats, else the first that could be one: unknown shape, or a ZipMap."""
+    names = [output.name for output in outputs]
+    if wanted is not None:
+        if wanted not in names:
+            raise BrittleError(f"{path} has no output {wanted!r}", did_you_mean(wanted, names))
+        return wanted
+    floats = [output for output in outputs if output.type in FLOATS]
+    matrices = [output for output in floats if len(output.shape or ()) == 2]
+    maps = [output for output in outputs if output.type.startswith("seq(map(")]
+    for found in (*matrices, *maps, *floats):
+        return str(found.name)
+    raise BrittleError(
+        f"{path} gives no scores, only {', '.join(f'{output.name} {output.type}' for output in outputs)}",
+        "Export it with its logits or probabilities as an output.",
+    )
+
+
+def _is_channels_last(shape: Sequence[int | None]) -> bool:
+    return len(shape) == 4 and shape[3] in CHANNELS and shape[1] not in CHANNELS
+
+
+def _shape_text(shape: Sequence[int | None]) -> str:
+    return "×".join("any" if size is None else str(size) for size in shape)
+
+
+@register("onnx")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OnnxLoader(AdapterOptions):
+    """An ONNX file."""
+
+    path: str = option(dataclasses.MISSING, "the .onnx file", positional=True)
+    output_name: str | None = option(None, "which output to read; by default the first 2-D one of floats")
+
+    def load(self, device: str = "cpu") -> OnnxClassifier:
+        return OnnxClassifier(self.path, output_name=self.output_name, device=device, **self.settings())

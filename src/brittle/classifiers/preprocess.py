@@ -1,0 +1,169 @@
+"""What a classifier does to images in [0, 1] before it looks: channels, size, crop, value range, mean and std, layout.
+
+Resizing filters before it samples (antialias), as PIL and torchvision do. Everything is differentiable.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import typing
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from brittle.errors import BrittleError
+from brittle.registry import did_you_mean, option
+
+ITU_R_601 = (0.299, 0.587, 0.114)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Preprocess:
+    """images (B, C, H, W) in [0, 1] → what the classifier takes. Without options it returns its input untouched."""
+
+    size: int | str | tuple[int, int] | None = option(
+        None, "resize: the shorter side to this many pixels, or exactly to HxW"
+    )
+    crop: int | None = option(None, "then cut out the central square of this many pixels")
+    interpolation: Literal["bilinear", "bicubic"] = option("bilinear", "how to resize: bilinear or bicubic")
+    channels: Literal["rgb", "bgr", "grey"] | None = option(
+        None, "rgb or bgr (grey images are repeated), or grey (colours weighted as in ITU-R 601)"
+    )
+    range: float = option(1.0, "multiply [0, 1] by this, such as 255, before mean and std")
+    mean: float | tuple[float, ...] | None = option(None, "subtract this, per channel a/b/c or one number, after range")
+    std: float | tuple[float, ...] | None = option(None, "divide by this, per channel a/b/c or one number, after mean")
+    layout: Literal["nchw", "nhwc"] | None = option(
+        None, "order of the dimensions: nchw or nhwc; by default nchw, or what an ONNX file says"
+    )
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        exact_size(self.size)
+        if self.crop is not None and self.crop < 1:
+            raise BrittleError(f"crop={self.crop} leaves nothing", "Give a number of pixels.")
+        if 0.0 in _numbers(self.std, 1.0):
+            raise BrittleError("std=0 divides by zero", "Leave a channel as it is with std 1.")
+
+    def __call__(self, images: Tensor) -> Tensor:
+        if self.channels == "grey":
+            images = _grey(images)
+        if self.size is not None:
+            images = _resize(images, self.size, self.interpolation)
+        if self.crop is not None:
+            images = _centre(images, self.crop)
+        if self.channels == "rgb" or self.channels == "bgr":
+            images = _colour(images, swap=self.channels == "bgr")
+        if self.mean is not None or self.std is not None:
+            images = self._normalise(images)
+        elif self.range != 1.0:
+            images = images * self.range
+        return images.permute(0, 2, 3, 1) if self.layout == "nhwc" else images
+
+    def _normalise(self, images: Tensor) -> Tensor:
+        mean, std = _numbers(self.mean, 0.0), _numbers(self.std, 1.0)
+        for name, values in (("mean", mean), ("std", std)):
+            # Three means would silently broadcast one channel to three.
+            if len(values) not in (1, images.shape[1]):
+                raise BrittleError(
+                    f"{name} has {len(values)} numbers and the images have {images.shape[1]} channels",
+                    f"Give channels={'rgb' if len(values) == 3 else 'grey'}, or one number.",
+                )
+        scale, shift = _scale_and_shift(mean, std, float(self.range), images.device, images.dtype)
+        return torch.addcmul(shift, images, scale)
+
+
+def exact_size(size: int | str | tuple[int, int] | None) -> int | tuple[int, int] | None:
+    """`size` as a number of pixels (shorter side) or (H, W)."""
+    if isinstance(size, str):
+        match = re.fullmatch(r"(\d+)(?:[x×/](\d+))?", size)
+        if match is None:
+            raise BrittleError(f"size={size!r} is not a size", "Write size=224 (shorter side) or size=224x320 (HxW).")
+        size = int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
+    elif isinstance(size, (tuple, list)):  # a study file writes [224, 320]
+        height, width = size
+        size = (height, width)
+    if size is not None and min(size if isinstance(size, tuple) else (size,)) < 1:
+        raise BrittleError(f"size={size} leaves nothing", "Write size=224 (shorter side) or size=224x320 (HxW).")
+    return size
+
+
+def _check_choices(options: object) -> None:
+    """Python callers pass words unchecked; a wrong one would otherwise be ignored."""
+    hints = typing.get_type_hints(type(options))
+    for field in dataclasses.fields(options):  # type: ignore[arg-type]
+        choices = [
+            word
+            for hint in (hints[field.name], *typing.get_args(hints[field.name]))
+            if typing.get_origin(hint) is Literal
+            for word in typing.get_args(hint)
+        ]
+        value = getattr(options, field.name)
+        if choices and value is not None and value not in choices:
+            raise BrittleError(
+                f"{field.name}={value!r} is not one of {', '.join(choices)}", did_you_mean(str(value), choices)
+            )
+
+
+def _numbers(values: float | tuple[float, ...] | None, neutral: float) -> tuple[float, ...]:
+    if values is None:
+        return (neutral,)
+    return tuple(map(float, values)) if isinstance(values, (tuple, list)) else (float(values),)
+
+
+@functools.lru_cache(maxsize=64)
+def _scale_and_shift(
+    mean: tuple[float, ...], std: tuple[float, ...], factor: float, device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """(range·x − mean) / std = scale·x + shift, as (1, C, 1, 1): one pass over the images instead of three."""
+    # A tensor made in inference mode could never again take part in a gradient, and this one is kept.
+    with torch.inference_mode(False):
+        mu, sigma = (torch.tensor(values, dtype=torch.float64).view(1, -1, 1, 1) for values in (mean, std))
+        return (factor / sigma).to(device, dtype), (-mu / sigma).to(device, dtype)
+
+
+def _resize(images: Tensor, size: int | str | tuple[int, int], mode: str) -> Tensor:
+    height, width = images.shape[-2:]
+    wanted = exact_size(size)
+    if isinstance(wanted, int):
+        # torchvision truncates the longer side; so does this, to give the same pixels.
+        longer = int(wanted * max(height, width) / min(height, width))
+        wanted = (wanted, longer) if height <= width else (longer, wanted)
+    if wanted is None or wanted == (height, width):
+        return images
+    resized = functional.interpolate(images, wanted, mode=mode, antialias=True, align_corners=False)
+    return resized.clamp(0, 1) if mode == "bicubic" else resized
+
+
+def _centre(images: Tensor, crop: int) -> Tensor:
+    height, width = images.shape[-2:]
+    if crop > min(height, width):
+        raise BrittleError(f"crop={crop} is larger than images of {height}×{width}", f"Give size={crop} as well.")
+    top, left = round((height - crop) / 2), round((width - crop) / 2)
+    return images[..., top : top + crop, left : left + crop]
+
+
+def _grey(images: Tensor) -> Tensor:
+    if images.shape[1] == 1:
+        return images
+    _expect_colour(images, "grey")
+    red, green, blue = ITU_R_601
+    return red * images[:, 0:1] + green * images[:, 1:2] + blue * images[:, 2:3]
+
+
+def _colour(images: Tensor, *, swap: bool) -> Tensor:
+    if images.shape[1] == 1:
+        return images.expand(-1, 3, -1, -1)
+    _expect_colour(images, "bgr" if swap else "rgb")
+    return images.flip(1) if swap else images
+
+
+def _expect_colour(images: Tensor, wanted: str) -> None:
+    if images.shape[1] != 3:
+        raise BrittleError(
+            f"channels={wanted} takes images of 1 or 3 channels, not {images.shape[1]}",
+            "Leave channels out, or convert the images.",
+        )

@@ -1,0 +1,209 @@
+"""The command line. Nothing heavy is imported before a command needs it: `brittle --help` knows no torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from brittle.errors import BrittleError
+
+app = typer.Typer(
+    help="How brittle is an image classifier, where does it break, and what does that look like.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+INTERRUPTED = 130
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; a GPU where there is one.")]
+BatchSize = Annotated[int | None, typer.Option("--batch", min=1, help="Images classified at once.")]
+
+
+def main() -> None:
+    """The entry point: a mistake is one line on standard error, never a traceback."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a user's own module beside them, as with `python -m`
+    try:
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        if status == INTERRUPTED:  # what Typer makes of Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(status or 0)
+    except BrittleError as error:
+        _complain(str(error), error.exit_status)
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted; the same command with the same --out goes on from its finished units", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        usage = getattr(error, "format_message", None)
+        if usage is not None:
+            _complain(usage(), 2)
+        if os.environ.get("BRITTLE_TRACEBACK"):
+            raise
+        first = (str(error).splitlines() or [""])[0]
+        _complain(f"{type(error).__name__}: {first} (set BRITTLE_TRACEBACK=1 to see where)", 1)
+
+
+def _complain(text: str, status: int) -> None:
+    print(f"brittle: {' '.join(text.split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from brittle import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the run folder and its report go.")] = Path("demo"),
+    device: Device = None,
+    batch: BatchSize = None,
+) -> None:
+    """Measure two bundled classifiers on bundled images, and write a report."""
+    from importlib import resources
+
+    with resources.as_file(resources.files("brittle") / "demo.toml") as study:
+        run(study, out, device, batch)
+
+
+@app.command()
+def measure(
+    classifier: Annotated[str, typer.Argument(help="A classifier's spec, such as onnx:model.onnx or bundled:plain.")],
+    images: Annotated[
+        str, typer.Argument(help="An image set's spec, such as folder:photos,size=256,crop=224 or sample.")
+    ],
+    nuisance: Annotated[str, typer.Option(help="A nuisance's spec, such as affine:alpha=50.")],
+    count: Annotated[
+        int | None, typer.Option("--images", min=1, help="How many images, drawn by the seed; all by default.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Draws of θ per image.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Stop when the interval's half-width is this small.")] = None,
+    estimand: Annotated[str, typer.Option(help="What ρ is of: population, set or drawn.")] = "population",
+    confidence: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    worst_of: Annotated[int, typer.Option(min=1, help="k of worst-of-k accuracy.")] = 10,
+    extra: Annotated[str, typer.Option(help="Also report any of nll/ece/top5.")] = "",
+    where: Annotated[list[str] | None, typer.Option(help="Only images with column=value; may be repeated.")] = None,
+    ids: Annotated[str, typer.Option(help="Only images with these ids: 3/17/240.")] = "",
+    against: Annotated[
+        list[str] | None, typer.Option(help="Compare with this classifier, paired; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Keep the run and its report in this folder.")] = None,
+    device: Device = None,
+    batch: BatchSize = None,
+    as_json: Json = False,
+) -> None:
+    """Measure ρ of a classifier under a nuisance, with an interval."""
+    from brittle.api import study_of
+    from brittle.report.console import print_measured
+
+    study = study_of(
+        [classifier, *(against or ())],
+        images,
+        nuisance,
+        count=count,
+        where=where or [],
+        ids=_numbers(ids),
+        seed=seed,
+        robustness={
+            "samples": samples,
+            "tolerance": tolerance,
+            "estimand": estimand,
+            "confidence": confidence,
+            "worst-of": worst_of,
+            "extra": [word for word in extra.split("/") if word],
+        },
+    )
+    found = _carry_out(study, out, device, batch)
+    if out is not None:
+        _write_report(out)
+    first = next(row for row in found["results"] if row["classifier"] == classifier)
+    if as_json:
+        print(json.dumps(first | {"comparisons": found["comparisons"], "warnings": found["warnings"]}))
+    else:
+        print_measured(found)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.replace(",", "/").split("/") if part]
+    except ValueError:
+        raise BrittleError(f"--ids {text!r} are not whole numbers", "Write them as 3/17/240.") from None
+
+
+def _carry_out(study: Any, out: Path | None, device: str | None, batch: int | None) -> dict[str, Any]:
+    from brittle.api import run as run_study
+    from brittle.engine.progress import Bar
+
+    with Bar() as progress:
+        found = run_study(study, out, device=device, batch=batch, progress=progress)
+    for warning in found["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
+    return found
+
+
+@app.command()
+def run(
+    study: Annotated[Path, typer.Argument(help="A study file (TOML).")],
+    out: Annotated[Path, typer.Option(help="The run folder; an existing one is resumed.")],
+    device: Device = None,
+    batch: BatchSize = None,
+    as_json: Json = False,
+) -> None:
+    """Carry a study out into a folder, or go on with what is there, and write its report."""
+    from brittle.report.console import print_measured
+
+    found = _carry_out(study, out, device, batch)
+    path = _write_report(out)
+    if as_json:
+        print(json.dumps(found | {"report": str(path)}))
+    else:
+        print_measured(found)
+        print(f"report: {path}")
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
+    """Write the HTML report of a run."""
+    print(f"report: {_write_report(folder)}")
+
+
+def _write_report(folder: Path) -> Path:
+    from brittle.report.html import write_report
+
+    return write_report(folder)
+
+
+@app.command("list")
+def list_kinds(
+    what: Annotated[str, typer.Argument(help="classifiers, images, nuisances or measures; all by default.")] = "",
+    as_json: Json = False,
+) -> None:
+    """List every kind of classifier, image set, nuisance and measure, with its options."""
+    from brittle.report.listing import listing, print_listing
+
+    found = listing(what)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        print_listing(found)

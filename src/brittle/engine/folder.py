@@ -1,0 +1,152 @@
+"""The run folder: study, environment, units and summary; one process at a time; refuses a changed study."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import torch
+
+from brittle.engine.store import FolderStore, write_durably
+from brittle.errors import BrittleError
+
+ANSWERS_TOLERANCE = 0.01  # in probability: more than devices differ, less than retraining does
+
+
+class RunFolder:
+    """A folder that a study is carried out into."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.study, self.environment = path / "study.toml", path / "environment.json"
+        self.summary, self.report, self.begun = path / "summary.json", path / "report.html", path / "begun.json"
+
+    @property
+    def store(self) -> FolderStore:
+        return FolderStore(self.path / "units")
+
+    def exists(self) -> bool:
+        return self.study.is_file()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the folder for this process; the lock goes with the process, however it ends."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("a+")
+        except OSError as error:
+            raise BrittleError(
+                f"{self.path} can't be used as a run folder: {error.strerror}", "Choose another."
+            ) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                raise BrittleError(
+                    f"{self.path} is in use by another process ({lock.read().strip() or 'unknown'})",
+                    "Wait for it to end, or choose another folder.",
+                ) from None
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on {platform.node()}")
+            lock.flush()
+            yield
+
+    def read_study(self) -> dict[str, Any]:
+        """The study as resolved when the run began."""
+        if not self.exists():
+            raise BrittleError(
+                f"{self.path} is no run folder: it holds no study.toml", "Give the folder of a `brittle run`."
+            )
+        return tomllib.loads(self.study.read_text(encoding="utf-8"))
+
+    def read_summary(self) -> dict[str, Any]:
+        if not self.summary.is_file():
+            raise BrittleError(f"the run in {self.path} is not finished", "Give `brittle run` again to go on with it.")
+        summary: dict[str, Any] = json.loads(self.summary.read_text(encoding="utf-8"))
+        return summary
+
+    def begin(self, study: dict[str, Any], differences: Callable[[dict[str, Any], dict[str, Any]], list[str]]) -> None:
+        """Keeps the study, or holds it against the one kept: classifiers may be added, nothing else may change."""
+        if self.exists():
+            kept = self.read_study()
+            unchanged = study | {
+                "classifiers": {k: v for k, v in study["classifiers"].items() if k in kept["classifiers"]}
+            }
+            changed = differences(kept, unchanged)
+            if changed:
+                raise BrittleError(
+                    f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
+                    "Undo the change, or run into another folder (only adding a classifier extends a run).",
+                )
+        elif any(item.name != ".lock" for item in self.path.iterdir()):
+            raise BrittleError(f"{self.path} holds other things and is no run folder", "Choose an empty or new folder.")
+        write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
+        write_durably(self.environment, lambda to: to.write_text(json.dumps(environment(), indent=1), encoding="utf-8"))
+
+    def same_things(self, things: dict[str, Any]) -> None:
+        """Refuses to go on when images or classifiers behind unchanged specs are no longer what they were."""
+        kept: dict[str, Any] = (
+            json.loads(self.begun.read_text()) if self.begun.is_file() else {"images": {}, "answers": {}}
+        )
+        for name, fingerprint in things["images"].items():
+            if kept["images"].get(name, fingerprint) != fingerprint:
+                raise BrittleError(
+                    f"the image set {name!r} is no longer what it was when the run in {self.path} began",
+                    "Restore it, or run into another folder.",
+                )
+        for name, sets in things["answers"].items():
+            for images, answers in sets.items():
+                before = kept["answers"].get(name, {}).get(images)
+                if before is not None and not _close(before, answers):
+                    raise BrittleError(
+                        f"classifier {name!r} no longer answers as it did when the run in {self.path} began",
+                        "Restore its weights, add it under another name, or run into another folder.",
+                    )
+        kept["images"] |= things["images"]
+        kept["answers"] |= things["answers"]
+        write_durably(self.begun, lambda to: to.write_text(json.dumps(kept), encoding="utf-8"))
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))
+
+
+def _close(before: list[list[float]], after: list[list[float]]) -> bool:
+    first, second = torch.tensor(before), torch.tensor(after)
+    return first.shape == second.shape and bool(((first - second).abs() <= ANSWERS_TOLERANCE).all())
+
+
+def environment() -> dict[str, Any]:
+    """Versions, device and git state: what else the numbers may depend on."""
+    packages = ("brittle", "torch", "numpy", "scipy", "pyarrow", "onnxruntime", "pillow")
+    git = {"commit": _git("rev-parse", "HEAD"), "changed": bool(_git("status", "--porcelain"))}
+    return {
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "packages": {name: metadata.version(name) for name in packages},
+        "device": torch.cuda.get_device_name()
+        if torch.cuda.is_available()
+        else platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "git": git if git["commit"] else None,
+    }
+
+
+def _git(*arguments: str) -> str:
+    try:
+        return subprocess.run(
+            ["git", *arguments], capture_output=True, text=True, timeout=10, check=False
+        ).stdout.strip()
+    except OSError:
+        return ""

@@ -1,0 +1,108 @@
+"""A job: a study's things, loaded and checked, ready to be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.images.base import ImageSet
+from brittle.measures.plan import Unit, by_image, rows_per_unit
+from brittle.measures.robustness import Robustness
+from brittle.measures.summary import Subject
+from brittle.types import Classifier, Nuisance
+
+CLEAN = "clean"
+CHECKED_IMAGES = 8
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The images of a study in planned order, and the whole set they were drawn from."""
+
+    images: ImageSet
+    whole: ImageSet
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.images.labels.numpy(), self.images.classes, len(self.whole), self.whole.labels.numpy())
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything of one run, by name. `streams` names each nuisance's random numbers: its kind, so that the same
+    z is behind every alpha and curves over an option are compared draw by draw."""
+
+    classifiers: Mapping[str, Classifier]
+    images: Mapping[str, Chosen]
+    nuisances: Mapping[str, Nuisance]
+    streams: Mapping[str, str]
+    measure: Robustness
+    seed: int = 0
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    batch: int | None = None
+
+    def units(self, images: str, nuisance: str) -> list[Unit]:
+        """The plan of one image set under one nuisance, or of the untouched images."""
+        chosen = self.images[images].images
+        numbers = int(np.prod(chosen.shape))
+        if nuisance == CLEAN:
+            per_unit = min(256, rows_per_unit(numbers))
+            return by_image(len(chosen), 1, per_unit, 1)
+        return self.measure.plan(len(chosen), numbers)
+
+    def batch_size(self, images: str) -> int:
+        """Pairs classified at once: what fits the caches of a CPU, or fills a GPU."""
+        if self.batch is not None:
+            return self.batch
+        numbers = int(np.prod(self.images[images].images.shape))
+        if self.device.type == "cuda":
+            return _power_of_two((1 << 26) // numbers, 64, 8192)
+        return _power_of_two((1 << 18) // numbers, 16, 256)
+
+    def check(self) -> dict[str, dict[str, list[list[float]]]]:
+        """Tries every classifier on a few images of every set before work begins.
+
+        Returns the probabilities found, which a resumed run compares with its own to notice changed weights."""
+        answers: dict[str, dict[str, list[list[float]]]] = {}
+        for set_name, chosen in self.images.items():
+            count = min(CHECKED_IMAGES, len(chosen.images))
+            batch = chosen.images.batch(range(count), self.device)
+            for name, classifier in self.classifiers.items():
+                if (check := getattr(classifier, "check", None)) is not None:
+                    check(batch.images)
+                reference_labels(classifier, name, chosen.images)
+                with torch.inference_mode():
+                    found = classifier.log_probs(batch.images).exp()
+                answers.setdefault(name, {})[set_name] = found.cpu().double().round(decimals=6).tolist()
+            for nuisance in self.nuisances.values():
+                nuisance.apply(batch, nuisance.identity(batch))
+        return answers
+
+
+def _power_of_two(value: int, least: int, most: int) -> int:
+    return max(least, min(most, 1 << max(value, 1).bit_length() - 1))
+
+
+def reference_labels(classifier: Classifier, name: str, images: ImageSet) -> Tensor:
+    """Labels (n,) as the classifier counts its classes: by name where every class of the set is one of the
+    classifier's labels (a class without a name goes by its number), by number otherwise. UNLABELLED stays."""
+    labels, classes = images.labels, len(classifier.labels)
+    places = {label: place for place, label in enumerate(classifier.labels)}
+    named = images.classes or tuple(map(str, range(int(labels.max()) + 1)))
+    if all(named[label] in places for label in set(labels.tolist()) if label >= 0):
+        by_name = torch.tensor([places.get(label, -1) for label in named], dtype=torch.int64)
+        return torch.where(labels >= 0, by_name[labels.clamp(min=0)], labels) if len(named) else labels
+    outside = (labels >= classes).nonzero()
+    if len(outside):
+        place = int(outside[0])
+        raise BrittleError(
+            f"{images.names[place]} of the image set {images.name!r} has label {int(labels[place])}, "
+            f"but the classifier {name!r} knows {classes} classes (0 to {classes - 1})",
+            "Give the images this classifier was made for, or name its classes with labels=….",
+        )
+    return labels

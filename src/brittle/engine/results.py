@@ -1,0 +1,88 @@
+"""From stored rows to results: what was found for every classifier, image set and nuisance of a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.engine.job import CLEAN, Job
+from brittle.engine.rows import to_columns
+from brittle.engine.store import Cell, Store
+from brittle.engine.watch import Watch
+from brittle.errors import BrittleError
+from brittle.measures.summary import Finding, compare_all, summarise
+
+NEAR_CHANCE = 2.0  # accuracy below this many times 1/K is called near chance
+
+
+def findings(job: Job, store: Store, images: str, nuisance: str) -> dict[str, Finding]:
+    """Per classifier: the tally of its finished prefix, and its clean rows."""
+    chosen = job.images[images]
+    units = job.units(images, nuisance)
+    found = {}
+    for name in job.classifiers:
+        clean = clean_columns(job, store, images, name)
+        watch = Watch(job.measure, units, len(chosen.images), len(chosen.whole), clean["predicted"])
+        for span, rows in store.read(Cell(name, images, nuisance)):
+            watch.feed(span, to_columns(rows))
+        if watch.reach.images == 0:
+            raise BrittleError(
+                f"the run holds nothing of {name!r} under {nuisance!r} yet", "Give `brittle run` again to go on."
+            )
+        found[name] = Finding(watch.tally, watch.reach, clean)
+    return found
+
+
+def clean_columns(job: Job, store: Store, images: str, classifier: str) -> dict[str, NDArray[Any]]:
+    """The clean rows in planned order; images not reached are left at −1."""
+    count = len(job.images[images].images)
+    units = job.units(images, CLEAN)
+    columns: dict[str, NDArray[Any]] = {
+        "predicted": np.full(count, -1, dtype=np.int64),
+        "rank": np.full(count, -1, dtype=np.int64),
+        "log_p_label": np.full(count, np.nan),
+        "log_p_predicted": np.full(count, np.nan),
+    }
+    for span, rows in store.read(Cell(classifier, images, CLEAN)):
+        here = slice(units[span.first].first_image, units[span.end - 1].end_image)
+        for name, values in columns.items():
+            values[here] = rows[name].to_numpy()
+    return columns
+
+
+def summary(job: Job, store: Store) -> dict[str, Any]:
+    """summary.json: a result per (image set, nuisance, classifier), paired comparisons, and warnings."""
+    results, comparisons, warnings = [], [], []
+    for images, chosen in job.images.items():
+        for nuisance, space in job.nuisances.items():
+            found = findings(job, store, images, nuisance)
+            names = {"image_set": images, "nuisance": nuisance}
+            prior = space.describe(*chosen.images.shape[1:])
+            rows = [
+                {"classifier": name, **names, "prior": prior, "seed": job.seed}
+                | summarise(job.measure, finding, chosen.subject)
+                for name, finding in found.items()
+            ]
+            results += rows
+            comparisons += [names | pair for pair in compare_all(job.measure, found, chosen.subject)]
+            warnings += _near_chance(job, nuisance, rows)
+    return {
+        "results": results,
+        "comparisons": comparisons,
+        "warnings": warnings,
+        "skipped": {name: list(chosen.whole.skipped) for name, chosen in job.images.items()},
+    }
+
+
+def _near_chance(job: Job, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:
+    """A prior can destroy the label itself: then even the best classifier guesses."""
+    best = max(rows, key=lambda row: row.get("accuracy_nuisance", 1.0))
+    chance = 1 / len(job.classifiers[best["classifier"]].labels)
+    if best.get("accuracy_nuisance", 1.0) >= NEAR_CHANCE * chance:
+        return []
+    return [
+        f"under {nuisance} even the best classifier is near chance (accuracy {best['accuracy_nuisance']:.3f}, "
+        f"chance {chance:.3f}): this prior may destroy the label itself; look at its draws"
+    ]

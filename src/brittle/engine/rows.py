@@ -1,0 +1,46 @@
+"""Rows as they are stored: one per image and draw, checked before they are kept."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from brittle.measures.evaluate import COLUMNS
+
+SUM_TOLERANCE = 1e-3
+_WHOLE = {"predicted", "rank"}
+
+
+def to_table(ids: NDArray[np.int64], draws: NDArray[np.int64], outcomes: NDArray[np.float32]) -> pa.Table:
+    """ids, draws (R,) and outcomes (R, 5) → the columns of a unit file."""
+    columns: dict[str, NDArray[Any]] = {"image": ids, "draw": draws.astype(np.int32)}
+    for place, name in enumerate(COLUMNS):
+        values = outcomes[:, place]
+        columns[name] = values.astype(np.int32) if name in _WHOLE else np.ascontiguousarray(values)
+    return pa.table(columns)
+
+
+def to_columns(rows: pa.Table) -> dict[str, NDArray[Any]]:
+    return {name: rows.column(name).to_numpy() for name in ("image", "draw", *COLUMNS)}
+
+
+class BadRow(NamedTuple):
+    row: int
+    wrong: str
+
+
+def first_bad(outcomes: NDArray[np.float32]) -> BadRow | None:
+    """The first of (R, 5) outcomes that comes from no probability distribution, and what is wrong with it."""
+    label, other, predicted = outcomes[:, 0], outcomes[:, 1], outcomes[:, 3]
+    with np.errstate(invalid="ignore"):
+        total = np.logaddexp(label.astype(np.float64), other.astype(np.float64))
+        bad = ~(np.abs(total) <= SUM_TOLERANCE) | np.isnan(predicted)
+    if not bad.any():
+        return None
+    row = int(bad.argmax())
+    if np.isfinite(total[row]):
+        return BadRow(row, f"probabilities that sum to {np.exp(total[row]):.4g} instead of 1")
+    return BadRow(row, "NaN or infinite outputs")

@@ -1,0 +1,202 @@
+"""Where finished units live: in memory, or in a run folder that survives `kill -9` at any moment.
+
+A file holds a range of consecutive units of one cell (a classifier, an image set and a nuisance) in planned
+order. It is written under another name, flushed, then renamed: what has its name is done. As a cell grows,
+neighbouring files are merged, so that a million units are not a million files.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brittle.errors import BrittleError, Failure
+
+FAN = 16  # this many neighbours of one size become one file
+LARGEST = 1 << 22  # rows in a merged file
+_NAME = re.compile(r"(\d{9})-(\d{9})\.parquet")
+
+
+class Cell(NamedTuple):
+    """One classifier on one image set under one nuisance, or on the untouched images."""
+
+    classifier: str
+    images: str
+    nuisance: str
+
+
+class Span(NamedTuple):
+    """Units [first, end) in planned order."""
+
+    first: int
+    end: int
+
+
+class Store(Protocol):
+    def done(self, cell: Cell) -> list[Span]:
+        """What is finished, in order, without overlap."""
+        ...
+
+    def write(self, cell: Cell, span: Span, rows: pa.Table) -> None: ...
+
+    def read(self, cell: Cell) -> Iterator[tuple[Span, pa.Table]]:
+        """Finished rows in planned order."""
+        ...
+
+
+class MemoryStore:
+    """For a measurement nobody wants to resume."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Cell, dict[Span, pa.Table]] = {}
+
+    def done(self, cell: Cell) -> list[Span]:
+        return sorted(self._rows.get(cell, {}))
+
+    def write(self, cell: Cell, span: Span, rows: pa.Table) -> None:
+        self._rows.setdefault(cell, {})[span] = rows
+
+    def read(self, cell: Cell) -> Iterator[tuple[Span, pa.Table]]:
+        return iter(sorted(self._rows.get(cell, {}).items()))
+
+
+class FolderStore:
+    """Parquet files under `folder/classifier/images/nuisance/`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def done(self, cell: Cell) -> list[Span]:
+        return [span for span, _ in self._files(cell)]
+
+    def write(self, cell: Cell, span: Span, rows: pa.Table) -> None:
+        place = self._place(cell)
+        _write_whole(rows, place / _file_name(span))
+        self._merge(cell)
+
+    def read(self, cell: Cell) -> Iterator[tuple[Span, pa.Table]]:
+        for span, path in self._files(cell):
+            yield span, _read(path)
+
+    def verify(self, cell: Cell, rows_in: Callable[[Span], int]) -> list[Path]:
+        """Removes what is torn or of the wrong length, so that it is done again, and says which files those were."""
+        place = self._place(cell)
+        removed = []
+        for leftover in place.glob("*.tmp"):
+            leftover.unlink()
+        for span, path in self._files(cell):
+            try:
+                intact = pq.read_metadata(path).num_rows == rows_in(span)
+            except (pa.ArrowInvalid, OSError, IndexError):
+                intact = False
+            if not intact:
+                path.unlink()
+                removed.append(path)
+        return removed
+
+    def _place(self, cell: Cell) -> Path:
+        return self.folder.joinpath(*map(safe_name, cell))
+
+    def _files(self, cell: Cell) -> list[tuple[Span, Path]]:
+        """Files in order; one that lies inside another is what a merge had no time to remove."""
+        found = []
+        place = self._place(cell)
+        for path in place.iterdir() if place.is_dir() else ():
+            if match := _NAME.fullmatch(path.name):
+                found.append((Span(int(match[1]), int(match[2])), path))
+        kept: list[tuple[Span, Path]] = []
+        for span, path in sorted(found, key=lambda item: (item[0].first, -item[0].end)):
+            if not kept or span.first >= kept[-1][0].end:
+                kept.append((span, path))
+        return kept
+
+    def _merge(self, cell: Cell) -> None:
+        """Merges the last FAN neighbours of one size, and again while that makes FAN of the next size."""
+        while True:
+            files = self._files(cell)[-FAN:]
+            spans = [span for span, _ in files]
+            sizes = [pq.read_metadata(path).num_rows for _, path in files] if len(files) == FAN else []
+            contiguous = all(left.end == right.first for left, right in zip(spans, spans[1:], strict=False))
+            if not sizes or not contiguous or len({_size_class(size) for size in sizes}) > 1 or sum(sizes) > LARGEST:
+                return
+            merged = Span(spans[0].first, spans[-1].end)
+            _write_whole(pa.concat_tables([_read(path) for _, path in files]), self._place(cell) / _file_name(merged))
+            for _, path in files:
+                path.unlink()
+
+
+def _size_class(rows: int) -> int:
+    return int(math.log(max(rows, 1), FAN))
+
+
+def _file_name(span: Span) -> str:
+    return f"{span.first:09d}-{span.end:09d}.parquet"
+
+
+def safe_name(name: str) -> str:
+    """A file name for any name: itself where it is harmless, else cleaned and told apart by a hash."""
+    cleaned = re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip(".-")[:60]
+    return cleaned if cleaned == name else f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
+
+
+def write_durably(path: Path, write: Callable[[Path], object]) -> None:
+    """Writes under another name, flushes to disk, renames: the name exists only with the whole content behind it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Failure(
+                f"the disk is full: {path} can't be written",
+                "Free some space and give the same command again; finished units are kept.",
+            ) from error
+        raise Failure(
+            f"{path} can't be written: {error.strerror or error}", "Check the folder's permissions."
+        ) from error
+
+
+def _write_whole(rows: pa.Table, path: Path) -> None:
+    write_durably(
+        path, lambda to: pq.write_table(rows, to, compression="zstd", write_page_checksum=True, use_dictionary=False)
+    )
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path, page_checksum_verification=True, partitioning=None)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BrittleError(
+            f"{path} is damaged ({str(error).splitlines()[0]})",
+            "Delete that file and give the run command again; only its units are computed anew.",
+        ) from error
+
+
+def gaps(done: Sequence[Span], span: Span) -> list[Span]:
+    """The parts of `span` that are not done, in order."""
+    found, at = [], span.first
+    for have in done:
+        if have.end <= at or have.first >= span.end:
+            continue
+        if have.first > at:
+            found.append(Span(at, have.first))
+        at = have.end
+    if at < span.end:
+        found.append(Span(at, span.end))
+    return found

@@ -1,0 +1,32 @@
+"""Image sets: (image, label, id) items from folders, idx and npz files, arrays, datasets, the bundled sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from brittle.registry import Registry
+
+if TYPE_CHECKING:
+    from brittle.images.base import ImageSet
+
+
+class Loader(Protocol):
+    """What a spec builds: options that say where an image set comes from."""
+
+    def load(self) -> ImageSet: ...
+
+
+image_sets: Registry[Loader] = Registry("image set", __name__)
+register = image_sets.register
+
+
+def image_set(what: Any, **options: Any) -> ImageSet:
+    """An image set from whatever names or holds one.
+
+    `what` is a spec ("sample", "folder:photos,size=256,crop=224"), an ImageSet, a tuple of arrays (images, labels),
+    an array of images alone, or a sequence or torch Dataset of (image, label). With a spec, `options` are the kind's
+    options; with arrays and sequences they are `name`, `classes`, `ids` and `columns`.
+    """
+    from brittle.images.source import open_source  # torch is imported when an image set is, not for `brittle --help`
+
+    return open_source(what, options)

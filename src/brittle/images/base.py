@@ -1,0 +1,244 @@
+"""The image set: (image, label, id) items that are read when they are needed, and subsets of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.random import shuffled
+from brittle.registry import did_you_mean
+from brittle.types import UNLABELLED, Batch
+
+Reader = Callable[[Sequence[int]], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Items with stable ids. `reader` maps positions (B,) to images (B, C, H, W), float32 in [0, 1]."""
+
+    name: str
+    ids: Tensor  # (n,) int64, unique, the same on every run and machine
+    labels: Tensor  # (n,) int64, UNLABELLED where there is none
+    classes: tuple[str, ...]  # a name per label; () if unknown
+    names: Sequence[str]  # (n,) for people: a relative path or "index 17"
+    columns: Mapping[str, Sequence[Any]]  # (n,) each: what subsets are chosen by; "label" and "class" are added
+    reader: Reader = field(repr=False)
+    skipped: tuple[str, ...] = ()  # files left out because they can't be read
+
+    def __post_init__(self) -> None:
+        for key in ("ids", "labels"):
+            object.__setattr__(self, key, getattr(self, key).to("cpu", torch.int64))
+        count = len(self.ids)
+        if count == 0:
+            raise BrittleError(f"the image set {self.name!r} is empty", "Choose a source with at least one image.")
+        for what, values in {"labels": self.labels, "names": self.names, **self.columns}.items():
+            if len(values) != count:
+                raise BrittleError(
+                    f"{self.name}: {count} images but {len(values)} {what}",
+                    "Give one for each image, in the same order.",
+                )
+        self._check_ids()
+        self._check_labels()
+        columns: dict[str, Sequence[Any]] = {**self.columns, "label": self.labels.numpy()}  # type: ignore[dict-item]
+        if self.classes:
+            columns.setdefault("class", ClassNames(self.labels.numpy(), self.classes))
+        object.__setattr__(self, "columns", columns)
+
+    def _check_ids(self) -> None:
+        found, counts = torch.unique(self.ids, return_counts=True)
+        if len(found) < len(self.ids):
+            twice = int(found[counts > 1][0])
+            first, second = (self.names[int(place)] for place in (self.ids == twice).nonzero()[:2, 0])
+            raise BrittleError(
+                f"{self.name}: id {twice} occurs twice ({first} and {second})", "Give every image an id of its own."
+            )
+
+    def _check_labels(self) -> None:
+        low, high = int(self.labels.min()), int(self.labels.max())
+        if low < UNLABELLED:
+            place = int(self.labels.argmin())
+            raise BrittleError(
+                f"{self.name}: {self.names[place]} has the label {low}", "Labels are 0, 1, 2, …; −1 stands for none."
+            )
+        if self.classes and high >= len(self.classes):
+            place = int(self.labels.argmax())
+            raise BrittleError(
+                f"{self.name}: {self.names[place]} has the label {high}, but there are {len(self.classes)} class names",
+                "Name every class, in the order of the labels.",
+            )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """(C, H, W) of every image; the first one is read to know it."""
+        channels, height, width = self.reader([0]).shape[1:]
+        return channels, height, width
+
+    def batch(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Batch:
+        """The items at `positions` (B,), read now."""
+        places = _positions(positions)
+        if len(places) and (int(places.min()) < 0 or int(places.max()) >= len(self)):
+            raise IndexError(f"positions {int(places.min())}…{int(places.max())} of {len(self)} images")
+        images = self.reader(places.tolist())
+        if tuple(images.shape[1:]) != self.shape:
+            raise ragged(self.names[0], self.shape, self.names[int(places[0])], tuple(images.shape[1:]))
+        return Batch(images.to(device), self.labels[places].to(device), self.ids[places].to(device))
+
+    def take(self, positions: Sequence[int] | Tensor) -> ImageSet:
+        """The subset at `positions`, in that order. Nothing is read."""
+        places = _positions(positions)
+        order = places.numpy()
+        return replace(
+            self,
+            ids=self.ids[places],
+            labels=self.labels[places],
+            names=picked(self.names, order),
+            columns={
+                key: picked(values, order) for key, values in self.columns.items() if not isinstance(values, ClassNames)
+            },
+            reader=Subset.of(self.reader, order),
+        )
+
+    def choose(self, count: int | None, seed: int) -> ImageSet:
+        """`count` images drawn without replacement, in random order; None, or more than there are, gives all.
+
+        The draw depends on the ids alone: in whatever order the set stands, the same images come out in the same order.
+        """
+        if count is not None and count < 1:
+            raise BrittleError(f"{count} images of {self.name!r} were asked for", "Ask for at least one.")
+        return self.take(shuffled(self.ids, seed)[:count])
+
+    def where(self, *conditions: str) -> ImageSet:
+        """The images that meet every condition: `column=value` or `column=a/b/c` for any of several values."""
+        kept = np.ones(len(self), dtype=bool)
+        for condition in conditions:
+            key, equals, wanted = condition.partition("=")
+            if not equals:
+                raise BrittleError(f"{condition!r} is not a condition", "Write column=value or column=a/b/c.")
+            if key not in self.columns:
+                raise BrittleError(
+                    f"the image set {self.name!r} has no column {key!r}", did_you_mean(key, self.columns)
+                )
+            values = [str(value) for value in self.columns[key]]
+            chosen = _alternatives(wanted, set(values), f"{self.name}: column {key!r}")
+            kept &= np.fromiter((value in chosen for value in values), dtype=bool, count=len(values))
+        if not kept.any():
+            raise BrittleError(f"no image of {self.name!r} meets {' and '.join(conditions)}", "Ask for less at once.")
+        return self.take(torch.from_numpy(kept.nonzero()[0]))
+
+    def only(self, ids: Iterable[int] | Tensor) -> ImageSet:
+        """The images with these ids, in the order given."""
+        wanted = [int(each) for each in ids]
+        position = {each: place for place, each in enumerate(self.ids.tolist())}
+        unknown = [each for each in wanted if each not in position]
+        if unknown:
+            some = ", ".join(map(str, unknown[:5])) + (", …" if len(unknown) > 5 else "")
+            raise BrittleError(
+                f"the image set {self.name!r} has no image with the id {some} ({len(unknown)} of {len(wanted)} ids)",
+                "Use ids of this set.",
+            )
+        return self.take([position[each] for each in wanted])
+
+
+def ragged(first: str, shape: Sequence[int], other: str, other_shape: Sequence[int]) -> BrittleError:
+    """The error for a set whose images differ in shape (C, H, W)."""
+    if tuple(shape[1:]) == tuple(other_shape[1:]):
+        what = f"the images differ: {first} has {shape[0]} channels and {other} has {other_shape[0]}"
+        return BrittleError(what, "Bring them to one number of channels (for a folder: channels=rgb or channels=grey).")
+    sizes = f"{first} is {shape[2]}×{shape[1]} and {other} is {other_shape[2]}×{other_shape[1]} (width × height)"
+    remedy = "Bring them to one size (for a folder: size=…,crop=…, such as size=256,crop=224)."
+    return BrittleError(f"the images differ in size: {sizes}", remedy)
+
+
+def _positions(positions: Sequence[int] | Tensor) -> Tensor:
+    return torch.as_tensor(positions, dtype=torch.int64).cpu().reshape(-1)
+
+
+def _alternatives(wanted: str, known: set[str], where: str) -> set[str]:
+    """The values meant by a/b/c, where a value may hold a slash (T-shirt/top): the longest known run wins."""
+    parts, chosen = wanted.split("/"), set()
+    while parts:
+        length = next((n for n in range(len(parts), 0, -1) if "/".join(parts[:n]) in known), 0)
+        if not length:
+            raise BrittleError(f"{where} never has the value {parts[0]!r}", did_you_mean(parts[0], known))
+        chosen.add("/".join(parts[:length]))
+        parts = parts[length:]
+    return chosen
+
+
+class Subset:
+    """A reader of the items of another one at `order`."""
+
+    def __init__(self, base: Reader, order: np.ndarray[Any, Any]) -> None:
+        self.base, self.order = base, order
+
+    @classmethod
+    def of(cls, reader: Reader, order: np.ndarray[Any, Any]) -> Subset:
+        """A subset of a subset is a subset of the whole, however often one is taken."""
+        return cls(reader.base, reader.order[order]) if isinstance(reader, Subset) else cls(reader, order)
+
+    def __call__(self, positions: Sequence[int]) -> Tensor:
+        return self.base(self.order[np.asarray(positions, dtype=np.int64)].tolist())
+
+
+class Lazy(Sequence[str]):
+    """A sequence of words that are made when they are asked for."""
+
+    def word(self, place: int) -> str:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self.word(each) for each in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        return self.word(place % len(self))
+
+
+class ClassNames(Lazy):
+    """The class of each image by name; "" where there is no label."""
+
+    def __init__(self, labels: np.ndarray[Any, Any], classes: tuple[str, ...]) -> None:
+        self.labels, self.classes = labels, classes
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def word(self, place: int) -> str:
+        label = int(self.labels[place])
+        return "" if label == UNLABELLED else self.classes[label]
+
+
+class IndexNames(Lazy):
+    """ "index 17" for images that have no name of their own."""
+
+    def __init__(self, ids: np.ndarray[Any, Any]) -> None:
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def word(self, place: int) -> str:
+        return f"index {int(self.ids[place])}"
+
+
+def picked(values: Sequence[Any], order: np.ndarray[Any, Any]) -> Sequence[Any]:
+    """The values at `order`; what is lazy stays lazy."""
+    if isinstance(values, IndexNames):
+        return IndexNames(values.ids[order])
+    if isinstance(values, np.ndarray):
+        return values[order]
+    return [values[int(place)] for place in order]

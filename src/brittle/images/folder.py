@@ -1,0 +1,189 @@
+"""Folders of image files: one folder a class, or images without classes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import torch
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.images import register
+from brittle.images.base import ImageSet, ragged
+from brittle.images.pixels import Array, from_pil, is_grey, resized, stack
+from brittle.registry import option
+from brittle.types import UNLABELLED
+
+EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
+INSPECTED = 2000  # files whose headers are read at opening, evenly spread: a wrong size shows at once, not in an hour
+TURNED = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
+ORIENTATION = 0x0112
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@register("folder")
+@dataclass(frozen=True)
+class Folder:
+    """Image files below a folder; the id of an image is a hash of its relative path, so new files change no others."""
+
+    path: str = option(MISSING, "the folder", positional=True)
+    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)")
+    crop: int | None = option(None, "cut a square of this many pixels out of the middle, after resizing")
+    channels: Literal["auto", "rgb", "grey"] = option("auto", "rgb, grey, or auto: grey if no file has colour")
+    unreadable: Literal["stop", "skip"] = option(
+        "stop", "stop at a damaged file, or test all at opening and skip those"
+    )
+    labels: Literal["folders", "none"] = option("folders", "folders: one folder a class; none: unlabelled")
+
+    def load(self) -> ImageSet:
+        root = Path(self.path)
+        if not root.is_dir():
+            raise BrittleError(f"there is no folder {self.path}", "Name a folder of images, or of one folder a class.")
+        if self.size is not None and self.crop is not None and self.crop > self.size:
+            raise BrittleError(
+                f"crop={self.crop} is larger than size={self.size}", "Make size at least as large as crop."
+            )
+        if min(self.size or 1, self.crop or 1) < 1:
+            raise BrittleError(
+                f"size={self.size}, crop={self.crop} are not sizes", "Give pixels, such as size=256,crop=224."
+            )
+        files = sorted(image_files(root))
+        classes = self._classes(root, files)
+        skipped: tuple[str, ...] = ()
+        if self.unreadable == "skip":
+            readable = in_threads(lambda file: is_readable(root / file), files)
+            skipped = tuple(file for file, fine in zip(files, readable, strict=True) if not fine)
+            files = [file for file, fine in zip(files, readable, strict=True) if fine]
+        if not files:
+            damaged = f" ({len(skipped)} can't be read)" if skipped else ""
+            raise BrittleError(
+                f"there are no images in {self.path}{damaged}", f"Images are {', '.join(sorted(EXTENSIONS))}."
+            )
+        reader = FolderReader(root, tuple(files), self.size, self.crop, self._inspect(root, files))
+        number = {name: label for label, name in enumerate(classes)}
+        labels = [number[file.split("/", 1)[0]] if classes else UNLABELLED for file in files]
+        ids = torch.tensor([path_id(file) for file in files], dtype=torch.int64)
+        folders = {"folder": [file.rpartition("/")[0] for file in files]}
+        return ImageSet(
+            root.resolve().name or str(root), ids, torch.tensor(labels), classes, files, folders, reader, skipped
+        )
+
+    def _classes(self, root: Path, files: Sequence[str]) -> tuple[str, ...]:
+        """Sorted names of the folders directly inside; () where there are none or they don't count."""
+        if self.labels == "none":
+            return ()
+        classes = {file.split("/", 1)[0] for file in files if "/" in file}
+        loose = next((file for file in files if "/" not in file), None)
+        if classes and loose is not None:
+            raise BrittleError(
+                f"{self.path} holds class folders and also {loose}", "Move it into one, or say labels=none."
+            )
+        empty = next((entry.name for entry in entries(root) if entry.is_dir() and entry.name not in classes), None)
+        if classes and empty is not None:  # leaving it out would shift the numbers of the classes after it
+            raise BrittleError(
+                f"the class folder {empty!r} of {self.path} has no images", "Remove it, or say labels=none."
+            )
+        return tuple(sorted(classes))
+
+    def _inspect(self, root: Path, files: Sequence[str]) -> str:
+        """The channels of the set; raises where the headers already show that sizes differ."""
+        some = files[:: -(-len(files) // INSPECTED)]
+        heads = in_threads(lambda file: reading(root / file, self._head), some)
+        first = heads[0][0]
+        for file, (size, _) in zip(some, heads, strict=True):
+            if self.crop is None and size != first:
+                raise ragged(some[0], (1, first[1], first[0]), file, (1, size[1], size[0]))
+        return "rgb" if self.channels == "auto" and not all(grey for _, grey in heads) else self.channels
+
+    def _head(self, image: Image.Image) -> tuple[tuple[int, int], bool]:
+        """(width, height) as it will be, and whether it is grey: from the header, without decoding the pixels."""
+        size = (image.height, image.width) if image.getexif().get(ORIENTATION) in TURNED else image.size
+        return resized(size, self.size), self.channels == "auto" and is_grey(image)
+
+
+@dataclass(frozen=True)
+class FolderReader:
+    """Decodes, resizes and crops the files asked for, in threads."""
+
+    root: Path
+    files: tuple[str, ...]
+    size: int | None
+    crop: int | None
+    channels: str  # "auto" where no colour was found: a file that has some is then told by its channels
+
+    def __call__(self, positions: Sequence[int]) -> Tensor:
+        names = [self.files[place] for place in positions]
+        return stack(in_threads(self._read, names), names)
+
+    def _read(self, file: str) -> Array:
+        return reading(self.root / file, lambda image: from_pil(image, self.channels, file, self.size, self.crop))
+
+
+def path_id(path: str) -> int:
+    """63 bits of a hash of the relative path, in one Unicode form, since file systems differ in theirs."""
+    text = unicodedata.normalize("NFC", path).encode("utf-8", "surrogateescape")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def image_files(folder: Path, below: str = "", above: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Relative paths of the image files; links are followed, but not round in circles, and hidden names are skipped."""
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    for entry in entries(folder):
+        if entry.is_dir():
+            yield from image_files(folder / entry.name, f"{below}{entry.name}/", above | {real})
+        elif os.path.splitext(entry.name)[1].lower() in EXTENSIONS:
+            yield below + entry.name
+
+
+def entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, less what is hidden."""
+    try:
+        with os.scandir(folder) as found:
+            return [entry for entry in found if not entry.name.startswith(".")]
+    except OSError as error:
+        raise BrittleError(f"the folder {folder} can't be read: {error.strerror}", "Mend its permissions.") from error
+
+
+def reading(file: Path, work: Callable[[Image.Image], R]) -> R:
+    """What `work` makes of an image file; whatever a damaged file sets off becomes one line that names it."""
+    try:
+        with Image.open(file) as image:
+            return work(image)
+    except (BrittleError, MemoryError):
+        raise
+    except Exception as error:  # decoders raise all sorts: OSError, SyntaxError, ValueError, struct.error, zlib.error
+        reason = "no image format that Pillow knows" if isinstance(error, UnidentifiedImageError) else str(error)
+        remedy = "Replace or remove it, or say unreadable=skip."
+        raise BrittleError(f"the image {file} can't be read: {reason or type(error).__name__}", remedy) from error
+
+
+def is_readable(file: Path) -> bool:
+    """Whether the whole file decodes, as it will be when it is used."""
+    try:
+        reading(file, from_pil)
+    except BrittleError:
+        return False
+    return True
+
+
+def in_threads(work: Callable[[S], R], items: Sequence[S]) -> list[R]:
+    """work(item) for every item, in order. Pillow decodes without the interpreter's lock."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    done: list[R] = []
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:  # made anew: a kept pool would not survive a fork
+        for start in range(0, len(items), 4096):  # a million files are not a million futures at once
+            done.extend(pool.map(work, items[start : start + 4096]))
+    return done

@@ -1,0 +1,136 @@
+"""What `image_set` accepts: a spec, an image set, arrays, or a sequence or torch Dataset of (image, label)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.images import image_sets
+from brittle.images.arrays import class_names, from_arrays, label_numbers, whole_numbers
+from brittle.images.base import ImageSet, IndexNames
+from brittle.images.pixels import from_anything, stack
+from brittle.registry import did_you_mean, parse_spec
+
+FREE_OPTIONS = ("name", "classes", "ids", "columns")
+
+
+def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
+    """The image set that `what` names or holds; see `brittle.images.image_set`."""
+    if isinstance(what, str):
+        return from_spec(what, options)
+    unknown = next((key for key in options if key not in FREE_OPTIONS), None)
+    if unknown is not None:
+        raise BrittleError(
+            f"an image set from {type(what).__name__} has no option {unknown!r}", did_you_mean(unknown, FREE_OPTIONS)
+        )
+    if isinstance(what, ImageSet):
+        if options:
+            raise BrittleError("options were given beside an image set that is already open", "Leave them out.")
+        return what
+    settings = {key: value for key, value in options.items() if value is not None}
+    if "classes" in settings:
+        settings["classes"] = class_names(settings["classes"])
+    if _is_array(what):
+        return from_arrays(what, **settings)
+    if isinstance(what, tuple) and len(what) == 2 and _is_array(what[0]):
+        return from_arrays(*what, **settings)
+    if not (hasattr(what, "__len__") and hasattr(what, "__getitem__")) or isinstance(what, Mapping):
+        raise BrittleError(
+            f"{type(what).__name__} is no image set: its items can't be read by number",
+            "Give a spec such as 'folder:photos', (images, labels), or a list or Dataset of (image, label).",
+        )
+    return from_sequence(what, **settings)
+
+
+def from_spec(text: str, options: Mapping[str, Any]) -> ImageSet:
+    """A spec, with options from Python written into it: one place checks and converts them."""
+    spec = parse_spec(text)
+    if spec.kind not in image_sets.names() and Path(text).exists():
+        kind = "folder" if Path(text).is_dir() else "npz" if text.endswith(".npz") else "idx"
+        raise BrittleError(f"{text!r} does not say what kind of image set it is", f"Did you mean '{kind}:{text}'?")
+    given = {key: value for key, value in options.items() if value is not None}
+    written = [f"{key}={_written(value)}" for key, value in given.items()]
+    parts = [part.replace(",", "\\,") for part in spec.parts]
+    loader: Any = image_sets.build(f"{spec.kind}:{','.join([*parts, *written])}" if parts or written else spec.kind)
+    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, tuple | list)}
+    return cast(ImageSet, (replace(loader, **lists) if lists else loader).load())  # a class name may hold a slash
+
+
+def _written(value: Any) -> str:
+    text = "/".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return text.replace(",", "\\,")
+
+
+def _is_array(what: Any) -> bool:
+    return isinstance(what, np.ndarray | Tensor)
+
+
+class SequenceReader:
+    """Reads items of a sequence of (image, label), one at a time."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def __call__(self, positions: Sequence[int]) -> Tensor:
+        names = [f"index {place}" for place in positions]
+        pairs = zip(positions, names, strict=True)
+        return stack([from_anything(pair(self.items, place)[0], name) for place, name in pairs], names)
+
+
+def from_sequence(
+    items: Any,
+    *,
+    name: str | None = None,
+    classes: Sequence[str] = (),
+    ids: Any = None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+) -> ImageSet:
+    """A sequence or map-style torch Dataset of (image, label); a label None means there is none."""
+    title, count = name or type(items).__name__, len(items)
+    if count == 0:
+        raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
+    reader = SequenceReader(items)
+    if not torch.equal(reader([0]), reader([0])):
+        raise BrittleError(f"{title}: the first image differs each time it is read", "Turn off its random transforms.")
+    labels, found = label_numbers(_labels(items, count), count, title)
+    keys = torch.arange(count) if ids is None else whole_numbers(ids, f"{title}: ids")
+    names = tuple(classes) or found or _class_names(items, labels)
+    return ImageSet(title, keys, labels, names, IndexNames(keys.numpy()), dict(columns or {}), reader)
+
+
+def pair(items: Any, place: int) -> tuple[Any, Any]:
+    """Item `place` taken apart."""
+    item = items[place]
+    if isinstance(item, tuple | list) and len(item) == 2:
+        return item[0], item[1]
+    raise BrittleError(f"item {place} is {type(item).__name__}, not a pair", "Make every item a pair (image, label).")
+
+
+def _labels(items: Any, count: int) -> Any:
+    """All labels: torchvision's `targets` where they are what the items say; otherwise every item is read."""
+    first = pair(items, 0)[1]
+    targets = getattr(items, "targets", None)
+    if targets is not None and len(targets) == count and getattr(items, "target_transform", None) is None:
+        values = np.asarray(targets)
+        if values.ndim == 1 and values[0] == first:
+            return values
+    labels = [first, *(pair(items, place)[1] for place in range(1, count))]
+    if all(label is None for label in labels):
+        return None
+    if any(label is None for label in labels):
+        raise BrittleError("some images have a label and others have none", "Use −1 for images without a label.")
+    return np.asarray(labels)
+
+
+def _class_names(items: Any, labels: Tensor) -> tuple[str, ...]:
+    known = getattr(items, "classes", None)
+    if not isinstance(known, list | tuple) or len(known) <= int(labels.max()):
+        return ()
+    return tuple(map(str, known))

@@ -1,0 +1,172 @@
+"""What a run says in the end: one result per classifier and nuisance, and paired comparisons of classifiers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.intervals import betting_bounds, hoeffding_half_width, simultaneous
+from brittle.measures.robustness import ESTIMANDS, METHODS, Estimate, Reach, Robustness, estimate
+from brittle.measures.tally import Tally
+
+
+class Subject(NamedTuple):
+    """What is known of the images: labels in planned order, class names, and the named set they were drawn from."""
+
+    labels: NDArray[np.int64]  # (M,), −1 where there is none
+    classes: Sequence[str]
+    population: int
+    population_labels: NDArray[np.int64]  # labels of the whole named set
+
+
+class Finding(NamedTuple):
+    """One classifier under one nuisance, as far as the plan was carried out."""
+
+    tally: Tally
+    reach: Reach
+    clean: Mapping[str, NDArray[Any]]  # columns of the clean rows, in planned order
+
+
+def clean_accuracy(measure: Robustness, correct: NDArray[np.bool_], planned: int, population: int) -> Estimate:
+    """Accuracy on the untouched images: exact for estimand `set`, since nothing in it is random."""
+    values = correct.astype(np.float64)
+    mean = float(values.mean())
+    if measure.estimand == "set":
+        return Estimate(mean, mean, mean)
+    low, high = betting_bounds(
+        values,
+        measure.confidence,
+        planned=planned,
+        target=measure.tolerance,
+        population=population if measure.estimand == "drawn" else None,
+    )
+    return Estimate(mean, float(low), float(high))
+
+
+def summarise(measure: Robustness, finding: Finding, subject: Subject) -> dict[str, Any]:
+    """Everything `measure --json` prints of one classifier and nuisance, without names."""
+    tally, reach = finding.tally, finding.reach
+    labels = subject.labels[: reach.images]
+    labelled = bool((labels >= 0).all())
+    rho = estimate(measure, tally, reach, subject.population)
+    flips = estimate(measure, tally, reach, subject.population, "flips")
+    result: dict[str, Any] = {
+        "rho": rho.value,
+        "interval": rho.interval,
+        "half_width": rho.half_width,
+        "confidence": measure.confidence,
+        "interval_method": METHODS[measure.estimand],
+        "estimand": measure.estimand,
+        "estimand_is": ESTIMANDS[measure.estimand],
+        "reference": "label" if labelled else "clean prediction",
+        "flip_rate": flips.value,
+        "flip_rate_interval": flips.interval,
+        "hoeffding_half_width": hoeffding_half_width(reach.images, measure.confidence),
+        "tolerance": measure.tolerance,
+        "tolerance_reached": reach.enough if measure.tolerance is not None else None,
+        "images": reach.images,
+        "samples": reach.draws,
+        "calls": reach.images * (reach.draws + 1),
+    }
+    result |= {"accuracy_clean": None, "accuracy_nuisance": None, "worst_of": None, "accuracy_worst": None}
+    if labelled:
+        result |= _accuracies(measure, finding, subject)
+        result["classes"] = _per_class(measure, finding, subject)
+    result |= _extras(measure, tally, reach, subject)
+    return result
+
+
+def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict[str, Any]:
+    tally, reach = finding.tally, finding.reach
+    clean = clean_accuracy(measure, finding.clean["rank"][: reach.images] == 0, tally.images, subject.population)
+    under = estimate(measure, tally, reach, subject.population, "correct")
+    worst_of = min(measure.worst_of, reach.draws)
+    worst = estimate(measure, tally, reach, subject.population, "worst")
+    return {
+        "accuracy_clean": clean.value,
+        "accuracy_clean_interval": clean.interval,
+        "accuracy_nuisance": under.value,
+        "accuracy_nuisance_interval": under.interval,
+        "worst_of": worst_of,
+        "accuracy_worst": worst.value,
+        "accuracy_worst_interval": worst.interval,
+    }
+
+
+def _per_class(measure: Robustness, finding: Finding, subject: Subject) -> list[dict[str, Any]]:
+    tally, reach = finding.tally, finding.reach
+    present = np.unique(subject.labels[: reach.images])
+    together = simultaneous(measure.confidence, len(present))
+    rows = []
+    for label in present:
+        only = subject.labels == label
+        seen = only[: reach.images]
+        count = int((subject.population_labels == label).sum())
+        rho = estimate(measure, tally, reach, count, only=only)
+        family = estimate(measure, tally, reach, count, only=only, confidence=together)
+        correct = estimate(measure, tally, reach, count, "correct", only=only)
+        rows.append(
+            {
+                "label": int(label),
+                "class": subject.classes[label] if label < len(subject.classes) else str(label),
+                "images": int(seen.sum()),
+                "rho": rho.value,
+                "interval": rho.interval,
+                "interval_simultaneous": family.interval,
+                "accuracy_nuisance": correct.value,
+                "accuracy_nuisance_interval": correct.interval,
+                "accuracy_clean": float((finding.clean["rank"][: reach.images][seen] == 0).mean()),
+            }
+        )
+    return rows
+
+
+def _extras(measure: Robustness, tally: Tally, reach: Reach, subject: Subject) -> dict[str, Any]:
+    here = slice(0, reach.images)
+    extras: dict[str, Any] = {}
+    if "nll" in measure.extra:
+        nll = float(tally.nll[here].sum() / tally.draws[here].sum())
+        extras["nll"] = nll if math.isfinite(nll) else None
+    if "ece" in measure.extra:
+        extras["ece"] = tally.calibration_error()
+    if "top5" in measure.extra:
+        extras["top5"] = float(tally.top5[here].sum() / tally.draws[here].sum())
+    return extras
+
+
+def compare(
+    measure: Robustness, first: Finding, second: Finding, subject: Subject, confidence: float | None = None
+) -> dict[str, Any]:
+    """First minus second on the same images and the same θ, over what both have seen."""
+    shorter = min(first.reach, second.reach, key=lambda reach: reach.units)
+    difference: dict[str, Any] = {"images": shorter.images, "samples": shorter.draws}
+    for name, what in (("rho", "confidence"), ("accuracy_nuisance", "correct")):
+        found = estimate(
+            measure, first.tally, shorter, subject.population, what, minus=second.tally, confidence=confidence
+        )
+        difference |= {f"{name}_difference": found.value, f"{name}_interval": found.interval}
+        difference[f"{name}_better"] = _better(found)
+    return difference
+
+
+def _better(difference: Estimate) -> str:
+    """A tie unless the interval of the difference lies on one side of zero."""
+    if difference.low is not None and difference.low > 0:
+        return "first"
+    return "second" if difference.high is not None and difference.high < 0 else "tie"
+
+
+def compare_all(measure: Robustness, findings: Mapping[str, Finding], subject: Subject) -> list[dict[str, Any]]:
+    """Every pair of classifiers, with intervals that hold for all pairs at once."""
+    pairs = list(itertools.combinations(findings, 2))
+    together = simultaneous(measure.confidence, max(1, len(pairs)))
+    return [
+        {"first": a, "second": b, "confidence": measure.confidence, "pairs": len(pairs)}
+        | compare(measure, findings[a], findings[b], subject, together)
+        for a, b in pairs
+    ]

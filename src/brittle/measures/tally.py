@@ -1,0 +1,93 @@
+"""Additive sums per image of what robustness is computed from: update with a unit, merge, read off.
+
+Sums of different units or machines add up, so sharding and resuming need no special code. What depends
+on order, the rounds of estimand `set`, is kept by (round, image).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.plan import Unit
+
+Array = NDArray[np.float64]
+CALIBRATION_BINS = 15
+
+
+def _sums(images: int) -> Array:
+    return np.zeros(images, dtype=np.float64)
+
+
+@dataclass
+class Tally:
+    """For each image of the set, in planned order: sums over its draws so far."""
+
+    images: int
+    worst_of: int
+    rounds: int = 0
+    draws: Array = field(init=False)
+    confidence: Array = field(init=False)  # Σ p(ℓ | T_θ x)
+    correct: Array = field(init=False)
+    top5: Array = field(init=False)
+    nll: Array = field(init=False)
+    flips: Array = field(init=False)  # predictions that differ from the clean one
+    wrong_among_first: Array = field(init=False)  # of the first `worst_of` draws
+    calibration: Array = field(init=False)  # (3, bins): rows, Σ confidence in the prediction, Σ correct
+    confidence_by_round: NDArray[np.float32] = field(init=False)
+    correct_by_round: NDArray[np.bool_] = field(init=False)
+    flips_by_round: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("draws", "confidence", "correct", "top5", "nll", "flips", "wrong_among_first"):
+            setattr(self, name, _sums(self.images))
+        self.calibration = np.zeros((3, CALIBRATION_BINS))
+        self.confidence_by_round = np.zeros((self.rounds, self.images), dtype=np.float32)
+        self.correct_by_round = np.zeros((self.rounds, self.images), dtype=bool)
+        self.flips_by_round = np.zeros((self.rounds, self.images), dtype=bool)
+
+    def update(self, unit: Unit, columns: Mapping[str, NDArray[Any]], clean: NDArray[Any]) -> None:
+        """`columns` hold the unit's rows in planned order; `clean` (images of the unit,) the clean predictions."""
+        here = slice(unit.first_image, unit.end_image)
+        shape = (unit.images, unit.draws)
+        log_p = columns["log_p_label"].reshape(shape).astype(np.float64)
+        rank = columns["rank"].reshape(shape)
+        predicted = columns["predicted"].reshape(shape)
+        p, correct, flips = np.exp(log_p), rank == 0, predicted != clean[:, None]
+        self.draws[here] += unit.draws
+        self.confidence[here] += p.sum(1)
+        self.correct[here] += correct.sum(1)
+        self.top5[here] += (rank < 5).sum(1)
+        self.nll[here] -= log_p.sum(1)
+        self.flips[here] += flips.sum(1)
+        first = max(0, min(self.worst_of, unit.end_draw) - unit.first_draw)
+        self.wrong_among_first[here] += (~correct[:, :first]).sum(1)
+        self._update_calibration(np.exp(columns["log_p_predicted"].astype(np.float64)), correct.ravel())
+        if self.rounds:
+            self.confidence_by_round[unit.first_draw : unit.end_draw, here] = p.T
+            self.correct_by_round[unit.first_draw : unit.end_draw, here] = correct.T
+            self.flips_by_round[unit.first_draw : unit.end_draw, here] = flips.T
+
+    def _update_calibration(self, confidence: Array, correct: NDArray[np.bool_]) -> None:
+        bins = np.clip(np.ceil(confidence * CALIBRATION_BINS).astype(np.int64) - 1, 0, CALIBRATION_BINS - 1)
+        for row, weights in enumerate((None, confidence, correct.astype(np.float64))):
+            self.calibration[row] += np.bincount(bins, weights, minlength=CALIBRATION_BINS)
+
+    def merge(self, other: Tally) -> Tally:
+        """The tally of both parts; neither is changed."""
+        both = Tally(self.images, self.worst_of, self.rounds)
+        for name in ("draws", "confidence", "correct", "top5", "nll", "flips", "wrong_among_first", "calibration"):
+            setattr(both, name, getattr(self, name) + getattr(other, name))
+        both.confidence_by_round = self.confidence_by_round + other.confidence_by_round
+        both.correct_by_round = self.correct_by_round | other.correct_by_round
+        both.flips_by_round = self.flips_by_round | other.flips_by_round
+        return both
+
+    def calibration_error(self) -> float:
+        """ECE: |confidence − accuracy| per bin of equal width, weighted by the rows in it."""
+        rows, confidence, correct = self.calibration
+        return float(np.abs(confidence - correct).sum() / rows.sum())

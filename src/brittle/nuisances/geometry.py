@@ -1,0 +1,191 @@
+"""Geometry with a few parameters: translation, rotation, scaling, similarity, affine.
+
+The affine prior is Fawzi & Frossard's (2016, section 3.1): θ ~ N(1, (αG)⁻¹), with G = κ times the
+mean over the image of the squared displacement ‖δA·u + δt‖², that is κ·diag(⅓, ⅓, ⅓, ⅓, 1, 1).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.nuisances import register
+from brittle.nuisances.gaussian import GaussianNuisance
+from brittle.nuisances.warp import Interpolation, Outside, pixel_map_to_matrix, warp
+from brittle.registry import option
+from brittle.types import Batch
+
+Unit = Literal["share", "pixels"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometric(GaussianNuisance):
+    """A nuisance whose θ becomes one 2×3 matrix per image."""
+
+    fill: Outside = option(0.0, "what lies outside the image: a grey value in [0, 1], edge or mirror")
+    interpolation: Interpolation = option("bilinear", "bilinear, nearest or bicubic")
+
+    def __post_init__(self) -> None:
+        for name in ("sigma", "rotation", "zoom", "shift", "alpha", "kappa"):
+            value = getattr(self, name, None)
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise BrittleError(f"option {name!r} is {value:g}", "It must be a positive number.")
+
+    @abstractmethod
+    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
+        """θ (B, d) → [A | t] (B, 2, 3) in [−1, 1] coordinates."""
+
+    def centre(self, batch: Batch) -> Tensor:
+        return torch.zeros(len(self.parameters), dtype=torch.float64)
+
+    def apply(self, batch: Batch, theta: Tensor) -> Tensor:
+        height, width = batch.images.shape[-2:]
+        return warp(batch.images, self.matrices(theta, height, width), self.fill, self.interpolation)
+
+
+def _in_pixels(theta: Tensor, unit: Unit, height: int, width: int) -> Tensor:
+    """Shifts (B, 2) in `unit` → pixels."""
+    return theta if unit == "pixels" else theta * theta.new_tensor((width, height))
+
+
+def _turn_and_zoom(degrees: Tensor, log_zoom: Tensor) -> Tensor:
+    """(B,), (B,) → (B, 2, 2): the content turns clockwise by `degrees` and grows by e^log_zoom."""
+    angle, shrink = degrees * (math.pi / 180), torch.exp(-log_zoom)
+    cos, sin = shrink * torch.cos(angle), shrink * torch.sin(angle)
+    return torch.stack((torch.stack((cos, sin), -1), torch.stack((-sin, cos), -1)), -2)
+
+
+@register("translation")
+@dataclass(frozen=True)
+class Translation(Geometric):
+    """Shifts. Prior: each of shift x and shift y ~ N(0, sigma²); a positive shift moves the content left or up.
+
+    Severity 1 is the drawn shift, severity 2 twice as far."""
+
+    sigma: float = option(0.1, "standard deviation of each shift, in `unit`")
+    unit: Unit = option("share", "share (of the image's width and height) or pixels")
+
+    parameters: ClassVar = ("shift x", "shift y")
+
+    def deviations(self, batch: Batch) -> Tensor:
+        return torch.full((2,), self.sigma, dtype=torch.float64)
+
+    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
+        still = torch.eye(2, dtype=theta.dtype, device=theta.device).expand(len(theta), 2, 2)
+        return pixel_map_to_matrix(still, _in_pixels(theta, self.unit, height, width), height, width)
+
+    def describe(self, height: int, width: int) -> str:
+        x, y = (self.sigma, self.sigma) if self.unit == "pixels" else (self.sigma * width, self.sigma * height)
+        return f"shifts with a standard deviation of {x:.2g} pixels across and {y:.2g} pixels down"
+
+
+@register("rotation")
+@dataclass(frozen=True)
+class Rotation(Geometric):
+    """Rotation about the centre. Prior: angle ~ N(0, sigma²) in degrees, positive turns the content clockwise.
+
+    Severity 1 is the drawn angle, severity 2 twice the angle."""
+
+    sigma: float = option(15.0, "standard deviation of the angle in degrees")
+
+    parameters: ClassVar = ("angle",)
+
+    def deviations(self, batch: Batch) -> Tensor:
+        return torch.full((1,), self.sigma, dtype=torch.float64)
+
+    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
+        turned = _turn_and_zoom(theta[:, 0], torch.zeros_like(theta[:, 0]))
+        return pixel_map_to_matrix(turned, torch.zeros_like(theta[:, :1]).expand(-1, 2), height, width)
+
+    def describe(self, height: int, width: int) -> str:
+        edge = math.radians(self.sigma) * min(height, width) / 2
+        return (
+            f"rotations with a standard deviation of {self.sigma:g}°, about {edge:.2g} pixels at the middle of an edge"
+        )
+
+
+@register("scaling")
+@dataclass(frozen=True)
+class Scaling(Geometric):
+    """Zoom about the centre. Prior: log zoom ~ N(0, sigma²), positive enlarges the content.
+
+    Severity 1 is the drawn zoom, severity 2 its square."""
+
+    sigma: float = option(0.2, "standard deviation of the logarithm of the zoom")
+
+    parameters: ClassVar = ("log zoom",)
+
+    def deviations(self, batch: Batch) -> Tensor:
+        return torch.full((1,), self.sigma, dtype=torch.float64)
+
+    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
+        zoomed = _turn_and_zoom(torch.zeros_like(theta[:, 0]), theta[:, 0])
+        return pixel_map_to_matrix(zoomed, torch.zeros_like(theta[:, :1]).expand(-1, 2), height, width)
+
+    def describe(self, height: int, width: int) -> str:
+        return f"zooms that lie two times in three between ×{math.exp(-self.sigma):.2f} and ×{math.exp(self.sigma):.2f}"
+
+
+@register("similarity")
+@dataclass(frozen=True)
+class Similarity(Geometric):
+    """Rotation, zoom and shift together, independent in the prior; signs as in the three nuisances alone.
+
+    Severity 1 is the drawn θ; severity 2 doubles angle, log zoom and shifts."""
+
+    rotation: float = option(10.0, "standard deviation of the angle in degrees")
+    zoom: float = option(0.1, "standard deviation of the logarithm of the zoom")
+    shift: float = option(0.05, "standard deviation of each shift, in `unit`")
+    unit: Unit = option("share", "share (of the image's width and height) or pixels, for the shifts")
+
+    parameters: ClassVar = ("angle", "log zoom", "shift x", "shift y")
+
+    def deviations(self, batch: Batch) -> Tensor:
+        return torch.tensor((self.rotation, self.zoom, self.shift, self.shift), dtype=torch.float64)
+
+    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
+        shift = _in_pixels(theta[:, 2:], self.unit, height, width)
+        return pixel_map_to_matrix(_turn_and_zoom(theta[:, 0], theta[:, 1]), shift, height, width)
+
+    def describe(self, height: int, width: int) -> str:
+        pixels = self.shift if self.unit == "pixels" else self.shift * width
+        return (
+            f"rotations of {self.rotation:g}°, zooms of {100 * self.zoom:.0f} % and shifts of {pixels:.2g} pixels "
+            "(standard deviations)"
+        )
+
+
+@register("affine")
+@dataclass(frozen=True)
+class Affine(Geometric):
+    """Affine maps with Fawzi & Frossard's prior N(1, (αG)⁻¹): smaller alpha, larger transformations.
+
+    θ is the 2×3 matrix [A | t] by columns, in [−1, 1] coordinates. Severity 1 is the drawn θ, severity 2
+    twice as far from the identity."""
+
+    alpha: float = option(100.0, "how tightly the prior holds to the identity; the paper uses 100, 50 and 10")
+    kappa: float = option(1.75, "the metric's scale κ, fitted to the paper's table since its definition is lost")
+
+    parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
+
+    def centre(self, batch: Batch) -> Tensor:
+        return torch.tensor((1.0, 0.0, 0.0, 1.0, 0.0, 0.0), dtype=torch.float64)
+
+    def deviations(self, batch: Batch) -> Tensor:
+        metric = self.kappa * torch.tensor((1 / 3, 1 / 3, 1 / 3, 1 / 3, 1.0, 1.0), dtype=torch.float64)
+        return (self.alpha * metric).rsqrt()
+
+    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
+        return theta.view(-1, 3, 2).transpose(1, 2)
+
+    def describe(self, height: int, width: int) -> str:
+        # Each of the six numbers adds 1/(ακ) to the mean squared displacement, half of it across, half down.
+        each_way = math.sqrt(3 / (self.alpha * self.kappa))
+        pixels = each_way * math.hypot(width / 2, height / 2)
+        return f"affine maps that move a pixel by {pixels:.2g} pixels (root mean square over the image and the prior)"

@@ -1,0 +1,53 @@
+"""Resampling an image on a transformed grid: an output pixel at u takes its value from the input at A u + t.
+
+Coordinates run over [−1, 1] with pixel centres at ±(1 − 1/W) (torch's `align_corners=False`), so a
+positive shift moves the content left or up.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Outside = float | Literal["edge", "mirror"]
+Interpolation = Literal["bilinear", "nearest", "bicubic"]
+
+_PADDING = {"edge": "border", "mirror": "reflection"}
+
+
+@lru_cache(maxsize=64)
+def pixel_centres(count: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """(count,): where the pixels of a side lie in [−1, 1]."""
+    with torch.inference_mode(False):  # kept for later calls, some of which want gradients
+        return ((2 * torch.arange(count, dtype=torch.float64) + 1) / count - 1).to(dtype=dtype, device=device)
+
+
+def warp(images: Tensor, matrices: Tensor, fill: Outside = 0.0, interpolation: Interpolation = "bilinear") -> Tensor:
+    """images (B, C, H, W), matrices [A | t] (B, 2, 3) → images (B, C, H, W)."""
+    height, width = images.shape[-2:]
+    # A u + t = (A₁ x) + (A₂ y + t): a column and a row per image, and one broadcast sum for the whole grid. That is
+    # several times cheaper than affine_grid's matrix product, and no image's grid depends on its batch.
+    across = matrices[:, :, :1] * pixel_centres(width, images.dtype, images.device)
+    down = matrices[:, :, 1:2] * pixel_centres(height, images.dtype, images.device) + matrices[:, :, 2:]
+    grid = across[:, :, None, :] + down[:, :, :, None]
+    return resample(images, grid.permute(0, 2, 3, 1), fill, interpolation)
+
+
+def resample(images: Tensor, grid: Tensor, fill: Outside = 0.0, interpolation: Interpolation = "bilinear") -> Tensor:
+    """images (B, C, H, W), grid (B, H, W, 2) of source coordinates (x, y) → images (B, C, H, W)."""
+    if isinstance(fill, str):
+        return F.grid_sample(images, grid, interpolation, _PADDING[fill], align_corners=False)
+    if fill == 0.0:
+        return F.grid_sample(images, grid, interpolation, "zeros", align_corners=False)
+    return F.grid_sample(images - fill, grid, interpolation, "zeros", align_corners=False) + fill
+
+
+def pixel_map_to_matrix(linear: Tensor, shift: Tensor, height: int, width: int) -> Tensor:
+    """A map in pixel units about the image's centre → [A | t] in [−1, 1] units, so that a rotation of an
+    oblong image stays a rotation. linear (B, 2, 2), shift in pixels (B, 2) → (B, 2, 3)."""
+    half = linear.new_tensor((width / 2, height / 2))
+    return torch.cat((linear * half / half[:, None], (shift / half)[..., None]), dim=-1)

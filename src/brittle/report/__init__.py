@@ -1,0 +1,1 @@
+"""What people look at: figures, the HTML report, tables on the console."""

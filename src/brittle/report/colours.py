@@ -1,0 +1,27 @@
+"""One colour and one marker per classifier, the same in every table, figure and gallery of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Okabe & Ito's colour-blind-safe palette without yellow, which is lost on white.
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", ":", "-.")
+
+
+class Look(NamedTuple):
+    """How a classifier is drawn; past seven classifiers colours repeat with another line style."""
+
+    colour: str
+    marker: str
+    dashes: str
+
+
+def looks(classifiers: Sequence[str]) -> dict[str, Look]:
+    count = len(OKABE_ITO)
+    return {
+        name: Look(OKABE_ITO[place % count], MARKERS[place % count], DASHES[place // count % len(DASHES)])
+        for place, name in enumerate(classifiers)
+    }

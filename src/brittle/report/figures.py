@@ -1,0 +1,183 @@
+"""Figures as inline SVG: robustness against an option, and robustness per class. No global state of pyplot is touched."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from brittle.report.colours import Look
+from brittle.report.options import Curve
+
+Row = Mapping[str, Any]
+
+# Text stays text: it can be searched and read aloud, and a report of a hundred figures stays small. Names come from
+# users, so `$` must not start a formula.
+STYLE = {
+    "svg.fonttype": "none",
+    "font.family": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans", "sans-serif"],
+    "font.size": 10,
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.linewidth": 0.8,
+    "axes.labelcolor": "#222222",
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.8,
+}
+MOST_CLASSES, AT_EACH_END = 32, 15
+
+
+def svg(key: str, size: tuple[float, float], about: str, draw: Callable[[Figure], None]) -> str:
+    """An accessible inline <svg>; `key` keeps its ids apart from those of other figures, and makes them repeatable."""
+    with mpl.rc_context({**STYLE, "svg.hashsalt": key}):  # type: ignore[arg-type]
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{key}-", text)
+    text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
+    return text.replace("<svg", f'<svg role="img" aria-label="{_attribute(about)}"', 1)
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def curve_figure(
+    key: str, curve: Curve, rows: Sequence[Row], looks: Mapping[str, Look], *, falling: bool | None
+) -> str:
+    """ρ, and accuracy or flip rate beside it, against the option's value. `falling`: the smaller, the larger the
+    changes; the axis is turned so that these lie to the right. None where nobody knows."""
+    by = {(row["classifier"], row["nuisance"]): row for row in rows}
+    labelled = all(row["reference"] == "label" for row in rows)
+    panels = [("rho", "interval", "ρ")]
+    panels += [
+        ("accuracy_nuisance", "accuracy_nuisance_interval", "accuracy under the nuisance")
+        if labelled
+        else ("flip_rate", "flip_rate_interval", "flip rate")
+    ]
+
+    def draw(figure: Figure) -> None:
+        for axes, (value, interval, name) in zip(figure.subplots(1, 2), panels, strict=True):
+            for place, (classifier, look) in enumerate(looks.items()):
+                points = [(x, by[classifier, nuisance]) for x, nuisance in curve.points.items()]
+                _line(axes, points, value, interval, look)
+                clean = points[0][1].get("accuracy_clean")
+                if value == "accuracy_nuisance" and clean is not None:
+                    axes.axhline(clean, color=look.colour, linewidth=0.9, linestyle=(place, (1, 3)), zorder=1)
+            _option_axis(axes, curve, falling)
+            axes.set_ylim(0, 1)
+            axes.set_ylabel(name)
+            axes.grid(axis="y")
+            axes.set_axisbelow(True)
+
+    about = f"ρ of {', '.join(looks)} under {curve.kind} against {curve.option} = {_values(curve)}, with intervals"
+    return svg(key, (9.6, 3.5), about, draw)
+
+
+def _line(axes: Axes, points: Sequence[tuple[float, Row]], value: str, interval: str, look: Look) -> None:
+    x = [at for at, _ in points]
+    axes.plot(
+        x,
+        [row[value] for _, row in points],
+        look.dashes,
+        color=look.colour,
+        marker=look.marker,
+        markersize=5,
+        linewidth=1.6,
+        zorder=3,
+    )
+    for at, row in points:
+        if row[interval] is not None:
+            axes.plot(
+                [at, at], row[interval], color=look.colour, linewidth=3.2, alpha=0.45, solid_capstyle="butt", zorder=2
+            )
+
+
+def _option_axis(axes: Axes, curve: Curve, falling: bool | None) -> None:
+    if curve.logarithmic:
+        axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(list(curve.points), [f"{value:g}" for value in curve.points])
+    if falling:
+        axes.invert_xaxis()
+    direction = "" if falling is None else "   (larger changes of the image →)"
+    axes.set_xlabel(f"{curve.option}{', logarithmic' if curve.logarithmic else ''}{direction}")
+
+
+def _values(curve: Curve) -> str:
+    return ", ".join(f"{value:g}" for value in curve.points)
+
+
+def weakest_first(rows: Sequence[Row]) -> list[str]:
+    """Class names by the lowest ρ that any classifier has on them."""
+    lowest: dict[str, float] = {}
+    for row in rows:
+        for each in row["classes"]:
+            lowest[each["class"]] = min(each["rho"], lowest.get(each["class"], 1.0))
+    return sorted(lowest, key=lambda name: lowest[name])
+
+
+def shown_classes(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
+    """The classes to show, weakest first: all of them, or the two ends of a long list."""
+    names = weakest_first(rows)
+    return (names, []) if len(names) <= MOST_CLASSES else (names[:AT_EACH_END], names[-AT_EACH_END:])
+
+
+def class_figure(key: str, nuisance: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> str:
+    """A bar per class and classifier with its interval, the weakest classes on top; the simultaneous interval is the
+    thin line behind it."""
+    weak, strong = shown_classes(rows)
+    names: list[str | None] = [*weak, *([None, *strong] if strong else [])]
+    by = {(row["classifier"], each["class"]): each for row in rows for each in row["classes"]}
+    height = 0.8 / len(rows)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for place, name in enumerate(names):
+            for row_place, row in enumerate(rows):
+                each = by.get((row["classifier"], name)) if name is not None else None
+                if each is not None:
+                    y = place - 0.4 + (row_place + 0.5) * height
+                    _bar(axes, y, height, each, looks[row["classifier"]])
+        axes.set_yticks(range(len(names)), [_short(name) for name in names])
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("ρ of the class")
+        axes.grid(axis="x")
+        axes.set_axisbelow(True)
+
+    inches = 0.7 + len(names) * max(0.26, 0.15 * len(rows))
+    about = f"ρ per class under {nuisance}, weakest first: {', '.join(weak[:5])}"
+    return svg(key, (9.6, inches), about, draw)
+
+
+def _bar(axes: Axes, y: float, height: float, each: Row, look: Look) -> None:
+    axes.barh(y, each["rho"], height * 0.86, color=look.colour, alpha=0.35, linewidth=0)
+    if each["interval_simultaneous"] is not None:
+        axes.plot(each["interval_simultaneous"], [y, y], color=look.colour, linewidth=0.9, solid_capstyle="butt")
+    if each["interval"] is not None:
+        axes.plot(each["interval"], [y, y], color=look.colour, linewidth=2.6, solid_capstyle="butt")
+    axes.plot(
+        [each["rho"]], [y], look.marker, color="white", markeredgecolor=look.colour, markeredgewidth=1.2, markersize=4
+    )
+
+
+def _short(name: str | None) -> str:
+    if name is None:
+        return "⋮"
+    return name if len(name) <= 32 else name[:31] + "…"

@@ -1,0 +1,202 @@
+"""A study: the file that says which classifiers, image sets, nuisances and measures, and what a change of it means."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+
+from brittle.classifiers import classifier
+from brittle.engine.job import Chosen, Job
+from brittle.errors import BrittleError
+from brittle.images import image_set
+from brittle.images.base import ImageSet
+from brittle.measures.robustness import Robustness
+from brittle.nuisances import nuisances
+from brittle.registry import did_you_mean
+
+_STRICT = ConfigDict(extra="forbid", frozen=True)
+
+
+class ImagesEntry(BaseModel):
+    """An image set of a study, and which of its images."""
+
+    model_config = _STRICT
+    spec: str
+    count: int | None = Field(None, ge=1, description="how many, drawn without replacement; all by default")
+    where: tuple[str, ...] = Field((), description="conditions column=value that the images meet")
+    ids: tuple[int, ...] = Field((), description="only the images with these ids")
+
+
+class Study(BaseModel):
+    """What a run carries out. Classifiers, image sets and nuisances are tables of name = spec, or lists of specs."""
+
+    model_config = _STRICT
+    title: str = ""
+    seed: int = 0
+    classifiers: dict[str, str]
+    images: dict[str, str | ImagesEntry]
+    nuisances: dict[str, str]
+    robustness: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("classifiers", "nuisances", "images", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        """A list of specs names each by itself."""
+        items = [value] if isinstance(value, str) else value
+        if isinstance(items, list):
+            items = {item if isinstance(item, str) else str(dict(item).get("spec")): item for item in items}
+        if not items:
+            raise ValueError("at least one is needed")
+        return items
+
+    @field_validator("images", mode="after")
+    @classmethod
+    def _entries(cls, value: dict[str, str | ImagesEntry]) -> dict[str, str | ImagesEntry]:
+        return {name: ImagesEntry(spec=item) if isinstance(item, str) else item for name, item in value.items()}
+
+    @property
+    def entries(self) -> dict[str, ImagesEntry]:
+        return {name: item for name, item in self.images.items() if isinstance(item, ImagesEntry)}
+
+    @classmethod
+    def load(cls, path: Path) -> Study:
+        """From a TOML file; paths in specs are relative to the current directory."""
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise BrittleError(f"there is no study file {path}", "Check the path.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise BrittleError(f"{path} is not TOML: {error}", "Mend that line.") from error
+        return cls.of(data, str(path))
+
+    @classmethod
+    def of(cls, data: dict[str, Any], where: str = "the study") -> Study:
+        try:
+            study = cls(**data)
+        except ValidationError as error:
+            raise _explained(error, where) from error
+        study.measure()
+        return study
+
+    def measure(self) -> Robustness:
+        """The measure with its options checked."""
+        fields = {field.name.replace("_", "-"): field.name for field in dataclasses.fields(Robustness)}
+        arguments = {}
+        for key, value in self.robustness.items():
+            name = key.replace("_", "-")
+            if name not in fields:
+                raise BrittleError(f"measure 'robustness' has no option {key!r}", did_you_mean(name, fields))
+            arguments[fields[name]] = value
+        try:
+            checked: Robustness = TypeAdapter(Robustness).validate_python(arguments)
+        except ValidationError as error:
+            raise _explained(error, "measure 'robustness'") from error
+        return checked
+
+    def job(self, device: str | None = None, batch: int | None = None) -> Job:
+        """Loads everything the study names."""
+        measure, place = self.measure(), pick_device(device)
+        loaded_nuisances = {name: nuisances.build(spec) for name, spec in self.nuisances.items()}
+        return Job(
+            classifiers={name: classifier(spec, device=str(place)) for name, spec in self.classifiers.items()},
+            images={
+                name: choose(
+                    image_set(entry.spec), measure, seed=self.seed, count=entry.count, where=entry.where, ids=entry.ids
+                )
+                for name, entry in self.entries.items()
+            },
+            nuisances=loaded_nuisances,
+            streams={name: nuisances.name_of(space) for name, space in loaded_nuisances.items()},
+            measure=measure,
+            seed=self.seed,
+            device=place,
+            batch=batch,
+        )
+
+    def resolved(self) -> dict[str, Any]:
+        """Plain values, defaults filled in: what the run folder keeps and compares."""
+        measure = {
+            field.name.replace("_", "-"): getattr(self.measure(), field.name)
+            for field in dataclasses.fields(Robustness)
+        }
+        data = self.model_dump(mode="json") | {"robustness": measure}
+        return dict(_without_none(data))
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: what is None is left out."""
+    if isinstance(value, dict):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    return [_without_none(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def choose(
+    whole: ImageSet,
+    measure: Robustness,
+    *,
+    seed: int,
+    count: int | None = None,
+    where: Sequence[str] = (),
+    ids: Sequence[int] = (),
+) -> Chosen:
+    """The images of a study in planned order: by column or id first, then a seeded draw without replacement."""
+    if where:
+        whole = whole.where(*where)
+    if ids:
+        whole = whole.only(ids)
+    if measure.estimand == "set" and count is not None and count < len(whole):
+        raise BrittleError(
+            f"estimand 'set' uses every image, but only {count} of {len(whole)} are asked for",
+            "Leave the count out, or use the estimand 'drawn'.",
+        )
+    return Chosen(whole.choose(count, seed), whole)
+
+
+def pick_device(device: str | None) -> torch.device:
+    """The device asked for, or a GPU where there is one."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        place = torch.device(device)
+    except RuntimeError as error:
+        raise BrittleError(f"unknown device {device!r}", "Use cpu, cuda or cuda:1.") from error
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise BrittleError(
+            f"device {device!r} was asked for, but torch sees no GPU", "Use cpu, or install a CUDA build."
+        )
+    return place
+
+
+def _explained(error: ValidationError, where: str) -> BrittleError:
+    """The first thing wrong with a study, in one line."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = ImagesEntry.model_fields if len(first["loc"]) > 1 else Study.model_fields
+        return BrittleError(f"{where}: unknown key {key!r}", did_you_mean(str(first["loc"][-1]), known))
+    if first["type"] == "missing":
+        return BrittleError(f"{where}: {key!r} is missing", f"Add {key} = … to it.")
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return BrittleError(f"{where}: {key}: {message}", "Mend that value.")
+
+
+def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    """What changed between two resolved studies, one line a value."""
+    lines = []
+    for key in sorted({*old, *new}):
+        before, after, name = old.get(key), new.get(key), f"{prefix}{key}"
+        if isinstance(before, dict) and isinstance(after, dict):
+            lines += differences(before, after, f"{name}.")
+        elif before != after:
+            lines.append(f"{name}: {_shown(before)} → {_shown(after)}")
+    return lines
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else repr(value)

@@ -1,0 +1,429 @@
+"""Claims about the intervals: they cover, read once or stopped by their own width, and are what the papers say."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import gamma
+
+from brittle.errors import BrittleError
+from brittle.measures import betting, rounds
+from brittle.measures.intervals import (
+    Bounds,
+    betting_bounds,
+    finite_bounds,
+    hoeffding_half_width,
+    rounds_bounds,
+    simultaneous,
+    theorem1_images,
+    theorem1_pairs,
+)
+
+# confseq 0.0.11 (Howard, Waudby-Smith & Ramdas; PyPI) gave the figures named CONFSEQ for these values.
+SAMPLE = np.sqrt(np.modf(np.arange(1, 201) * 0.6180339887498949)[0])
+
+
+def covered(bounds: Bounds, truth: float) -> float:
+    return float(np.mean((bounds.low <= truth) & (truth <= bounds.high)))
+
+
+def stopped(bounds_at: Callable[[int], Bounds], sizes: Iterable[int], tolerance: float) -> Bounds:
+    """The interval of each study at the first size at which it is narrow enough, or at the last size."""
+    low = high = np.empty(0)
+    running = np.empty(0, dtype=bool)
+    for size in sizes:
+        now = bounds_at(size)
+        if low.size == 0:
+            low, high, running = now.low.copy(), now.high.copy(), np.ones(now.low.shape, dtype=bool)
+        low[running], high[running] = now.low[running], now.high[running]
+        running &= (high - low) / 2 > tolerance
+    assert running.mean() < 0.5, "most studies should have stopped early, or the test says nothing about stopping"
+    return Bounds(low, high)
+
+
+def at_least(confidence: float, studies: int) -> float:
+    """What the observed share may fall to by chance when the coverage is exactly the confidence."""
+    return confidence - 3 * math.sqrt(confidence * (1 - confidence) / studies)
+
+
+# (a) the population
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("plan", [{}, {"planned": 300}, {"target": 0.06}, {"planned": 300, "target": 0.06}])
+def test_betting_covers_the_population_mean_at_fixed_size_and_when_stopped(
+    confidence: float, plan: dict[str, float]
+) -> None:
+    rng = np.random.default_rng(1)
+    studies = 2000
+    mu = rng.beta(2, 0.5, (studies, 300))
+    means = rng.binomial(10, mu) / 10
+    truth = 2 / 2.5
+    fixed = betting_bounds(means, confidence, **plan)
+    early = stopped(lambda m: betting_bounds(means[:, :m], confidence, **plan), range(25, 301, 25), 0.06)
+    assert covered(fixed, truth) >= at_least(confidence, studies)
+    assert covered(early, truth) >= at_least(confidence, studies)
+
+
+def test_many_draws_of_few_images_break_theorem_1s_second_bound_and_not_the_betting_interval() -> None:
+    tolerance, delta, images, draws = 0.05, 0.05, 8, 100
+    assert images * draws >= theorem1_pairs(tolerance, delta)
+    rng = np.random.default_rng(2)
+    studies = 4000
+    # p(ℓ | θ, x) is µ(x) for every θ, so that µ̂ = µ whatever the number of draws.
+    mu = rng.beta(0.5, 0.5, (studies, images))
+    within = np.mean(np.abs(mu.mean(-1) - 0.5) <= tolerance)
+    assert within < 0.4  # promised: 0.95
+    assert covered(betting_bounds(mu, 1 - delta, planned=images), 0.5) >= at_least(0.95, studies)
+
+
+def test_theorem_1s_first_bound_holds_in_the_same_case() -> None:
+    rng = np.random.default_rng(3)
+    images = theorem1_images(0.05, 0.05)
+    error = np.abs(rng.beta(0.5, 0.5, (1000, images)).mean(-1) - 0.5)
+    assert np.mean(error <= 0.05) >= at_least(0.95, 1000)
+
+
+def test_betting_covers_paired_differences() -> None:
+    rng = np.random.default_rng(4)
+    differences = rng.choice([-1.0, 0.0, 1.0], p=[0.05, 0.8, 0.15], size=(2000, 200))
+    bounds = betting_bounds(differences, 0.9, planned=200, support=(-1, 1))
+    assert covered(bounds, 0.1) >= at_least(0.9, 2000)
+    assert bounds.half_width.mean() < hoeffding_half_width(200, 0.9, (-1, 1))
+
+
+# (b) exactly this image set
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_rounds_cover_the_mean_of_very_different_images_at_fixed_size_and_when_stopped(confidence: float) -> None:
+    rng = np.random.default_rng(5)
+    studies, images, most = 2000, 40, 24
+    mu = np.concatenate([np.full(10, 0.001), np.full(20, 0.999), np.linspace(0.1, 0.9, 10)])
+    values = (rng.random((studies, most, images)) < mu).astype(float)
+    truth = float(mu.mean())
+    fixed = rounds_bounds(values, confidence, planned=most)
+    early = stopped(lambda r: rounds_bounds(values[:, :r], confidence, planned=most), range(1, most + 1), 0.04)
+    assert covered(fixed, truth) >= at_least(confidence, studies)
+    assert covered(early, truth) >= at_least(confidence, studies)
+
+
+def test_rounds_cover_however_wrong_the_plan_was() -> None:
+    rng = np.random.default_rng(6)
+    values = (rng.random((2000, 10, 30)) < 0.5).astype(float)
+    for planned in (1, 10_000):
+        assert covered(rounds_bounds(values, 0.8, planned=planned), 0.5) >= at_least(0.8, 2000)
+
+
+def test_rounds_do_not_pay_for_the_differences_between_images() -> None:
+    rng = np.random.default_rng(7)
+    mu = np.linspace(0, 1, 200)
+    values = np.clip(mu + rng.uniform(-0.02, 0.02, (20, 200)), 0, 1)
+    as_a_sample = betting_bounds(values.mean(0), 0.95, planned=200).half_width
+    assert rounds_bounds(values, 0.95, planned=20).half_width < as_a_sample / 4
+
+
+# (c) a named set, of which some images were drawn
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_finite_covers_the_mean_of_the_named_set_at_fixed_size_and_when_stopped(confidence: float) -> None:
+    rng = np.random.default_rng(8)
+    studies, population, draws, images = 2000, 400, 20, 250
+    mu = rng.beta(3, 0.5, population)
+    order = rng.permuted(np.tile(np.arange(population), (studies, 1)), axis=-1)[:, :images]
+    means = rng.binomial(draws, mu[order]) / draws
+    truth = float(mu.mean())
+
+    def at(m: int) -> Bounds:
+        return finite_bounds(means[:, :m], confidence, population=population, draws=draws, planned=images)
+
+    assert covered(at(images), truth) >= at_least(confidence, studies)
+    assert covered(stopped(at, range(50, images + 1, 25), 0.06), truth) >= at_least(confidence, studies)
+
+
+def test_betting_without_replacement_covers_at_every_share_of_the_population() -> None:
+    rng = np.random.default_rng(9)
+    studies, population = 2000, 100
+    numbers = (np.arange(population) < 30).astype(float)
+    drawn = rng.permuted(np.tile(numbers, (studies, 1)), axis=-1)
+    for count in (20, 60, 95):
+        bounds = betting_bounds(drawn[:, :count], 0.8, planned=count, population=population)
+        assert covered(bounds, 0.3) >= at_least(0.8, studies)
+
+
+def test_the_whole_population_gives_its_exact_mean() -> None:
+    for values in (SAMPLE, np.sort(SAMPLE), np.sort(SAMPLE)[::-1]):
+        low, high = betting_bounds(values, 0.95, population=SAMPLE.size).pair()
+        assert low == high == pytest.approx(SAMPLE.mean(), abs=1e-14)
+    wide = finite_bounds(SAMPLE, 0.95, population=SAMPLE.size, draws=10)
+    assert float(wide.half_width) == pytest.approx(hoeffding_half_width(2000, 1 - 0.2 * 0.05))
+
+
+def test_without_replacement_is_narrower_than_with() -> None:
+    narrow = betting_bounds(SAMPLE, 0.95, planned=200, population=250)
+    assert narrow.half_width < betting_bounds(SAMPLE, 0.95, planned=200).half_width / 1.5
+
+
+# The methods are those of the papers
+
+
+CONFSEQ_LOG_CAPITAL = {
+    # betting_mart(SAMPLE, m, theta=1 or 0, trunc_scale=3/4, N=N, lambdas_fn_…=lambda_predmix_eb(x, alpha=0.025))
+    (None, 0.4): (31.830703503692497, -45.30038164660983),
+    (None, 0.6): (5.863242820546775, -14.66725908417555),
+    (None, 0.75): (-13.670645507773731, 8.079581910173262),
+    (1000, 0.4): (34.53046269865825, -48.92130493064842),
+    (1000, 0.6): (6.62037800928097, -15.492097268526368),
+    (1000, 0.75): (-14.642830346108838, 8.996151797366792),
+}
+
+
+@pytest.mark.parametrize(("population", "mean"), list(CONFSEQ_LOG_CAPITAL))
+def test_capital_is_that_of_confseq(population: int | None, mean: float) -> None:
+    up, down = CONFSEQ_LOG_CAPITAL[population, mean]
+    flipped = 1 - SAMPLE
+    ours = betting.log_capital(SAMPLE, betting.bets(SAMPLE, 0.05, betting.Horizon()), np.asarray(mean), population)
+    mirror = betting.log_capital(
+        flipped, betting.bets(flipped, 0.05, betting.Horizon()), np.asarray(1 - mean), population
+    )
+    assert ours[-1] == pytest.approx(up, abs=1e-10)
+    assert mirror[-1] == pytest.approx(down, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("population", "planned", "low", "high"),
+    [
+        # hedged_cs(SAMPLE, alpha=0.05, trunc_scale=3/4, breaks=20000, N=N)
+        (None, None, 0.6166, 0.72045),
+        (1000, None, 0.6207, 0.7169),
+        # betting_ci(SAMPLE, alpha=0.05, trunc_scale=3/4, m_trunc=True, breaks=20000, N=N)
+        (None, 200, 0.621, 0.70975),
+        (1000, 200, 0.62585, 0.70545),
+    ],
+)
+def test_betting_bounds_are_those_of_confseq_to_its_grid(
+    population: int | None, planned: int | None, low: float, high: float
+) -> None:
+    ours = betting_bounds(SAMPLE, 0.95, planned=planned, population=population)
+    assert ours.pair() == pytest.approx((low, high), abs=2 / 20000)
+
+
+def surviving(values: np.ndarray, delta: float, population: int | None, grid: np.ndarray) -> np.ndarray:
+    """Which candidates survive, straight from the definition: one candidate and one value at a time."""
+    alive = []
+    for m in grid:
+        up = down = 1.0
+        survives = True
+        total = squares = 0.0
+        for t, x in enumerate(values, start=1):
+            mean = m if population is None else (population * m - total) / (population - t + 1)
+            variance = (0.25 + squares) / t
+            bet = math.sqrt(2 * math.log(2 / delta) / (variance * t * math.log(1 + t)))
+            if not 0 <= mean <= 1:
+                survives = False
+                break
+            up *= 1 + min(bet, 0.75 / mean if mean else math.inf) * (x - mean)
+            down *= 1 - min(bet, 0.75 / (1 - mean) if mean < 1 else math.inf) * (x - mean)
+            survives &= max(up, down) / 2 < 1 / delta
+            total += x
+            squares += (x - (0.5 + total) / (t + 1)) ** 2
+        alive.append(survives)
+    return np.array(alive)
+
+
+@pytest.mark.parametrize("population", [None, 80])
+def test_bisection_agrees_with_a_brute_force_grid(population: int | None) -> None:
+    rng = np.random.default_rng(10)
+    grid = np.linspace(0, 1, 1001)
+    for values in (rng.random(60), rng.beta(8, 0.4, 60), (rng.random(60) < 0.9).astype(float), np.ones(60)):
+        kept = grid[surviving(values, 0.1, population, grid)]
+        low, high = betting_bounds(values, 0.9, population=population).pair()
+        assert low <= kept.min() <= low + 0.001 + 1e-9
+        assert high - 0.001 - 1e-9 <= kept.max() <= high
+
+
+def test_bets_and_predictions_look_only_at_earlier_values() -> None:
+    other = SAMPLE.copy()
+    other[100:] = 1 - other[100:]
+    for horizon in (betting.Horizon(), betting.Horizon(200), betting.Horizon(None, 0.05), betting.Horizon(200, 0.05)):
+        np.testing.assert_array_equal(
+            betting.bets(SAMPLE, 0.05, horizon)[:101], betting.bets(other, 0.05, horizon)[:101]
+        )
+    before, after = (rounds.predictions(values.reshape(8, 25)).ravel() for values in (SAMPLE, other))
+    np.testing.assert_allclose(before[:101], after[:101], rtol=0, atol=1e-14)
+    assert not np.allclose(before[101:], after[101:])
+
+
+def mixture_by_quadrature(s: float, v: float, rho: float) -> float:
+    """∫ exp(λs − ψ(λ)v) over y = 1 − λ ~ Gamma(ρ, rate ρ) on (0, 1], straight from the definition."""
+
+    def integrand(y: float) -> float:
+        return math.exp((1 - y) * s + (math.log(y) + 1 - y) * v) * float(gamma.pdf(y, rho, scale=1 / rho))
+
+    area: float = quad(integrand, 0, 1, points=[0.5, 0.9], epsabs=0, epsrel=1e-10, limit=400)[0]
+    return area / float(gamma.cdf(1, rho, scale=1 / rho))
+
+
+@pytest.mark.parametrize("rho", [0.3, 5.0, 80.0])
+def test_the_gamma_exponential_mixture_matches_quadrature(rho: float) -> None:
+    for s, v in itertools.product((0.0, 3.0, 20.0), (0.5, 10.0, 100.0)):
+        expected = math.log(mixture_by_quadrature(s, v, rho))
+        assert rounds.log_mixture(np.asarray(s), np.asarray(v), rho) == pytest.approx(expected, abs=1e-7)
+
+
+def test_rounds_are_theorem_4_with_half_of_delta_on_each_side() -> None:
+    delta, planned, images = 0.1, 6, 40
+    values = SAMPLE.reshape(5, images)
+    threshold = 2 * math.log(2 / delta)
+    rho = planned * images / 32 / (threshold + math.log(1 + threshold))
+    seen: list[float] = []
+    variance, lows, highs = 0.0, [0.0], [1.0]
+    for r in range(5):
+        for j in range(images):
+            earlier = [values[q, j] for q in range(r)]
+            guess = (sum(earlier) + (0.5 + sum(seen)) / (len(seen) + 1)) / (len(earlier) + 1)
+            variance += (values[r, j] - guess) ** 2
+            seen.append(values[r, j])
+        width = brentq(lambda s, v=variance: mixture_by_quadrature(s, v, rho) - 2 / delta, 0, 200) / len(seen)
+        lows.append(float(np.mean(seen)) - width)
+        highs.append(float(np.mean(seen)) + width)
+    ours = rounds_bounds(values, 1 - delta, planned=planned)
+    assert ours.pair() == pytest.approx((max(lows), min(highs)), abs=1e-8)
+
+
+def test_the_boundary_is_that_of_confseq() -> None:
+    # gamma_exponential_mixture_bound(v, 0.025, 100, 1, 0.0125): its one-sided rule for ρ doubles alpha_opt
+    variance = np.array([1.0, 10.0, 100.0, 1000.0, 10000.0])
+    confseq = [10.686410360249283, 14.219959637730426, 33.586107662563336, 107.73889610135257, 365.4193921303772]
+    ours = rounds.boundary(variance, 0.025, rounds.tuned_rho(100, 0.025))
+    np.testing.assert_allclose(ours, confseq, rtol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4, 1e8])
+def test_the_boundary_is_where_the_mixture_reaches_its_threshold(size: float) -> None:
+    variance = size * np.geomspace(0.01, 100, 9)
+    rho = rounds.tuned_rho(size, 0.01)
+    crossing = rounds.log_mixture(rounds.boundary(variance, 0.01, rho), variance, rho)
+    np.testing.assert_allclose(crossing, math.log(100), atol=1e-5)
+
+
+# Widths
+
+
+@pytest.mark.parametrize("count", [100, 1000])
+def test_betting_beside_hoeffding(count: int) -> None:
+    rng = np.random.default_rng(11)
+    fixed = hoeffding_half_width(count, 0.95)
+    confident = betting_bounds(rng.beta(8, 0.4, (200, count)), 0.95, planned=count)
+    assert confident.half_width.mean() < fixed / 3
+    coin = (rng.random((200, count)) < 0.5).astype(float)
+    assert betting_bounds(coin, 0.95, planned=count).half_width.max() < 1.05 * fixed
+    assert betting_bounds(coin, 0.95).half_width.max() < 2.6 * fixed
+    assert betting_bounds(coin[:, : count // 4], 0.95, planned=count).half_width.mean() < 1.3 * 2 * fixed
+
+
+def test_rounds_beside_hoeffding() -> None:
+    rng = np.random.default_rng(12)
+    fixed = hoeffding_half_width(20 * 500, 0.95)
+    coin = (rng.random((100, 20, 500)) < 0.5).astype(float)
+    assert rounds_bounds(coin, 0.95, planned=20).half_width.max() < 1.6 * fixed
+    steady = rng.beta(30, 3, (100, 20, 500))
+    assert rounds_bounds(steady, 0.95, planned=20).half_width.max() < fixed / 2
+
+
+@pytest.mark.parametrize("planned", [None, 200])
+@pytest.mark.parametrize("population", [None, 220])
+def test_more_data_never_widen_the_interval(planned: int | None, population: int | None) -> None:
+    ends = [betting_bounds(SAMPLE[:t], 0.95, planned=planned, population=population).pair() for t in range(0, 201, 10)]
+    for (low, high), (later_low, later_high) in itertools.pairwise(ends):
+        assert later_low >= low - 1e-10
+        assert later_high <= high + 1e-10
+    by_round = [rounds_bounds(SAMPLE.reshape(20, 10)[:r], 0.95).pair() for r in range(21)]
+    for (low, high), (later_low, later_high) in itertools.pairwise(by_round):
+        assert later_low >= low
+        assert later_high <= high
+
+
+# Edges
+
+
+def test_studies_side_by_side_equal_studies_one_by_one() -> None:
+    studies = np.random.default_rng(13).random((2, 3, 4, 15))
+    together, by_round = betting_bounds(studies, 0.9), rounds_bounds(studies, 0.9)
+    assert together.low.shape == (2, 3, 4)
+    assert by_round.low.shape == (2, 3)
+    assert betting_bounds(studies[1, 2, 3], 0.9).pair() == (together.low[1, 2, 3], together.high[1, 2, 3])
+    assert rounds_bounds(studies[1, 2], 0.9).pair() == pytest.approx((by_round.low[1, 2], by_round.high[1, 2]))
+
+
+def test_the_support_only_moves_and_stretches() -> None:
+    for bounds, shifted in (
+        (betting_bounds(SAMPLE, 0.95), betting_bounds(6 * SAMPLE - 2, 0.95, support=(-2, 4))),
+        (
+            rounds_bounds(SAMPLE.reshape(8, 25), 0.95),
+            rounds_bounds(6 * SAMPLE.reshape(8, 25) - 2, 0.95, support=(-2, 4)),
+        ),
+    ):
+        assert shifted.pair() == pytest.approx((6 * bounds.low - 2, 6 * bounds.high - 2), abs=1e-9)
+
+
+def test_mirrored_values_give_the_mirrored_interval() -> None:
+    low, high = betting_bounds(SAMPLE, 0.95, population=300).pair()
+    assert betting_bounds(1 - SAMPLE, 0.95, population=300).pair() == pytest.approx((1 - high, 1 - low), abs=1e-9)
+
+
+def test_no_values_say_nothing() -> None:
+    assert betting_bounds([], 0.95, support=(-1, 1)).pair() == (-1, 1)
+    assert rounds_bounds(np.empty((0, 10)), 0.95).pair() == (0, 1)
+    assert finite_bounds([], 0.95, population=10, draws=1).pair() == (0, 1)
+
+
+def test_data_that_refute_every_candidate_claim_nothing() -> None:
+    drift = np.concatenate([np.zeros(200), np.ones(400)])
+    assert betting_bounds(drift, 0.95).pair() == (0, 1)
+    assert rounds_bounds(np.repeat(drift[:, None], 50, axis=1), 0.95).pair() == (0, 1)
+    # Without replacement, what is left open is still known: 400 of 1000 were 1 and 200 were 0.
+    assert betting_bounds(drift, 0.95, population=1000).pair() == pytest.approx((0.4, 0.8))
+
+
+def test_a_family_shares_delta() -> None:
+    assert simultaneous(0.95, 10) == pytest.approx(0.995)
+    assert simultaneous(0.95, 1) == pytest.approx(0.95)
+
+
+def test_theorem_1_asks_for_18445_images_at_one_percent() -> None:
+    assert theorem1_images(0.01, 0.05) == 18445
+    assert hoeffding_half_width(18445, 0.95) <= 0.01 < hoeffding_half_width(18444, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: betting_bounds([0.2, math.nan], 0.95), "nan at \\[1\\]"),
+        (lambda: betting_bounds([0.2, 1.5], 0.95), "1.5 at \\[1\\] is not in \\[0, 1\\]"),
+        (lambda: rounds_bounds([[0.2], [-3.0]], 0.95, support=(-1, 1)), "-3.0 at \\[1, 0\\] is not in \\[-1, 1\\]"),
+        (lambda: rounds_bounds([0.2], 0.95), "at least 2"),
+        (lambda: betting_bounds([0.2], 95), "confidence is 95"),
+        (lambda: betting_bounds([0.2], 0.95, support=(1, 0)), "support"),
+        (lambda: betting_bounds([0.2, 0.3], 0.95, population=1), "population is 1"),
+        (lambda: betting_bounds([0.2], 0.95, planned=0), "planned is 0"),
+        (lambda: finite_bounds([0.2], 0.95, population=3, draws=0), "draws is 0"),
+        (lambda: theorem1_images(0, 0.05), "tolerance is 0"),
+        (lambda: theorem1_pairs(0.1, 5), "delta is 5"),
+        (lambda: simultaneous(0.95, 0), "count is 0"),
+    ],
+)
+def test_a_wrong_argument_is_named(call: Callable[[], object], named: str) -> None:
+    with pytest.raises(BrittleError, match=named):
+        call()
+
+
+def test_rounding_past_the_support_is_clipped() -> None:
+    assert betting_bounds(np.float32([1.0000001, 1]), 0.95).high <= 1

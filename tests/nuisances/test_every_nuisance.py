@@ -1,0 +1,90 @@
+"""What every registered nuisance promises, whoever wrote it."""
+
+import pytest
+import torch
+
+from brittle.nuisances import nuisances
+from brittle.random import draw_keys
+from brittle.types import Batch
+
+SHAPES = [(1, 28, 28), (3, 32, 48), (3, 224, 160)]
+every_nuisance = pytest.mark.parametrize("name", nuisances.names())
+every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+
+
+def smooth_batch(count: int, shape: tuple[int, int, int], dtype: torch.dtype = torch.float32) -> Batch:
+    """Random pictures without sharp edges, with values in [0.1, 0.9]."""
+    coarse = torch.rand(count, shape[0], 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    images = torch.nn.functional.interpolate(0.1 + 0.8 * coarse, shape[1:], mode="bilinear", align_corners=True)
+    return Batch(images.to(dtype), torch.zeros(count, dtype=torch.int64), torch.arange(count) * 7 + 3)
+
+
+def draw(nuisance, batch, draws=1, seed=0):
+    return nuisance.sample(batch, draw_keys(seed, "test", batch.ids, torch.arange(draws)))
+
+
+@every_nuisance
+@every_shape
+def test_the_identity_changes_nothing(name, shape):
+    nuisance, batch = nuisances.build(name), smooth_batch(3, shape)
+    torch.testing.assert_close(nuisance.apply(batch, nuisance.identity(batch)), batch.images, atol=2e-5, rtol=0)
+
+
+@every_nuisance
+def test_the_same_key_gives_the_same_theta_and_another_seed_another(name):
+    nuisance, batch = nuisances.build(name), smooth_batch(4, (3, 32, 48))
+    assert torch.equal(draw(nuisance, batch, 3), draw(nuisance, batch, 3))
+    assert not torch.equal(draw(nuisance, batch, 3), draw(nuisance, batch, 3, seed=1))
+
+
+@every_nuisance
+@every_shape
+def test_a_batch_gives_what_single_images_give(name, shape):
+    nuisance, batch = nuisances.build(name), smooth_batch(3, shape)
+    theta = draw(nuisance, batch)[:, 0]
+    together = nuisance.apply(batch, theta)
+    for place in range(3):
+        one = batch.take(torch.tensor([place]))
+        assert torch.equal(draw(nuisance, one)[:, 0], theta[place : place + 1])
+        torch.testing.assert_close(nuisance.apply(one, theta[place : place + 1])[0], together[place], atol=1e-6, rtol=0)
+
+
+@every_nuisance
+@every_shape
+def test_severity_walks_away_from_the_identity(name, shape):
+    nuisance, batch = nuisances.build(name), smooth_batch(8, shape)
+    theta = draw(nuisance, batch)[:, 0]
+
+    def change(severity):
+        moved = nuisance.apply(batch, nuisance.at(theta, severity, batch))
+        return (moved - batch.images).abs().mean()
+
+    assert torch.equal(nuisance.at(theta, 0.0, batch), nuisance.identity(batch))
+    torch.testing.assert_close(nuisance.at(theta, 1.0, batch), theta)
+    assert change(1.0) > change(0.1) > change(0.0)
+
+
+@every_nuisance
+@every_shape
+def test_values_stay_in_range(name, shape):
+    nuisance, batch = nuisances.build(name), smooth_batch(8, shape)
+    moved = nuisance.apply(batch, draw(nuisance, batch)[:, 0])
+    assert moved.shape == batch.images.shape
+    assert moved.dtype == batch.images.dtype
+    assert moved.min() >= -1e-6
+    assert moved.max() <= 1 + 1e-6
+
+
+@every_nuisance
+def test_theta_has_a_number_for_every_parameter(name):
+    nuisance, batch = nuisances.build(name), smooth_batch(2, (3, 32, 48))
+    assert draw(nuisance, batch, 5).shape == (2, 5, len(nuisance.parameters))
+    assert nuisance.identity(batch).shape == (2, len(nuisance.parameters))
+    assert nuisance.describe(32, 48)
+
+
+@every_nuisance
+def test_gradients_agree_with_finite_differences(name):
+    nuisance, batch = nuisances.build(name), smooth_batch(1, (1, 12, 16), torch.float64)
+    theta = draw(nuisance, batch)[:, 0].double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda t: nuisance.apply(batch, t).mean(), theta, eps=1e-7, atol=1e-4)

@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+import scipy.ndimage
+import scipy.stats
+import torch
+
+from brittle.errors import BrittleError
+from brittle.nuisances import nuisance, nuisances
+from brittle.random import draw_keys
+from brittle.types import Batch
+
+
+def batch_of(images: torch.Tensor) -> Batch:
+    return Batch(images, torch.zeros(len(images), dtype=torch.int64), torch.arange(len(images)))
+
+
+@pytest.fixture(scope="module")
+def picture() -> Batch:
+    generator = torch.Generator().manual_seed(0)
+    return batch_of(torch.rand(1, 3, 20, 31, generator=generator))
+
+
+def test_a_translation_by_whole_pixels_is_exact_and_positive_moves_the_content_left_and_up(picture):
+    moved = nuisance("translation", unit="pixels").apply(picture, torch.tensor([[4.0, 3.0]]))
+    torch.testing.assert_close(moved[..., :-3, :-4], picture.images[..., 3:, 4:], atol=2e-5, rtol=0)
+    assert moved[..., -3:, :].abs().max() < 1e-4
+    assert moved[..., :, -4:].abs().max() < 1e-4
+
+
+def test_a_shift_of_a_share_is_that_share_of_the_side(picture):
+    by_share = nuisance("translation").apply(picture, torch.tensor([[4 / 31, 3 / 20]]))
+    by_pixels = nuisance("translation", unit="pixels").apply(picture, torch.tensor([[4.0, 3.0]]))
+    torch.testing.assert_close(by_share, by_pixels, atol=2e-5, rtol=0)
+
+
+def test_a_quarter_turn_of_a_square_is_rot90_clockwise():
+    square = batch_of(torch.rand(1, 1, 16, 16, generator=torch.Generator().manual_seed(3)))
+    turned = nuisance("rotation").apply(square, torch.tensor([[90.0]]))
+    torch.testing.assert_close(turned, torch.rot90(square.images, -1, (2, 3)), atol=1e-4, rtol=0)
+
+
+def test_a_half_turn_of_an_oblong_image_is_two_flips(picture):
+    turned = nuisance("rotation").apply(picture, torch.tensor([[180.0]]))
+    torch.testing.assert_close(turned, picture.images.flip(2, 3), atol=1e-4, rtol=0)
+
+
+def test_a_rotation_of_an_oblong_image_keeps_lengths():
+    """In pixel units the matrix is orthogonal; scaling both ways undoes [−1, 1] coordinates."""
+    matrix = nuisance("rotation").matrices(torch.tensor([[30.0]]), 20, 60)[0, :, :2]
+    half = torch.diag(torch.tensor([30.0, 10.0]))
+    in_pixels = half @ matrix @ half.inverse()
+    torch.testing.assert_close(in_pixels @ in_pixels.T, torch.eye(2), atol=1e-6, rtol=0)
+
+
+def test_scaling_enlarges_the_content_by_e_to_the_log_zoom():
+    blob = torch.zeros(1, 1, 40, 40)
+    blob[..., 15:25, 15:25] = 1
+    grown = nuisance("scaling").apply(batch_of(blob), torch.tensor([[float(np.log(2))]]))
+    assert grown.sum() / blob.sum() == pytest.approx(4, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["affine:alpha=20", "similarity", "rotation:sigma=30", "scaling"])
+def test_warps_agree_with_scipy_away_from_the_border(name, picture):
+    """scipy works in pixel indices (row, column): u = (2i + 1)/n − 1 carries one into the other."""
+    space = nuisances.build(name)
+    theta = space.sample(picture, draw_keys(5, name, picture.ids, torch.arange(1)))[:, 0]
+    matrix = space.matrices(theta, 20, 31)[0].double().numpy()
+    size = np.array([31.0, 20.0])  # x, y
+    linear = matrix[:, :2] * size[:, None] / size[None, :]
+    centre = (size - 1) / 2
+    offset = centre + matrix[:, 2] * size / 2 - linear @ centre
+    expected = np.stack(
+        [
+            scipy.ndimage.affine_transform(channel, linear[::-1, ::-1], offset[::-1], order=1, mode="constant")
+            for channel in picture.images[0].double().numpy()
+        ]
+    )
+    ours = space.apply(picture, theta)[0].numpy()
+    rows, columns = np.mgrid[0:20, 0:31]
+    source = linear[::-1, ::-1] @ np.stack([rows.ravel(), columns.ravel()]) + offset[::-1][:, None]
+    inside = ((source > 0) & (source < np.array([[19.0], [30.0]]))).all(0).reshape(20, 31)
+    assert inside.mean() > 0.3
+    np.testing.assert_allclose(ours[:, inside], expected[:, inside], atol=2e-5)
+
+
+@pytest.mark.parametrize("name", nuisances.names())
+def test_draws_match_the_density(name, picture):
+    """Whitened by the density's own curvature, draws are standard normal (Kolmogorov–Smirnov, each coordinate)."""
+    space = nuisances.build(name)
+    theta = space.sample(picture, draw_keys(1, name, picture.ids, torch.arange(4000)))[0].double()
+    centre, spread = space.centre(picture), space.deviations(picture)
+    for place, z in enumerate(((theta - centre) / spread).T.numpy()):
+        assert scipy.stats.kstest(z, "norm").pvalue > 1e-3, space.parameters[place]
+    density = scipy.stats.multivariate_normal(centre.numpy(), np.diag(spread.numpy() ** 2))
+    np.testing.assert_allclose(
+        space.log_prior(theta[None, :50], picture)[0].numpy(), density.logpdf(theta[:50].numpy()), rtol=1e-9
+    )
+
+
+def test_the_affine_prior_is_the_inverse_of_alpha_times_the_metric(picture):
+    """G = κ · mean over [−1, 1]² of ‖δA·u + δt‖², here by brute force on a grid of u."""
+    x, y = np.meshgrid(np.linspace(-1, 1, 401), np.linspace(-1, 1, 401))
+    zero, one = np.zeros_like(x), np.ones_like(x)
+    across = np.stack([x, zero, y, zero, one, zero], -1).reshape(-1, 6)
+    down = np.stack([zero, x, zero, y, zero, one], -1).reshape(-1, 6)
+    metric = 1.75 * (across.T @ across + down.T @ down) / x.size
+    expected = np.linalg.inv(50 * metric)
+    spread = nuisance("affine", alpha=50.0).deviations(picture).numpy()
+    np.testing.assert_allclose(np.diag(spread**2), expected, atol=2e-4)
+
+
+def test_the_affine_description_is_the_measured_root_mean_square_displacement():
+    space, blank = nuisance("affine", alpha=25.0), batch_of(torch.zeros(1, 1, 40, 60))
+    theta = space.sample(blank, draw_keys(0, "x", blank.ids, torch.arange(3000)))[0].double()
+    x = (2 * torch.arange(60.0, dtype=torch.float64) + 1) / 60 - 1
+    y = (2 * torch.arange(40.0, dtype=torch.float64) + 1) / 40 - 1
+    u = torch.stack([x.repeat(40), y.repeat_interleave(60)])
+    delta = theta.view(-1, 3, 2).transpose(1, 2) - torch.eye(2, 3, dtype=torch.float64)
+    moved = (delta[..., :2] @ u + delta[..., 2:]) * torch.tensor([[30.0], [20.0]], dtype=torch.float64)
+    measured = moved.square().sum(1).mean().sqrt()
+    said = float(space.describe(40, 60).split(" by ")[1].split(" ")[0])
+    assert said == pytest.approx(float(measured), rel=0.06)
+
+
+def test_fill_is_what_lies_outside(picture):
+    away = torch.tensor([[100.0, 0.0]])
+    for fill, expected in ((0.0, 0.0), (0.25, 0.25)):
+        moved = nuisance("translation", unit="pixels", fill=fill).apply(picture, away)
+        torch.testing.assert_close(moved, torch.full_like(moved, expected))
+    edge = nuisances.build("translation:unit=pixels,fill=edge").apply(picture, away)
+    torch.testing.assert_close(edge, picture.images[..., -1:].expand_as(edge), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("spec", ["affine:alpha=0", "affine:alpha=-3", "rotation:sigma=nan", "similarity:zoom=0"])
+def test_a_prior_without_width_is_refused(spec):
+    with pytest.raises(BrittleError, match="positive"):
+        nuisances.build(spec)
