@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,18 @@ from typing import Any
 from brittle.classifiers import classifier as open_classifier
 from brittle.engine.execute import carry_out
 from brittle.engine.folder import RunFolder
-from brittle.engine.job import Job
+from brittle.engine.job import CHECKED_IMAGES, Job
 from brittle.engine.progress import Silent
 from brittle.engine.results import summary
 from brittle.engine.store import MemoryStore
 from brittle.images import image_set
+from brittle.measures.evaluate import slices
 from brittle.measures.robustness import Robustness
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.study import Study, choose, differences, pick_device
+
+PIXELS_HASHED = 1 << 24
 
 
 def measure(classifier: Any, images: Any, nuisance: Any, **options: Any) -> dict[str, Any]:
@@ -106,9 +110,9 @@ def run(
         return _carried_out(study.job(device, batch), progress)
     folder = RunFolder(Path(out))
     with folder.locked():
-        folder.begin(study.resolved(), differences)
+        folder.compare(study.resolved(), differences)
         job = study.job(device, batch)
-        folder.same_things({"images": fingerprints(job), "answers": job.check()})
+        folder.begin(study.resolved(), {"images": fingerprints(job), "answers": job.check()})
         carry_out(job, folder.store, progress or Silent())
         found = summary(job, folder.store)
         folder.write_summary(found)
@@ -124,10 +128,15 @@ def _carried_out(job: Job, progress: Silent | None) -> dict[str, Any]:
 
 
 def fingerprints(job: Job) -> dict[str, str]:
-    """A hash of each image set's ids and labels in planned order."""
+    """A hash of each image set's ids and labels in planned order, and of its pixels: all of a small set's, and of
+    a large one those of the first images, which are a random draw."""
     prints = {}
     for name, chosen in job.images.items():
-        digest = hashlib.blake2b(chosen.images.ids.numpy().tobytes(), digest_size=16)
-        digest.update(chosen.images.labels.numpy().tobytes())
-        prints[name] = f"{len(chosen.images)} images, {digest.hexdigest()}"
+        images = chosen.images
+        digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
+        digest.update(images.labels.numpy().tobytes())
+        seen = min(len(images), max(CHECKED_IMAGES, PIXELS_HASHED // math.prod(images.shape)))
+        for part in slices(seen, 256):
+            digest.update(images.batch(range(seen)[part]).images.mul(255).round().byte().numpy().tobytes())
+        prints[name] = f"{len(images)} images, {digest.hexdigest()}"
     return prints

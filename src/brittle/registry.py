@@ -77,23 +77,16 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Every kind there is, built in or through entry points."""
         self._load()
-        return sorted({*self._kinds, *self._entry_points()})
+        return sorted({*self._kinds, *importlib.metadata.entry_points(group=self.package).names})
 
     def get(self, name: str) -> type[T]:
+        """The class of a name. What is wrong with one package's entry point concerns nobody who asks for another."""
         self._load()
-        if name in self._kinds:
-            return self._kinds[name]
-        entry = self._entry_points().get(name)
-        if entry is None:
+        for entry in importlib.metadata.entry_points(group=self.package, name=name):
+            self.register(name)(self._imported(entry))
+        if name not in self._kinds:
             raise BrittleError(f"unknown {self.noun} {name!r}", did_you_mean(name, self.names()))
-        try:
-            kind = entry.load()
-        except Exception as error:
-            raise BrittleError(
-                f"{self.noun} {name!r} of the package {_distribution(entry)!r} can't be loaded: {error}",
-                "Mend or uninstall that package.",
-            ) from error
-        return self.register(name)(kind)
+        return self._kinds[name]
 
     def build(self, text: str) -> T:
         """The object that a spec names, its options checked and converted."""
@@ -126,25 +119,18 @@ class Registry(Generic[T]):
         for module in pkgutil.iter_modules(package.__path__, self.package + "."):
             importlib.import_module(module.name)
 
-    def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
-        found: dict[str, importlib.metadata.EntryPoint] = {}
-        for entry in importlib.metadata.entry_points(group=self.package):
-            other = found.setdefault(entry.name, entry)
-            if entry.name in self._kinds and self._kinds[entry.name].__module__ != entry.module:
-                raise BrittleError(
-                    f"the package {_distribution(entry)!r} registers the {self.noun} {entry.name!r}, which exists",
-                    "Rename it there.",
-                )
-            if other.value != entry.value:
-                raise BrittleError(
-                    f"{self.noun} {entry.name!r} comes from two packages: {_distribution(other)} and {_distribution(entry)}",
-                    "Uninstall one of them.",
-                )
-        return found
-
-
-def _distribution(entry: importlib.metadata.EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else entry.module
+    def _imported(self, entry: importlib.metadata.EntryPoint) -> type[T]:
+        package = entry.dist.name if entry.dist is not None else entry.module
+        try:
+            kind = entry.load()
+            if not isinstance(kind, type):
+                raise TypeError(f"{entry.value} is no class")
+        except Exception as error:
+            raise BrittleError(
+                f"{self.noun} {entry.name!r} of the package {package!r} can't be loaded: {error}",
+                "Mend or uninstall that package.",
+            ) from error
+        return kind
 
 
 def options_of(kind: type) -> dict[str, dataclasses.Field[Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from brittle.classifiers import classifier
 from brittle.engine.job import Chosen, Job
@@ -32,6 +32,11 @@ class ImagesEntry(BaseModel):
     where: tuple[str, ...] = Field((), description="conditions column=value that the images meet")
     ids: tuple[int, ...] = Field((), description="only the images with these ids")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spec_alone(cls, value: Any) -> Any:
+        return {"spec": value} if isinstance(value, str) else value
+
 
 class Study(BaseModel):
     """What a run carries out. Classifiers, image sets and nuisances are tables of name = spec, or lists of specs."""
@@ -40,7 +45,7 @@ class Study(BaseModel):
     title: str = ""
     seed: int = 0
     classifiers: dict[str, str]
-    images: dict[str, str | ImagesEntry]
+    images: dict[str, ImagesEntry]
     nuisances: dict[str, str]
     robustness: dict[str, Any] = Field(default_factory=dict)
 
@@ -50,19 +55,19 @@ class Study(BaseModel):
         """A list of specs names each by itself."""
         items = [value] if isinstance(value, str) else value
         if isinstance(items, list):
-            items = {item if isinstance(item, str) else str(dict(item).get("spec")): item for item in items}
+            names = [item.get("spec") if isinstance(item, dict) else item for item in items]
+            if any(not isinstance(name, str) for name in names):
+                raise ValueError("every entry of the list must be a spec, or hold one")
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise ValueError(f"{twice!r} stands in the list twice; write a table and give each a name")
+            items = dict(zip(names, items, strict=True))
         if not items:
             raise ValueError("at least one is needed")
         return items
 
-    @field_validator("images", mode="after")
-    @classmethod
-    def _entries(cls, value: dict[str, str | ImagesEntry]) -> dict[str, str | ImagesEntry]:
-        return {name: ImagesEntry(spec=item) if isinstance(item, str) else item for name, item in value.items()}
-
     @property
     def entries(self) -> dict[str, ImagesEntry]:
-        return {name: item for name, item in self.images.items() if isinstance(item, ImagesEntry)}
+        return self.images
 
     @classmethod
     def load(cls, path: Path) -> Study:
@@ -71,6 +76,8 @@ class Study(BaseModel):
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise BrittleError(f"there is no study file {path}", "Check the path.") from None
+        except OSError as error:
+            raise BrittleError(f"the study file {path} can't be read: {error.strerror}", "Check the path.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BrittleError(f"{path} is not TOML: {error}", "Mend that line.") from error
         return cls.of(data, str(path))

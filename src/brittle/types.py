@@ -49,7 +49,7 @@ class Nuisance(Protocol):
 
     @property
     def parameters(self) -> Sequence[str]:
-        """A readable name per number of θ."""
+        """A readable name per number of θ; one name for all of it where θ is a field over the pixels."""
         ...
 
     @property
@@ -58,7 +58,15 @@ class Nuisance(Protocol):
         ...
 
     @property
-    def latent(self) -> int | None:
+    def differentiable(self) -> bool:
+        """Whether gradients with respect to θ flow through `apply`."""
+        ...
+
+    def check(self, shape: tuple[int, int, int]) -> None:
+        """Raises before work begins if images of (C, H, W) can't be transformed."""
+        ...
+
+    def latent(self, batch: Batch) -> int | None:
         """Length of z where θ = push(z) with z ~ N(0, I); None where there is no such form."""
         ...
 

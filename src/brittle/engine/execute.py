@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.engine.job import CLEAN, Job, reference_labels
-from brittle.engine.memory import keep_mapped, out_of_memory
+from brittle.engine.memory import halving, keep_mapped
 from brittle.engine.progress import Silent
 from brittle.engine.rows import first_bad, to_columns, to_table
 from brittle.engine.store import Cell, FolderStore, Span, Store, gaps
@@ -93,10 +93,10 @@ class _Executor:
                 ].to_numpy()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.reader.shutdown(cancel_futures=True)
         self.writer.shutdown()
-        while self.writing:
+        while self.writing and kind is None:  # the first thing that went wrong is the one to tell
             self.writing.popleft().result()
 
     def carry_out(self, nuisance: str) -> None:
@@ -230,21 +230,9 @@ class _Executor:
                 self.clean_done[name] = sorted([*self.clean_done[name], gap])
 
     def _halving(self, compute: Callable[[int], T]) -> T:
-        """Computes with the present batch size, halved for as long as memory runs out."""
-        while True:
-            try:
-                return compute(self.batch_size)
-            except Exception as error:
-                if not out_of_memory(error):
-                    raise
-                if self.batch_size == 1:
-                    raise Failure(
-                        "out of memory even with one image at a time", "Use a smaller image size or another device."
-                    ) from error
-            self.batch_size //= 2
-            self.progress.note(f"out of memory: the batch is halved to {self.batch_size}")
-            if self.job.device.type == "cuda":
-                torch.cuda.empty_cache()
+        """Computes with the present batch size; what had to be halved stays halved."""
+        found, self.batch_size = halving(compute, self.batch_size, self.progress.note)
+        return found
 
     def _images(self, first: int, end: int) -> Batch:
         return self._read_ahead(first, end).result()

@@ -21,7 +21,7 @@ import torch
 from brittle.engine.store import FolderStore, write_durably
 from brittle.errors import BrittleError
 
-ANSWERS_TOLERANCE = 0.01  # in probability: more than devices differ, less than retraining does
+ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
 
 class RunFolder:
@@ -77,8 +77,12 @@ class RunFolder:
         summary: dict[str, Any] = json.loads(self.summary.read_text(encoding="utf-8"))
         return summary
 
-    def begin(self, study: dict[str, Any], differences: Callable[[dict[str, Any], dict[str, Any]], list[str]]) -> None:
-        """Keeps the study, or holds it against the one kept: classifiers may be added, nothing else may change."""
+    def compare(
+        self, study: dict[str, Any], differences: Callable[[dict[str, Any], dict[str, Any]], list[str]]
+    ) -> None:
+        """Holds the study against the one kept: classifiers may be added, nothing else may change."""
+        for leftover in self.path.glob("*.tmp"):
+            leftover.unlink()
         if self.exists():
             kept = self.read_study()
             unchanged = study | {
@@ -92,10 +96,15 @@ class RunFolder:
                 )
         elif any(item.name != ".lock" for item in self.path.iterdir()):
             raise BrittleError(f"{self.path} holds other things and is no run folder", "Choose an empty or new folder.")
+
+    def begin(self, study: dict[str, Any], things: dict[str, Any]) -> None:
+        """Keeps the study once its things are loaded and found to be those that the run began with."""
+        known = self._same_things(things)
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
         write_durably(self.environment, lambda to: to.write_text(json.dumps(environment(), indent=1), encoding="utf-8"))
+        write_durably(self.begun, lambda to: to.write_text(json.dumps(known), encoding="utf-8"))
 
-    def same_things(self, things: dict[str, Any]) -> None:
+    def _same_things(self, things: dict[str, Any]) -> dict[str, Any]:
         """Refuses to go on when images or classifiers behind unchanged specs are no longer what they were."""
         kept: dict[str, Any] = (
             json.loads(self.begun.read_text()) if self.begun.is_file() else {"images": {}, "answers": {}}
@@ -114,9 +123,7 @@ class RunFolder:
                         f"classifier {name!r} no longer answers as it did when the run in {self.path} began",
                         "Restore its weights, add it under another name, or run into another folder.",
                     )
-        kept["images"] |= things["images"]
-        kept["answers"] |= things["answers"]
-        write_durably(self.begun, lambda to: to.write_text(json.dumps(kept), encoding="utf-8"))
+        return {sort: things[sort] | kept[sort] for sort in ("images", "answers")}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))
@@ -134,7 +141,7 @@ def environment() -> dict[str, Any]:
     return {
         "python": sys.version.split()[0],
         "platform": platform.platform(),
-        "packages": {name: metadata.version(name) for name in packages},
+        "packages": {name: _version(name) for name in packages},
         "device": torch.cuda.get_device_name()
         if torch.cuda.is_available()
         else platform.processor() or platform.machine(),
@@ -143,10 +150,17 @@ def environment() -> dict[str, Any]:
     }
 
 
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # onnxruntime-gpu goes by another name
+        return None
+
+
 def _git(*arguments: str) -> str:
     try:
         return subprocess.run(
             ["git", *arguments], capture_output=True, text=True, timeout=10, check=False
         ).stdout.strip()
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return ""

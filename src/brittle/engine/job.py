@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from brittle.engine.memory import halving
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
+from brittle.measures.evaluate import slices
 from brittle.measures.plan import Unit, by_image, rows_per_unit
 from brittle.measures.robustness import Robustness
 from brittle.measures.summary import Subject
@@ -18,6 +22,7 @@ from brittle.types import Classifier, Nuisance
 
 CLEAN = "clean"
 CHECKED_IMAGES = 8
+FAINTEST = -15.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,10 @@ class Job:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     batch: int | None = None
 
+    def __post_init__(self) -> None:
+        if CLEAN in self.nuisances:
+            raise BrittleError(f"a nuisance can't go by the name {CLEAN!r}, which is that of no nuisance", "Rename it.")
+
     def units(self, images: str, nuisance: str) -> list[Unit]:
         """The plan of one image set under one nuisance, or of the untouched images."""
         chosen = self.images[images].images
@@ -67,21 +76,27 @@ class Job:
     def check(self) -> dict[str, dict[str, list[list[float]]]]:
         """Tries every classifier on a few images of every set before work begins.
 
-        Returns the probabilities found, which a resumed run compares with its own to notice changed weights."""
+        Returns the log-probabilities found, which a resumed run compares with its own to notice changed weights."""
         answers: dict[str, dict[str, list[list[float]]]] = {}
         for set_name, chosen in self.images.items():
             count = min(CHECKED_IMAGES, len(chosen.images))
             batch = chosen.images.batch(range(count), self.device)
             for name, classifier in self.classifiers.items():
-                if (check := getattr(classifier, "check", None)) is not None:
-                    check(batch.images)
+                found, _ = halving(partial(_first_answers, classifier, batch.images), count)
                 reference_labels(classifier, name, chosen.images)
-                with torch.inference_mode():
-                    found = classifier.log_probs(batch.images).exp()
-                answers.setdefault(name, {})[set_name] = found.cpu().double().round(decimals=6).tolist()
+                answers.setdefault(name, {})[set_name] = found.double().round(decimals=4).tolist()
             for nuisance in self.nuisances.values():
-                nuisance.apply(batch, nuisance.identity(batch))
+                nuisance.check(chosen.images.shape)
         return answers
+
+
+def _first_answers(classifier: Classifier, images: Tensor, size: int) -> Tensor:
+    """log p(c | x) (B, K), no less than FAINTEST: below it devices differ."""
+    if (check := getattr(classifier, "check", None)) is not None:
+        check(images[:size])
+    with torch.inference_mode():
+        found = [classifier.log_probs(images[part]).cpu() for part in slices(len(images), size)]
+    return torch.cat(found).clamp(min=FAINTEST)
 
 
 def _power_of_two(value: int, least: int, most: int) -> int:
@@ -92,7 +107,8 @@ def reference_labels(classifier: Classifier, name: str, images: ImageSet) -> Ten
     """Labels (n,) as the classifier counts its classes: by name where every class of the set is one of the
     classifier's labels (a class without a name goes by its number), by number otherwise. UNLABELLED stays."""
     labels, classes = images.labels, len(classifier.labels)
-    places = {label: place for place, label in enumerate(classifier.labels)}
+    counts = Counter(classifier.labels)
+    places = {label: place for place, label in enumerate(classifier.labels) if counts[label] == 1}
     named = images.classes or tuple(map(str, range(int(labels.max()) + 1)))
     if all(named[label] in places for label in set(labels.tolist()) if label >= 0):
         by_name = torch.tensor([places.get(label, -1) for label in named], dtype=torch.int64)
@@ -104,5 +120,13 @@ def reference_labels(classifier: Classifier, name: str, images: ImageSet) -> Ten
             f"{images.names[place]} of the image set {images.name!r} has label {int(labels[place])}, "
             f"but the classifier {name!r} knows {classes} classes (0 to {classes - 1})",
             "Give the images this classifier was made for, or name its classes with labels=….",
+        )
+    moved = next((word for place, word in enumerate(images.classes) if places.get(word, place) != place), None)
+    if moved is not None:
+        lacking = next(word for word in named if word not in places)
+        raise BrittleError(
+            f"the image set {images.name!r} and the classifier {name!r} count their classes differently"
+            f" ({moved!r} is {images.classes.index(moved)} and {places[moved]}), and the classifier has no {lacking!r}",
+            "Name the classes alike in both: labels=… for the classifier, classes=… or folder names for the images.",
         )
     return labels

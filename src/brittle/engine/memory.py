@@ -5,10 +5,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 
+from brittle.errors import Failure
+
+T = TypeVar("T")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "failed to allocate memory", "alloc_failed")
 
 
 @functools.cache
@@ -30,5 +36,23 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out: on a GPU, on the CPU, or in another library."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    text = str(error)
-    return isinstance(error, RuntimeError) and ("can't allocate memory" in text or "out of memory" in text.lower())
+    text = str(error).lower()
+    return any(words in text for words in _OUT_OF_MEMORY)
+
+
+def halving(compute: Callable[[int], T], size: int, note: Callable[[str], None] = lambda _: None) -> tuple[T, int]:
+    """compute(size), halved for as long as memory runs out, and the size that did."""
+    while True:
+        try:
+            return compute(size), size
+        except Exception as error:
+            if not out_of_memory(error):
+                raise
+            if size == 1:
+                raise Failure(
+                    "out of memory even with one image at a time", "Use a smaller image size or another device."
+                ) from error
+        size //= 2
+        note(f"out of memory: the batch is halved to {size}")
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import math
 import os
 import re
@@ -88,19 +89,18 @@ class FolderStore:
             yield span, _read(path)
 
     def verify(self, cell: Cell, rows_in: Callable[[Span], int]) -> list[Path]:
-        """Removes what is torn or of the wrong length, so that it is done again, and says which files those were."""
-        place = self._place(cell)
-        removed = []
-        for leftover in place.glob("*.tmp"):
-            leftover.unlink()
-        for span, path in self._files(cell):
-            try:
-                intact = pq.read_metadata(path).num_rows == rows_in(span)
-            except (pa.ArrowInvalid, OSError, IndexError):
-                intact = False
-            if not intact:
+        """Removes what is torn or of the wrong length, so that it is done again, and says which files those were.
+
+        What a kill left behind goes too: half-written files, and files that a merge had no time to remove."""
+        removed: list[Path] = []
+        while torn := [path for span, path in self._files(cell) if _length(path) != rows_in(span)]:
+            for path in torn:
                 path.unlink()
-                removed.append(path)
+            removed += torn
+        kept = {path for _, path in self._files(cell)}
+        for pattern in ("*.tmp", "*.parquet"):
+            for leftover in set(self._place(cell).glob(pattern)) - kept:
+                leftover.unlink()
         return removed
 
     def _place(self, cell: Cell) -> Path:
@@ -125,13 +125,22 @@ class FolderStore:
             files = self._files(cell)[-FAN:]
             spans = [span for span, _ in files]
             sizes = [pq.read_metadata(path).num_rows for _, path in files] if len(files) == FAN else []
-            contiguous = all(left.end == right.first for left, right in zip(spans, spans[1:], strict=False))
+            contiguous = all(left.end == right.first for left, right in itertools.pairwise(spans))
             if not sizes or not contiguous or len({_size_class(size) for size in sizes}) > 1 or sum(sizes) > LARGEST:
                 return
             merged = Span(spans[0].first, spans[-1].end)
             _write_whole(pa.concat_tables([_read(path) for _, path in files]), self._place(cell) / _file_name(merged))
             for _, path in files:
                 path.unlink()
+
+
+def _length(path: Path) -> int | None:
+    """Rows of a unit file; None if it is torn."""
+    try:
+        length: int = pq.read_metadata(path).num_rows
+    except (pa.ArrowInvalid, OSError):
+        return None
+    return length
 
 
 def _size_class(rows: int) -> int:
@@ -145,7 +154,9 @@ def _file_name(span: Span) -> str:
 def safe_name(name: str) -> str:
     """A file name for any name: itself where it is harmless, else cleaned and told apart by a hash."""
     cleaned = re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip(".-")[:60]
-    return cleaned if cleaned == name else f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
+    if cleaned == name != "":
+        return name
+    return f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
 def write_durably(path: Path, write: Callable[[Path], object]) -> None:

@@ -26,6 +26,7 @@ class Watch:
         self.tally = measure.tally(count)
         self.reach = Reach(0, 0, 0, False)
         self._next = 0
+        self._waiting: dict[int, tuple[Span, Mapping[str, NDArray[Any]]]] = {}
         self._complete = {place: (images, draws) for place, images, draws in complete(measure, units, count)}
         self._checked = {place for place, _, _ in checkpoints(measure, units, count)}
 
@@ -34,9 +35,12 @@ class Watch:
         return self.reach.enough or self._next == len(self.units)
 
     def feed(self, span: Span, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Rows of a span; spans must come in order, and one past a gap is ignored."""
-        if span.first != self._next:
-            return
+        """Rows of a span; what lies past a gap waits until the gap is filled."""
+        self._waiting[span.first] = span, columns
+        while (ready := self._waiting.pop(self._next, None)) is not None:
+            self._read(*ready)
+
+    def _read(self, span: Span, columns: Mapping[str, NDArray[Any]]) -> None:
         at = 0
         for unit in self.units[span.first : span.end]:
             if self.reach.enough:

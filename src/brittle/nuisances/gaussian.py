@@ -22,10 +22,13 @@ class GaussianNuisance(ABC):
     """Severity s walks straight from the identity: s = 1 is the drawn θ, s = 2 is twice as far."""
 
     parameters: ClassVar[Sequence[str]]
-    needs: frozenset[str] = frozenset()
+    needs: ClassVar[frozenset[str]] = frozenset()
+    differentiable: ClassVar[bool] = True
 
-    @property
-    def latent(self) -> int:
+    def check(self, shape: tuple[int, int, int]) -> None:
+        """Every image will do, unless a subclass says otherwise."""
+
+    def latent(self, batch: Batch) -> int:
         return len(self.parameters)
 
     @abstractmethod
@@ -44,7 +47,7 @@ class GaussianNuisance(ABC):
         return self.centre(batch).to(batch.images).expand(len(batch.images), -1)
 
     def sample(self, batch: Batch, keys: Tensor) -> Tensor:
-        return self.push(normal(keys, self.latent), batch).to(batch.images.dtype)
+        return self.push(normal(keys, self.latent(batch)), batch).to(batch.images.dtype)
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
         return self.centre(batch).to(z) + self.deviations(batch).to(z) * z
@@ -52,7 +55,7 @@ class GaussianNuisance(ABC):
     def log_prior(self, theta: Tensor, batch: Batch) -> Tensor:
         spread = self.deviations(batch).to(theta)
         z = (theta - self.centre(batch).to(theta)) / spread
-        return -0.5 * z.square().sum(-1) - spread.log().sum() - 0.5 * self.latent * math.log(2 * math.pi)
+        return -0.5 * z.square().sum(-1) - spread.log().sum() - 0.5 * self.latent(batch) * math.log(2 * math.pi)
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
         centre = self.centre(batch).to(theta)

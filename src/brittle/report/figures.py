@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,10 +19,11 @@ from brittle.report.options import Curve
 Row = Mapping[str, Any]
 
 # Text stays text: it can be searched and read aloud, and a report of a hundred figures stays small. Names come from
-# users, so `$` must not start a formula.
+# users, so `$` must not start a formula. The layout is made with the font matplotlib brings along; the page's own,
+# which is narrower, is put in its place by the style sheet.
 STYLE = {
     "svg.fonttype": "none",
-    "font.family": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans", "sans-serif"],
+    "font.family": ["DejaVu Sans"],
     "font.size": 10,
     "text.parse_math": False,
     "axes.spines.top": False,
@@ -39,7 +41,8 @@ MOST_CLASSES, AT_EACH_END = 32, 15
 
 def svg(key: str, size: tuple[float, float], about: str, draw: Callable[[Figure], None]) -> str:
     """An accessible inline <svg>; `key` keeps its ids apart from those of other figures, and makes them repeatable."""
-    with mpl.rc_context({**STYLE, "svg.hashsalt": key}):  # type: ignore[arg-type]
+    with warnings.catch_warnings(), mpl.rc_context({**STYLE, "svg.hashsalt": key}):  # type: ignore[dict-item]
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has the font for it
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         buffer = io.StringIO()
@@ -122,47 +125,48 @@ def _values(curve: Curve) -> str:
     return ", ".join(f"{value:g}" for value in curve.points)
 
 
-def weakest_first(rows: Sequence[Row]) -> list[str]:
-    """Class names by the lowest ρ that any classifier has on them."""
-    lowest: dict[str, float] = {}
+def weakest_first(rows: Sequence[Row]) -> dict[int, str]:
+    """label → class name, by the lowest ρ that any classifier has there; names alone may occur twice."""
+    lowest: dict[int, float] = {}
+    names: dict[int, str] = {}
     for row in rows:
         for each in row["classes"]:
-            lowest[each["class"]] = min(each["rho"], lowest.get(each["class"], 1.0))
-    return sorted(lowest, key=lambda name: lowest[name])
+            names[each["label"]] = each["class"]
+            lowest[each["label"]] = min(each["rho"], lowest.get(each["label"], 1.0))
+    return {label: names[label] for label in sorted(lowest, key=lambda label: lowest[label])}
 
 
-def shown_classes(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
-    """The classes to show, weakest first: all of them, or the two ends of a long list."""
-    names = weakest_first(rows)
-    return (names, []) if len(names) <= MOST_CLASSES else (names[:AT_EACH_END], names[-AT_EACH_END:])
+def shown_classes(rows: Sequence[Row]) -> list[tuple[int, str] | None]:
+    """The classes to show, weakest first: all of them, or the two ends of a long list with None between."""
+    classes = list(weakest_first(rows).items())
+    return [*classes] if len(classes) <= MOST_CLASSES else [*classes[:AT_EACH_END], None, *classes[-AT_EACH_END:]]
 
 
 def class_figure(key: str, nuisance: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> str:
     """A bar per class and classifier with its interval, the weakest classes on top; the simultaneous interval is the
     thin line behind it."""
-    weak, strong = shown_classes(rows)
-    names: list[str | None] = [*weak, *([None, *strong] if strong else [])]
-    by = {(row["classifier"], each["class"]): each for row in rows for each in row["classes"]}
+    classes = shown_classes(rows)
+    by = {(row["classifier"], each["label"]): each for row in rows for each in row["classes"]}
     height = 0.8 / len(rows)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        for place, name in enumerate(names):
+        for place, shown in enumerate(classes):
             for row_place, row in enumerate(rows):
-                each = by.get((row["classifier"], name)) if name is not None else None
+                each = by.get((row["classifier"], shown[0])) if shown is not None else None
                 if each is not None:
                     y = place - 0.4 + (row_place + 0.5) * height
                     _bar(axes, y, height, each, looks[row["classifier"]])
-        axes.set_yticks(range(len(names)), [_short(name) for name in names])
+        axes.set_yticks(range(len(classes)), ["⋮" if each is None else _short(each[1]) for each in classes])
         axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_ylim(len(classes) - 0.5, -0.5)
         axes.set_xlim(0, 1)
         axes.set_xlabel("ρ of the class")
         axes.grid(axis="x")
         axes.set_axisbelow(True)
 
-    inches = 0.7 + len(names) * max(0.26, 0.15 * len(rows))
-    about = f"ρ per class under {nuisance}, weakest first: {', '.join(weak[:5])}"
+    inches = 0.7 + len(classes) * max(0.26, 0.15 * len(rows))
+    about = f"ρ per class under {nuisance}, weakest first: {', '.join(each[1] for each in classes[:5] if each)}"
     return svg(key, (9.6, inches), about, draw)
 
 
@@ -177,7 +181,5 @@ def _bar(axes: Axes, y: float, height: float, each: Row, look: Look) -> None:
     )
 
 
-def _short(name: str | None) -> str:
-    if name is None:
-        return "⋮"
+def _short(name: str) -> str:
     return name if len(name) <= 32 else name[:31] + "…"

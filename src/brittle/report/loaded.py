@@ -131,7 +131,7 @@ def _images(study: Study, name: str, begun: dict[str, Any]) -> Chosen:
     chosen = choose(whole, measure, seed=study.seed, count=entry.count, where=entry.where, ids=entry.ids)
     now = fingerprints(Job(classifiers={}, images={name: chosen}, nuisances={}, streams={}, measure=measure))[name]
     if begun.get("images", {}).get(name, now) != now:
-        raise BrittleError("its ids or labels are no longer those of the run")
+        raise BrittleError("its ids, labels or pixels are no longer those of the run")
     chosen.images.batch([0])
     return chosen
 

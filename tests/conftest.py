@@ -1,0 +1,81 @@
+"""What tests of several places share: the command line, in this process or in one of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from brittle import cli as command_line
+
+
+class Said(NamedTuple):
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def complaint(self, status: int) -> str:
+        """The one line on standard error that a mistake or failure is answered with, and nothing besides."""
+        lines = self.err.splitlines()
+        assert (self.status, self.out, len(lines)) == (status, "", 1), self
+        assert lines[0].startswith("brittle: "), self
+        return lines[0]
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """`cli("measure", …)`: the command's own entry point, in this process."""
+
+    def call(*arguments: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["brittle", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            command_line.main()
+        return Said(int(stop.value.code or 0), *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """`start("run", …)`: the command in a process of its own, which does not outlive the test."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def call(*arguments: object, cwd: Path | None = None, **variables: str) -> subprocess.Popen[str]:
+        begun.append(
+            subprocess.Popen(
+                [sys.executable, "-c", "from brittle.cli import main; main()", *map(str, arguments)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=cwd,
+                env=os.environ | {"OMP_NUM_THREADS": "1"} | variables,
+            )
+        )
+        return begun[-1]
+
+    yield call
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def ended() -> Callable[[subprocess.Popen[str]], Said]:
+    """What a started command said, once it has ended."""
+
+    def wait(process: subprocess.Popen[str]) -> Said:
+        out, err = process.communicate(timeout=120)
+        return Said(process.returncode, out, err)
+
+    return wait

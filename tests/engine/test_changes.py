@@ -1,0 +1,139 @@
+"""A run may be extended by a classifier. Any other change is refused, and the difference is shown."""
+
+import numpy as np
+import pytest
+
+from brittle.api import run
+from brittle.errors import BrittleError
+
+
+def test_adding_a_classifier_computes_only_the_new_one(things):
+    before = run(things.study("first"), things.out)
+    assert before["comparisons"] == []
+    things.rows("first")
+    after = run(things.study("first", "second"), things.out)
+    assert things.rows("first") == things.CHECKED
+    assert things.rows("second") == things.CHECKED + things.IMAGES * 61
+    assert [row for row in after["results"] if row["classifier"] == "first"] == before["results"]
+    assert len(after["comparisons"]) == 3
+    assert after == run(things.study("first", "second"), things.folder / "at once")
+
+
+def test_an_extended_run_stays_extended(things):
+    run(things.study("first"), things.out)
+    run(things.study("first", "second"), things.out)
+    with pytest.raises(BrittleError, match=r"classifiers\.second: .* → nothing"):
+        run(things.study("first"), things.out)
+
+
+CHANGES = {
+    "option of a nuisance": ({"nuisances": ["affine:alpha=21"]}, r"affine:alpha=20.*nuisances\.affine:alpha=21"),
+    "seed": ({"seed": 1}, r"seed: 0 → 1"),
+    "samples": ({"robustness": {"samples": 21}}, r"robustness\.samples: 20 → 21"),
+    "estimand": ({"robustness": {"samples": 20, "estimand": "set"}}, r"robustness\.estimand: 'population' → 'set'"),
+    "tolerance": ({"robustness": {"samples": 20, "tolerance": 0.1}}, r"robustness\.tolerance: nothing → 0\.1"),
+    "image set": ({"images": {"other": "sample"}}, r"images\.other: nothing → .*images\.toy: .* → nothing"),
+    "classifier behind a name": ({"classifiers": {"first": "bundled:plain"}}, r"classifiers\.first: '.*' → 'bundled:plain'"),
+    "classifier's name": ({"classifiers": {"1st": "bundled:plain"}}, r"classifiers\.first: '.*' → nothing"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES.values(), ids=CHANGES)
+def test_a_changed_study_is_refused_and_the_difference_shown(things, change, words):
+    run(things.study(), things.out)
+    kept = (things.out / "study.toml").read_bytes()
+    with pytest.raises(BrittleError, match=words) as refusal:
+        run(things.study(**change), things.out)
+    assert refusal.value.exit_status == 2
+    assert "\n" not in str(refusal.value)
+    assert (things.out / "study.toml").read_bytes() == kept
+
+
+def test_a_changed_count_of_images_is_refused(things):
+    entry = {"spec": f"npz:{things.folder}/images.npz", "count": 30}
+    run(things.study(images={"toy": entry}), things.out)
+    with pytest.raises(BrittleError, match=r"images\.toy\.count: 30 → 40"):
+        run(things.study(images={"toy": entry | {"count": 40}}), things.out)
+
+
+def test_what_is_written_another_way_is_no_change(things):
+    run(things.study(nuisances=["affine:alpha=20"]), things.out)
+    same = things.study(nuisances={"affine:alpha=20": "affine:alpha=20"}, robustness={"samples": 20, "worst_of": 10})
+    assert run(same | {"images": {"toy": {"spec": f"npz:{things.folder}/images.npz"}}}, things.out)["results"]
+
+
+def test_other_pixels_behind_the_same_spec_are_refused(things):
+    run(things.study(), things.out)
+    with np.load(things.folder / "images.npz") as archive:
+        images, labels = archive["images"], archive["labels"]
+    images[-1, 3:6, 3:6] ^= 0xFF
+    things.write_images(images=images, labels=labels)
+    with pytest.raises(BrittleError, match="the image set 'toy' is no longer what it was"):
+        run(things.study(), things.out)
+
+
+def test_other_labels_behind_the_same_spec_are_refused(things):
+    run(things.study(), things.out)
+    with np.load(things.folder / "images.npz") as archive:
+        images, labels = archive["images"], archive["labels"]
+    labels[7] = (labels[7] + 1) % 4
+    things.write_images(images=images, labels=labels)
+    with pytest.raises(BrittleError, match="the image set 'toy' is no longer what it was"):
+        run(things.study(), things.out)
+
+
+def test_more_images_behind_the_same_spec_are_refused(things):
+    run(things.study(), things.out)
+    things.write_images(count=61)
+    with pytest.raises(BrittleError, match="the image set 'toy' is no longer what it was"):
+        run(things.study(), things.out)
+
+
+@pytest.mark.parametrize("sure", [False, True], ids=["unsure", "sure of every image"])
+def test_other_weights_behind_the_same_spec_are_refused(things, sure):
+    """Two trainings of a classifier that is sure of every image agree in p(c | x) to many digits: not in log p."""
+    module = things.folder / "things.py"
+    text = module.read_text()
+    if sure:
+        text = text.replace("images.flatten(1) @ weights", "torch.tensor([9.0, 0, 0, 0]) + images.flatten(1) @ weights / 50")
+        module.write_text(text)
+    run(things.study(), things.out)
+    module.write_text(text.replace("manual_seed(seed)", "manual_seed(seed + 7)"))
+    with pytest.raises(BrittleError, match="classifier 'first' no longer answers as it did"):
+        run(things.study(), things.out)
+
+
+def test_weights_that_drift_a_little_at_every_resumption_are_refused_in_the_end(things):
+    module = things.folder / "things.py"
+    text = module.read_text()
+    run(things.study(), things.out)
+
+    def drift():
+        for step in range(1, 20):
+            module.write_text(text.replace("@ weights", f"@ (weights * {1 + 0.003 * step})"))
+            run(things.study(), things.out)
+
+    with pytest.raises(BrittleError, match="no longer answers"):
+        drift()
+
+
+def test_last_digits_as_another_device_gives_them_are_no_change(things):
+    module = things.folder / "things.py"
+    run(things.study(), things.out)
+    module.write_text(module.read_text().replace("@ weights", "@ (weights * 1.0001)"))
+    assert run(things.study(), things.out)["results"]
+
+
+def test_a_folder_that_holds_other_things_is_left_alone(things):
+    (things.out).mkdir()
+    (things.out / "thesis.tex").write_text("…")
+    with pytest.raises(BrittleError, match="holds other things and is no run folder"):
+        run(things.study(), things.out)
+    assert [path.name for path in things.out.iterdir() if path.name != ".lock"] == ["thesis.tex"]
+    with pytest.raises(BrittleError, match="can't be used as a run folder"):
+        run(things.study(), things.out / "thesis.tex")
+
+
+def test_no_nuisance_takes_the_name_that_untouched_images_go_by(things):
+    with pytest.raises(BrittleError, match="'clean'"):
+        run(things.study(nuisances={"clean": "affine"}), things.out)

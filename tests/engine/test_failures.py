@@ -1,0 +1,130 @@
+"""What goes wrong in the middle is told with the image, the draw and θ, and what is finished is kept."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from brittle.api import measure, run
+from brittle.engine.rows import first_bad
+from brittle.errors import BrittleError, Failure
+from brittle.images import image_set
+from brittle.measures.evaluate import draw_theta
+from brittle.nuisances import nuisances
+from brittle.random import shuffled, stream_root
+
+SPOILT = """
+
+def spoil(images, answers, wrong):
+    # One image of the set is white; moved, it has both white and, from outside, black.
+    moved = (images.amax((1, 2, 3)) > 0.99) & (images.amin((1, 2, 3)) < 0.01)
+    return torch.where(moved[:, None], wrong, answers)
+
+
+def nan(images):
+    return spoil(images, first(images), torch.nan)
+
+
+def infinite(images):
+    return spoil(images, first(images), torch.inf)
+
+
+def halved(images):
+    answers = first(images).softmax(1)
+    return spoil(images, answers, answers / 2)
+
+
+def fails(images):
+    if (spoil(images, first(images), torch.nan)).isnan().any():
+        raise ZeroDivisionError("deep inside")
+    return first(images)
+"""
+
+
+@pytest.fixture
+def white(things):
+    """The last image of the plan is white, and no other has a white pixel."""
+    random = np.random.default_rng(0)
+    images = random.integers(20, 200, (60, 8, 8), dtype=np.uint8)
+    last = int(shuffled(torch.arange(60), 0)[-1])
+    images[last] = 255
+    things.write_images(images=images)
+    (things.folder / "things.py").write_text((things.folder / "things.py").read_text() + SPOILT)
+    return last
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nan", "NaN or infinite outputs"),
+        ("infinite", "NaN or infinite outputs"),
+        ("halved", "probabilities that sum to 0.5 instead of 1"),
+    ],
+)
+@pytest.mark.parametrize("tolerance", [None, 0.001])
+def test_outputs_that_are_no_distribution_are_told_with_image_draw_and_theta(
+    things, white, small_units, name, words, tolerance
+):
+    small_units(200)
+    robustness = {"samples": 20} | ({"tolerance": tolerance} if tolerance else {})
+    study = things.study(name, nuisances=["translation:sigma=0.2"], robustness=robustness)
+    with pytest.raises(Failure) as failure:
+        run(study, things.out, batch=64)
+    text = str(failure.value)
+    assert failure.value.exit_status == 1
+    assert "\n" not in text
+    assert f"classifier '{name}' gave {words} for the image index {white} (id {white}), draw " in text
+    draw, *theta = (float(number) for number in re.findall(r"draw (\d+), θ = \(shift x (\S+), shift y (\S+)\)", text)[0])
+    image = image_set(f"npz:{things.folder}/images.npz").batch([white])
+    nuisance = nuisances.build("translation:sigma=0.2")
+    drawn = draw_theta(nuisance, image, torch.tensor([int(draw)]), stream_root(0, "translation"))
+    assert drawn[0].tolist() == pytest.approx(theta, rel=1e-3)
+    assert nuisance.apply(image, drawn).min() < 0.01
+    assert len(things.unit_files("translation", name)) >= (5 if tolerance is None else 1), "finished units are not kept"
+
+
+def test_a_mended_classifier_goes_on_from_the_finished_units(things, white, small_units):
+    small_units(200)
+    study = things.study("nan", nuisances=["translation:sigma=0.2"])
+    with pytest.raises(Failure):
+        run(study, things.out)
+    done = len(things.unit_files("translation", "nan"))
+    module = things.folder / "things.py"
+    module.write_text(module.read_text().replace("wrong, answers)", "answers, answers)"))
+    things.rows()
+    found = run(study, things.out)["results"][0]
+    assert things.rows() == things.CHECKED + 60 * 20 - done * 200
+    assert found["images"] == 60
+
+
+def test_an_error_inside_the_classifier_loses_nothing_finished(things, white, small_units):
+    small_units(200)
+    with pytest.raises(ZeroDivisionError, match="deep inside"):
+        run(things.study("fails", nuisances=["translation:sigma=0.2"]), things.out)
+    assert len(things.unit_files("translation", "fails")) >= 3
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_outputs_that_are_wrong_from_the_start_are_told_before_work_begins(things, wrong):
+    with pytest.raises(Failure, match="gives NaN or infinite outputs"):
+        measure(lambda images: torch.full((len(images), 3), wrong), f"npz:{things.folder}/images.npz", "affine")
+
+
+def test_labels_outside_the_classes_are_told_with_the_image(things):
+    labels = np.zeros(60, int)
+    labels[17] = 4
+    things.write_images(labels=labels)
+    with pytest.raises(BrittleError, match=r"index 17 of the image set .* has label 4, but the classifier 'first' knows 4 classes"):
+        run(things.study(), things.out)
+
+
+def test_which_rows_come_from_no_distribution():
+    good = [np.log(0.3), np.log(0.7), 1, np.log(0.7), 1]
+    hard = [0.0, -np.inf, 0, 0.0, 0]
+    sure_of_another = [-np.inf, 0.0, 2, 0.0, 1]
+    assert first_bad(np.array([good, hard, sure_of_another], dtype=np.float32)) is None
+    for bad in ([np.nan] * 5, [-np.inf, -np.inf, 0, -np.inf, 0], [np.log(0.3), np.log(0.69), 1, np.log(0.69), 1]):
+        found = first_bad(np.array([good, hard, bad, bad], dtype=np.float32))
+        assert found is not None
+        assert found.row == 2

@@ -1,0 +1,53 @@
+"""When memory runs out the batch is halved, and it says so; the numbers stay."""
+
+import pytest
+import torch
+
+from brittle.api import measure
+from brittle.classifiers import classifier
+from brittle.engine.memory import out_of_memory
+from brittle.engine.progress import Silent
+from brittle.errors import Failure
+
+ERRORS = {
+    "CUDA": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+    "CPU": RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes"),
+    "Python": MemoryError(),
+    "cuBLAS": RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    "ONNX Runtime": Exception("bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 4096"),
+}
+
+
+def hungry(most, error):
+    plain = classifier("bundled:plain")
+
+    def scores(images):
+        if len(images) > most:
+            raise error
+        return plain.scores(images)
+
+    return classifier(scores, output="logits", labels=plain.labels)
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize("most", [20, 3])
+def test_the_batch_is_halved_until_it_fits_and_the_numbers_stay(most, error):
+    progress, options = Silent(), {"count": 30, "samples": 4, "batch": 64}
+    found = measure(hungry(most, error), "sample", "affine", progress=progress, **options)
+    plenty = measure("bundled:plain", "sample", "affine", **options)
+    assert found["rho"] == pytest.approx(plenty["rho"], abs=1e-6)
+    assert found["accuracy_nuisance"] == plenty["accuracy_nuisance"]
+    sizes = [32, 16] if most == 20 else [32, 16, 8, 4, 2]
+    assert progress.notes == [f"out of memory: the batch is halved to {size}" for size in sizes]
+
+
+def test_no_memory_for_a_single_image_is_a_failure():
+    with pytest.raises(Failure, match="out of memory even with one image at a time") as failure:
+        measure(hungry(0, ERRORS["CUDA"]), "sample", "affine", count=10, samples=2)
+    assert failure.value.exit_status == 1
+
+
+def test_another_error_is_not_taken_for_a_lack_of_memory():
+    assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    with pytest.raises(ValueError, match="my own"):
+        measure(hungry(9, ValueError("my own")), "sample", "affine", count=30, samples=2)

@@ -1,0 +1,105 @@
+"""A tolerance stops a run early, and where it stops depends on the contiguous prefix of the plan alone."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from brittle.api import compare, measure, run
+
+TOLERANCE = {"samples": 5, "tolerance": 0.06}
+
+
+@pytest.fixture
+def study(things):
+    things.write_images(count=700)
+    return lambda *names, **changed: things.study(
+        *names, nuisances=["affine:alpha=20"], robustness=TOLERANCE | changed
+    )
+
+
+def by_classifier(found):
+    return {row["classifier"]: row for row in found["results"]}
+
+
+@pytest.mark.parametrize("estimand", ["population", "drawn", "set"])
+def test_the_answer_is_the_same_whatever_the_batch_size(things, study, estimand):
+    changed = {"estimand": estimand} | ({"samples": 300, "tolerance": 0.04} if estimand == "set" else {"tolerance": 0.09})
+    results = [run(study(**changed), None, batch=batch)["results"][0] for batch in (7, 64, 1000)]
+    assert results[0]["tolerance_reached"]
+    assert results[0]["images"] * results[0]["samples"] < (700 * 300 if estimand == "set" else 700 * 5)
+    for result in results[1:]:
+        assert (result["images"], result["samples"]) == (results[0]["images"], results[0]["samples"])
+        assert result["rho"] == pytest.approx(results[0]["rho"], abs=1e-6)
+        assert result["interval"] == pytest.approx(results[0]["interval"], abs=1e-6)
+
+
+def test_the_answer_is_the_same_one_image_at_a_time(study):
+    one, many = (run(study(), None, batch=batch)["results"][0] for batch in (1, 256))
+    assert one["tolerance_reached"]
+    assert one["images"] == many["images"] < 700
+    assert one["rho"] == pytest.approx(many["rho"], abs=1e-6)
+
+
+def test_it_stops_at_the_first_checkpoint_that_is_narrow_enough(things, study):
+    found = run(study(), None)["results"][0]
+    assert found["half_width"] <= 0.06
+    before = study() | {"images": {"toy": {"spec": f"npz:{things.folder}/images.npz", "count": found["images"] - 32}}}
+    assert not run(before, None)["results"][0]["tolerance_reached"]
+
+
+@pytest.mark.parametrize("batch", [64, 1000])
+def test_what_lies_past_the_stopping_point_is_discarded(things, study, batch):
+    before = run(study(), things.out, batch=batch)["results"]
+    rows = [pq.read_table(path) for path in things.unit_files("affine")]
+    stop = before[0]["images"] * 5
+    table = pa.concat_tables(rows)
+    assert len(table) > stop or batch == 64
+    garbage = pa.array([-50.0] * (len(table) - stop), pa.float32())
+    place = table.column_names.index("log_p_label")
+    spoiled = pa.chunked_array([*table.column(place).slice(0, stop).chunks, garbage])
+    table, at = table.set_column(place, "log_p_label", spoiled), 0
+    for path, part in zip(things.unit_files("affine"), rows, strict=True):
+        pq.write_table(table.slice(at, len(part)), path)
+        at += len(part)
+    assert run(study(), things.out, batch=batch)["results"] == before
+
+
+def test_a_classifier_stops_where_it_stops_alone(things, study):
+    together = by_classifier(run(study("first", "second"), None))
+    for name in ("first", "second"):
+        assert together[name] == by_classifier(run(study(name), None))[name]
+    assert together["first"]["images"] != together["second"]["images"], "both stop at once: the test tests nothing"
+
+
+def test_a_classifier_that_has_stopped_is_not_asked_again_for_the_others_sake(things, study):
+    found = by_classifier(run(study("first", "second"), None, batch=32))
+    early, late = sorted(found, key=lambda name: found[name]["images"])
+    rows = {name: things.rows(name) for name in found}
+    assert rows[early] < rows[late]
+
+
+def test_adding_a_classifier_later_gives_what_both_at_once_give(things, study):
+    run(study("first"), things.out)
+    assert run(study("first", "second"), things.out) == run(study("first", "second"), None)
+
+
+def test_paired_differences_are_taken_over_what_both_have_seen(study):
+    found = run(study("first", "second"), None)
+    assert found["comparisons"][0]["images"] == min(row["images"] for row in found["results"])
+
+
+def test_images_that_run_out_before_the_tolerance_are_no_failure(cli):
+    arguments = ("measure", "bundled:plain", "sample", "--nuisance", "affine", "--images", 64, "--tolerance", 0.01)
+    said = cli(*arguments)
+    assert said.status == 0
+    result = cli(*arguments, "--json").json
+    assert result["tolerance_reached"] is False
+    assert (result["images"], result["samples"]) == (64, 10)
+    assert result["half_width"] == pytest.approx((result["interval"][1] - result["interval"][0]) / 2)
+    assert f"half-width of {result['half_width']:.4f}" in " ".join(said.out.split())
+
+
+def test_without_a_tolerance_every_image_is_used():
+    found = measure("bundled:plain", "sample", "affine", count=64, samples=3)
+    assert (found["images"], found["samples"], found["calls"], found["tolerance_reached"]) == (64, 3, 64 * 4, None)
+    assert compare({"a": "bundled:plain"}, "sample", "affine", count=64, samples=3)["results"][0]["rho"] == found["rho"]
