@@ -5,6 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from brittle.api import compare, measure, run
+from brittle.engine.folder import RunFolder
+from brittle.engine.results import findings
+from brittle.measures.robustness import enough
+from brittle.study import Study
 
 TOLERANCE = {"samples": 5, "tolerance": 0.06}
 
@@ -41,10 +45,13 @@ def test_the_answer_is_the_same_one_image_at_a_time(study):
 
 
 def test_it_stops_at_the_first_checkpoint_that_is_narrow_enough(things, study):
-    found = run(study(), None)["results"][0]
-    assert found["half_width"] <= 0.06
-    before = study() | {"images": {"toy": {"spec": f"npz:{things.folder}/images.npz", "count": found["images"] - 32}}}
-    assert not run(before, None)["results"][0]["tolerance_reached"]
+    run(study(), things.out)
+    job = Study.of(study()).job()
+    finding = findings(job, RunFolder(things.out).store, "toy", "affine:alpha=20")["first"]
+    assert finding.reach.enough
+    assert finding.reach.images > 32
+    earlier = [finding.reach._replace(images=images, enough=False) for images in range(32, finding.reach.images, 32)]
+    assert not any(enough(job.measure, finding.tally, reach, 700) for reach in earlier)
 
 
 @pytest.mark.parametrize("batch", [64, 1000])

@@ -78,9 +78,12 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
 
 def _near_chance(job: Job, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:
     """A prior can destroy the label itself: then even the best classifier guesses."""
-    best = max(rows, key=lambda row: row.get("accuracy_nuisance", 1.0))
+    labelled = [row for row in rows if row["accuracy_nuisance"] is not None]
+    if not labelled:
+        return []
+    best = max(labelled, key=lambda row: row["accuracy_nuisance"])
     chance = 1 / len(job.classifiers[best["classifier"]].labels)
-    if best.get("accuracy_nuisance", 1.0) >= NEAR_CHANCE * chance:
+    if best["accuracy_nuisance"] >= NEAR_CHANCE * chance:
         return []
     return [
         f"under {nuisance} even the best classifier is near chance (accuracy {best['accuracy_nuisance']:.3f}, "

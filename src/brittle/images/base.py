@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -193,8 +194,8 @@ class Subset:
 class Lazy(Sequence[str]):
     """A sequence of words that are made when they are asked for."""
 
-    def word(self, place: int) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def word(self, place: int) -> str: ...
 
     @overload
     def __getitem__(self, place: int) -> str: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from brittle.registry import Registry
@@ -9,7 +10,28 @@ from brittle.registry import Registry
 if TYPE_CHECKING:
     from brittle.types import Nuisance
 
-nuisances: Registry[Nuisance] = Registry("nuisance", __name__)
+_PLUS = re.compile(r"\+(?=[a-z][a-z0-9-]*(?:[:+]|$))")  # before a kind's name, not inside a number such as 1e+3
+
+
+class NuisanceRegistry(Registry["Nuisance"]):
+    """A registry whose specs may be joined by + into a composition."""
+
+    def build(self, text: str) -> Nuisance:
+        specs = _PLUS.split(text.strip())
+        if len(specs) == 1:
+            return super().build(text)
+        from brittle.nuisances.compose import Compose
+
+        parts = tuple(super(NuisanceRegistry, self).build(spec) for spec in specs)
+        return Compose(parts, tuple(self.name_of(part) for part in parts))
+
+    def spec_of(self, thing: object) -> str:
+        from brittle.nuisances.compose import Compose
+
+        return "+".join(map(self.spec_of, thing.parts)) if isinstance(thing, Compose) else super().spec_of(thing)
+
+
+nuisances = NuisanceRegistry("nuisance", __name__)
 register = nuisances.register
 
 

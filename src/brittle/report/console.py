@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def with_interval(value: float | None, interval: list[float] | None) -> str:
@@ -16,58 +18,70 @@ def with_interval(value: float | None, interval: list[float] | None) -> str:
 
 
 def print_measured(found: dict[str, Any]) -> None:
-    """One row per classifier and nuisance, then paired differences and what the numbers are of."""
-    console, results = Console(), found["results"]
-    console.print(_table(results))
+    """A small table per nuisance, the paired differences below it, and what the numbers are of."""
+    console = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 110)
+    results = found["results"]
+    for nuisance in dict.fromkeys((row["image_set"], row["nuisance"]) for row in results):
+        rows = [row for row in results if (row["image_set"], row["nuisance"]) == nuisance]
+        seen = " or ".join(dict.fromkeys(f"{row['images']} images × {row['samples']} draws" for row in rows))
+        console.print(Text.assemble((nuisance[1], "bold"), f" on {nuisance[0]}, {seen}: {rows[0]['prior']}"))
+        console.print(_table(rows), soft_wrap=False)
+        for pair in found["comparisons"]:
+            if (pair["image_set"], pair["nuisance"]) == nuisance:
+                console.print("  " + _sentence(pair))
+        for row in rows:
+            for line in _remarks(row):
+                console.print("  " + line)
+        console.print()
     first = results[0]
     console.print(
         f"{100 * first['confidence']:g} % intervals for {first['estimand_is']}: {first['interval_method']}; "
-        f"seed {first['seed']}.",
-        highlight=False,
+        f"seed {first['seed']}."
     )
-    extras = [(key, row) for row in results for key in ("nll", "ece", "top5") if key in row]
-    for key, row in extras:
-        shown = "infinite" if row[key] is None else f"{row[key]:.4f}"
-        console.print(f"{row['classifier']}, {row['nuisance']}: {key} {shown}", highlight=False)
-    for pair in found["comparisons"]:
-        console.print(_sentence(pair), highlight=False)
-    for row in results:
-        if row["tolerance"] is not None and not row["tolerance_reached"]:
-            console.print(
-                f"{row['classifier']}, {row['nuisance']}: the plan ran out at a half-width of {row['half_width']:.4f}, "
-                f"before the tolerance of {row['tolerance']:g}; more images or samples would narrow it.",
-                highlight=False,
-            )
 
 
-def _table(results: list[dict[str, Any]]) -> Table:
-    labelled = all(row["reference"] == "label" for row in results)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    worst = max((row.get("worst_of") or 0 for row in results), default=0)
-    for name in ("classifier", "nuisance", "images × draws", "ρ", "accuracy", f"worst of {worst}", "clean", "flips"):
-        if labelled or name in ("classifier", "nuisance", "images × draws", "ρ", "flips"):
-            table.add_column(name, no_wrap=name != "nuisance")
-    for row in results:
-        cells = [
-            row["classifier"],
-            row["nuisance"],
-            f"{row['images']} × {row['samples']}",
-            with_interval(row["rho"], row["interval"]),
-        ]
+def _remarks(row: dict[str, Any]) -> list[str]:
+    lines = []
+    extras = [f"{key} {_number(row[key])}" for key in ("nll", "ece", "top5") if key in row]
+    if extras:
+        lines.append(f"{row['classifier']}: {', '.join(extras)}")
+    if row["tolerance"] is not None and not row["tolerance_reached"]:
+        lines.append(
+            f"{row['classifier']}: the plan ran out at a half-width of {row['half_width']:.4f}, before the tolerance of "
+            f"{row['tolerance']:g}; more images or samples would narrow it"
+        )
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "infinite" if value is None else f"{value:.4f}"
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    """Under 80 columns wide for names of ordinary length; names are folded, numbers never."""
+    labelled = all(row["reference"] == "label" for row in rows)
+    table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
+    table.add_column("", overflow="fold", min_width=8)
+    worst = max((row["worst_of"] or 0 for row in rows), default=0)
+    measured = ["ρ", "accuracy", f"worst/{worst}", "clean", "flips"] if labelled else ["ρ", "flips"]
+    for name in measured:
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        cells = [with_interval(row["rho"], row["interval"])]
         if labelled:
             cells += [
                 with_interval(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]),
                 f"{row['accuracy_worst']:.3f}",
                 f"{row['accuracy_clean']:.3f}",
             ]
-        table.add_row(*cells, f"{row['flip_rate']:.3f}")
+        table.add_row(row["classifier"], *cells, f"{row['flip_rate']:.3f}")
     return table
 
 
 def _sentence(pair: dict[str, Any]) -> str:
-    """plain − augmented under affine:alpha=50: ρ −0.231 [−0.245, −0.211], augmented is better"""
+    """plain − augmented, paired: ρ −0.231 [−0.245, −0.211], augmented is better"""
     verdict = {"first": f"{pair['first']} is better", "second": f"{pair['second']} is better", "tie": "a tie"}
     return (
-        f"{pair['first']} − {pair['second']} under {pair['nuisance']}, paired: "
+        f"{pair['first']} − {pair['second']}, paired: "
         f"ρ {with_interval(pair['rho_difference'], pair['rho_interval'])}, {verdict[pair['rho_better']]}"
     )

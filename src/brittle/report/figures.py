@@ -1,4 +1,4 @@
-"""Figures as inline SVG: robustness against an option, and robustness per class. No global state of pyplot is touched."""
+"""Figures as inline SVG: robustness against an option, and robustness per class; pyplot's global state is untouched."""
 
 from __future__ import annotations
 
@@ -92,22 +92,14 @@ def curve_figure(
 
 
 def _line(axes: Axes, points: Sequence[tuple[float, Row]], value: str, interval: str, look: Look) -> None:
-    x = [at for at, _ in points]
-    axes.plot(
-        x,
-        [row[value] for _, row in points],
-        look.dashes,
-        color=look.colour,
-        marker=look.marker,
-        markersize=5,
-        linewidth=1.6,
-        zorder=3,
-    )
-    for at, row in points:
-        if row[interval] is not None:
-            axes.plot(
-                [at, at], row[interval], color=look.colour, linewidth=3.2, alpha=0.45, solid_capstyle="butt", zorder=2
-            )
+    x, y = [at for at, _ in points], [row[value] for _, row in points]
+    bounds = [row[interval] or (row[value], row[value]) for _, row in points]
+    lengths = [[mid - low for mid, (low, _) in zip(y, bounds, strict=True)]]
+    lengths += [[high - mid for mid, (_, high) in zip(y, bounds, strict=True)]]
+    axes.errorbar(
+        x, y, lengths, color=look.colour, marker=look.marker, linestyle=look.dashes,
+        markersize=3.5, linewidth=1.5, elinewidth=1.2, capsize=4, capthick=1.2, zorder=3,
+    )  # fmt: skip
 
 
 def _option_axis(axes: Axes, curve: Curve, falling: bool | None) -> None:

@@ -129,7 +129,7 @@ class _Painter:
         transformed = self.transformed(pairs)
         strips = [
             self._strip(place, [(place, draw) for draw in draws], part, answers, clean)
-            for place, part in zip(places, transformed.split(len(draws)), strict=True)
+            for place, part in zip(places, torch.split(transformed, len(draws)), strict=True)
         ]
         originals = self.set.batch([place for place, _ in pairs]).images
         gallery = Gallery(

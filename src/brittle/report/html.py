@@ -15,7 +15,7 @@ from brittle.engine.store import write_durably
 from brittle.report import sentences
 from brittle.report.colours import Look, looks
 from brittle.report.figures import class_figure, curve_figure, shown_classes
-from brittle.report.gallery import AGREE, Gallery, galleries
+from brittle.report.gallery import LONGEST, Gallery, galleries
 from brittle.report.loaded import Run, load
 from brittle.report.options import Curve, curves
 
@@ -52,7 +52,7 @@ def render(run: Run) -> str:
         cautions=sentences.cautions(run),
         sets=[_image_set(run, name, appearance, pictures, place) for place, name in enumerate(run.study.entries)],
         check=check,
-        agree=AGREE,
+        longest=LONGEST,
         calls=_calls(run),
         command=f"brittle run study.toml --out {shlex.quote(run.folder.path.resolve().name + '-again')}",
         study_text=run.folder.study.read_text(encoding="utf-8"),
@@ -117,9 +117,7 @@ def _classes(run: Run, name: str, appearance: Mapping[str, Look], key: str) -> l
                     "shown": [each for each in classes if each is not None],
                     "cut": None in classes,
                     "total": len(rows[0]["classes"]),
-                    "by": {
-                        (row["classifier"], each["label"]): each for row in rows for each in row["classes"]
-                    },
+                    "by": {(row["classifier"], each["label"]): each for row in rows for each in row["classes"]},
                 }
             )
     return found

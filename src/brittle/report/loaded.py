@@ -90,7 +90,7 @@ class Run:
             return str(labels[predicted])
         classes = images.classes if images is not None and name in self.classifiers else ()
         by_number = not set(classes) <= set(labels)
-        return classes[predicted] if by_number and predicted < len(classes) else str(predicted)
+        return classes[predicted] if by_number and predicted < len(classes) else f"class {predicted}"
 
 
 def load(path: Path) -> Run:

@@ -1,9 +1,9 @@
-"""Stored rows read back for the gallery: what was answered at given draws, and where an answer was confidently wrong."""
+"""Stored rows read back for the gallery: what was answered at given draws, and where it was confidently wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,14 @@ class Mistake(NamedTuple):
 
 
 class Rows:
-    """One image set's rows in a run folder; `reach` bounds what counts: what lies past a stopping point is no result."""
+    """One image set's rows in a run folder; only what lies within `reach` (images, draws) counts as a result."""
 
     def __init__(self, store: FolderStore, images: str, ids: NDArray[np.int64]) -> None:
         self.store, self.images, self.count = store, images, len(ids)
         self._order = np.argsort(ids, kind="stable")
         self._sorted = ids[self._order]
 
-    def _parts(
-        self, classifier: str, nuisance: str, reach: tuple[int, int]
-    ) -> Iterator[dict[str, NDArray[np.generic]]]:
+    def _parts(self, classifier: str, nuisance: str, reach: tuple[int, int]) -> Iterator[dict[str, NDArray[Any]]]:
         for _, table in self.store.read(Cell(classifier, self.images, nuisance)):
             columns = to_columns(table)
             place = self._order[np.searchsorted(self._sorted, columns["image"])]
@@ -47,9 +45,8 @@ class Rows:
         self, classifier: str, nuisance: str, wanted: Iterable[tuple[int, int]], reach: tuple[int, int]
     ) -> dict[tuple[int, int], Answer]:
         """The answers at (place, draw) pairs, as stored."""
-        asked = set(wanted)
         stride = reach[1] + 1
-        keys = np.array([place * stride + draw for place, draw in asked], dtype=np.int64)
+        keys = [place * stride + draw for place, draw in wanted if place < reach[0] and draw < reach[1]]
         found = {}
         for part in self._parts(classifier, nuisance, reach):
             here = np.isin(part["place"] * stride + part["draw"], keys)
@@ -68,10 +65,14 @@ class Rows:
     def mistakes(
         self, classifier: str, nuisance: str, reach: tuple[int, int], groups: NDArray[np.int64] | None, count: int
     ) -> list[Mistake]:
-        """Where the classifier was most confidently wrong: one draw per image, two images per group."""
+        """Where a classifier that is right on the original was most confidently wrong: one draw per image, two images
+        per group. What it gets wrong untouched says nothing about the nuisance."""
+        right = np.zeros(self.count, dtype=bool)
+        for part in self._parts(classifier, CLEAN, (self.count, 1)):
+            right[part["place"]] = part["rank"] == 0
         confidence, draw = np.full(self.count, -np.inf), np.zeros(self.count, dtype=np.int64)
         for part in self._parts(classifier, nuisance, reach):
-            wrong = part["rank"] > 0
+            wrong = (part["rank"] > 0) & right[part["place"]]
             place, log_p, number = part["place"][wrong], part["log_p_predicted"][wrong], part["draw"][wrong]
             rising = np.lexsort((-number, log_p))  # the last write to a place wins: its highest, then its first draw
             best = np.full(self.count, -np.inf)

@@ -56,11 +56,16 @@ def findings(run: Run, images: str) -> list[str]:
 def _pair(run: Run, images: str, first: str, second: str) -> str:
     """How two classifiers compare over all nuisances."""
     pairs = [pair for pair in run.comparisons(images) if (pair["first"], pair["second"]) == (first, second)]
-    wins = {name: [pair for pair in pairs if pair["rho_better"] == side] for name, side in ((first, "first"), (second, "second"))}
+    wins = {
+        name: [pair for pair in pairs if pair["rho_better"] == side]
+        for name, side in ((first, "first"), (second, "second"))
+    }
     ties = [pair["nuisance"] for pair in pairs if pair["rho_better"] == "tie"]
     if len(ties) == len(pairs):
         under = f"under {ties[0]}" if len(ties) == 1 else f"under all {len(ties)} nuisances"
-        return f"{first} and {second} tie {under}: no interval of their paired difference in ρ lies on one side of zero."
+        return (
+            f"{first} and {second} tie {under}: no interval of their paired difference in ρ lies on one side of zero."
+        )
     parts = []
     for name, other in sorted(((first, second), (second, first)), key=lambda each: -len(wins[each[0]])):
         if wins[name]:
@@ -82,7 +87,8 @@ def _wins(run: Run, images: str, name: str, other: str, won: Sequence[Row], tota
     if total == 1:
         return f"{name} is more robust than {other} under {largest['nuisance']} ({numbers})"
     under = f"all {total} nuisances" if len(won) == total else f"{len(won)} of {total} nuisances"
-    return f"{name} is more robust than {other} under {under}; the largest difference is under {largest['nuisance']} ({numbers})"
+    where = f"the largest difference is under {largest['nuisance']} ({numbers})"
+    return f"{name} is more robust than {other} under {under}; {where}"
 
 
 def _leaders(run: Run, images: str) -> list[str]:
@@ -93,7 +99,9 @@ def _leaders(run: Run, images: str) -> list[str]:
         best = max(rho, key=lambda name: rho[name]["rho"])
         tied = [name for name, (top, _) in ranked.items() if top == 1 and name != best]
         also = f"; not told apart from it: {listed(tied)}" if tied else "; every other classifier is less robust"
-        said.append(f"Under {nuisance} ρ is highest for {best}, {estimate(rho[best]['rho'], rho[best]['interval'])}{also}.")
+        said.append(
+            f"Under {nuisance} ρ is highest for {best}, {estimate(rho[best]['rho'], rho[best]['interval'])}{also}."
+        )
     return said
 
 
@@ -113,7 +121,9 @@ def _most_brittle(run: Run, images: str, name: str) -> str:
     """Where one classifier is weakest: under which nuisance, and there on which class."""
     rows = [row for row in run.results(images) if row["classifier"] == name]
     worst = min(rows, key=lambda row: row["rho"])
-    where = f"{name} is most brittle under {worst['nuisance']}" if len(rows) > 1 else f"{name} under {worst['nuisance']}"
+    where = (
+        f"{name} is most brittle under {worst['nuisance']}" if len(rows) > 1 else f"{name} under {worst['nuisance']}"
+    )
     said = f"{where}: ρ {estimate(worst['rho'], worst['interval'])}"
     if worst.get("accuracy_nuisance") is not None:
         said += (
