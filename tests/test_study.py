@@ -44,7 +44,10 @@ def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path, text, words):
 
 WRONG = {
     "unknown key": ({"classifier": {}}, "unknown key 'classifier'. Did you mean 'classifiers'?"),
-    "unknown key of images": ({"images": {"s": {"spec": "sample", "cuont": 3}}}, "'images.s.cuont'. Did you mean 'count'?"),
+    "unknown key of images": (
+        {"images": {"s": {"spec": "sample", "cuont": 3}}},
+        "'images.s.cuont'. Did you mean 'count'?",
+    ),
     "missing spec": ({"images": {"s": {"count": 3}}}, "'images.s.spec' is missing"),
     "unknown option": ({"robustness": {"sample": 3}}, "no option 'sample'. Did you mean 'samples'?"),
     "seed": ({"seed": "three"}, "seed: Input should be a valid integer"),
@@ -55,7 +58,10 @@ WRONG = {
     "a nameless entry": ({"images": [{"count": 3}]}, "images: every entry of the list must be a spec"),
     "none": ({"nuisances": []}, "nuisances: at least one is needed"),
     "twice": ({"nuisances": ["affine", "affine"]}, "'affine' stands in the list twice"),
-    "count": ({"images": {"s": {"spec": "sample", "count": 0}}}, "images.s.count: Input should be greater than or equal to 1"),
+    "count": (
+        {"images": {"s": {"spec": "sample", "count": 0}}},
+        "images.s.count: Input should be greater than or equal to 1",
+    ),
     "ids": ({"images": {"s": {"spec": "sample", "ids": ["a"]}}}, "images.s.ids.0: Input should be a valid integer"),
     "samples": ({"robustness": {"samples": "many"}}, "samples: Input should be a valid integer"),
     "no samples": ({"robustness": {"samples": 0}}, "samples is 0"),
@@ -114,5 +120,9 @@ def test_one_set_may_appear_under_two_names_with_two_subsets():
 def test_differences_name_what_changed_from_what_to_what():
     old = {"seed": 0, "robustness": {"samples": 5}, "classifiers": {"a": "x"}}
     new = {"seed": 1, "robustness": {"samples": 5, "tolerance": 0.1}, "classifiers": {}}
-    assert differences(old, new) == ["classifiers.a: 'x' → nothing", "robustness.tolerance: nothing → 0.1", "seed: 0 → 1"]
+    assert differences(old, new) == [
+        "classifiers.a: 'x' → nothing",
+        "robustness.tolerance: nothing → 0.1",
+        "seed: 0 → 1",
+    ]
     assert differences(old, old) == []

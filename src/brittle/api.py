@@ -20,7 +20,7 @@ from brittle.measures.evaluate import slices
 from brittle.measures.robustness import Robustness
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
-from brittle.study import Study, choose, differences, pick_device
+from brittle.study import Study, choose, differences, equipped, pick_device
 
 PIXELS_HASHED = 1 << 24
 
@@ -56,7 +56,7 @@ def compare(
     `robustness`: samples, tolerance, estimand, confidence, worst_of, extra.
     """
     wanted, place = Robustness(**options), pick_device(device)
-    space = open_nuisance(nuisance)
+    space = equipped(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
     chosen = choose(image_set(images), wanted, seed=seed, count=count, where=where, ids=ids)
     job = Job(

@@ -25,9 +25,10 @@ from brittle.errors import BrittleError
 T = TypeVar("T")
 
 
-def option(default: Any, help: str, *, positional: bool = False) -> Any:
-    """A dataclass field with one line of help; a positional one is the spec's `what`."""
-    return dataclasses.field(default=default, metadata={"help": help, "positional": positional})
+def option(default: Any, help: str, *, positional: bool = False, image_set: bool = False) -> Any:
+    """A dataclass field with one line of help; a positional one is the spec's `what`. One that is an image set holds
+    its spec until whoever may open image sets has put the set itself in its place."""
+    return dataclasses.field(default=default, metadata={"help": help, "positional": positional, "image_set": image_set})
 
 
 class Spec(NamedTuple):

@@ -18,7 +18,9 @@ from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.measures.robustness import Robustness
 from brittle.nuisances import nuisances
-from brittle.registry import did_you_mean
+from brittle.nuisances.compose import Compose
+from brittle.registry import did_you_mean, options_of
+from brittle.types import Nuisance
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 
@@ -109,7 +111,7 @@ class Study(BaseModel):
     def job(self, device: str | None = None, batch: int | None = None) -> Job:
         """Loads everything the study names."""
         measure, place = self.measure(), pick_device(device)
-        loaded_nuisances = {name: nuisances.build(spec) for name, spec in self.nuisances.items()}
+        loaded_nuisances = {name: equipped(nuisances.build(spec)) for name, spec in self.nuisances.items()}
         return Job(
             classifiers={name: classifier(spec, device=str(place)) for name, spec in self.classifiers.items()},
             images={
@@ -163,6 +165,18 @@ def choose(
             "Leave the count out, or use the estimand 'drawn'.",
         )
     return Chosen(whole.choose(count, seed), whole)
+
+
+def equipped(space: Nuisance) -> Nuisance:
+    """The nuisance with every option that names an image set holding the set itself: nuisances can't open one."""
+    if isinstance(space, Compose):
+        return dataclasses.replace(space, parts=tuple(map(equipped, space.parts)))
+    opened = {
+        field.name: image_set(getattr(space, field.name))
+        for field in options_of(type(space)).values()
+        if field.metadata.get("image_set") and isinstance(getattr(space, field.name), str)
+    }
+    return dataclasses.replace(space, **opened) if opened else space  # type: ignore[type-var]
 
 
 def pick_device(device: str | None) -> torch.device:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-MODULE = '''
+MODULE = """
 import pathlib
 import time
 
@@ -31,7 +31,7 @@ def first(images):
 
 def second(images):
     return scores("second", images, 2) / 10
-'''
+"""
 
 
 class Things:

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from brittle.api import measure, run
 from brittle.engine.rows import first_bad
@@ -75,7 +76,9 @@ def test_outputs_that_are_no_distribution_are_told_with_image_draw_and_theta(
     assert failure.value.exit_status == 1
     assert "\n" not in text
     assert f"classifier '{name}' gave {words} for the image index {white} (id {white}), draw " in text
-    draw, *theta = (float(number) for number in re.findall(r"draw (\d+), θ = \(shift x (\S+), shift y (\S+)\)", text)[0])
+    draw, *theta = (
+        float(number) for number in re.findall(r"draw (\d+), θ = \(shift x (\S+), shift y (\S+)\)", text)[0]
+    )
     image = image_set(f"npz:{things.folder}/images.npz").batch([white])
     nuisance = nuisances.build("translation:sigma=0.2")
     drawn = draw_theta(nuisance, image, torch.tensor([int(draw)]), stream_root(0, "translation"))
@@ -111,11 +114,36 @@ def test_outputs_that_are_wrong_from_the_start_are_told_before_work_begins(thing
         measure(lambda images: torch.full((len(images), 3), wrong), f"npz:{things.folder}/images.npz", "affine")
 
 
+def test_a_truncated_file_far_into_a_run_is_named_and_loses_nothing_finished(things, small_units, monkeypatch):
+    small_units(20)
+    monkeypatch.setattr("brittle.api.PIXELS_HASHED", 0)
+    monkeypatch.setattr("brittle.images.folder.INSPECTED", 1)
+    folder, random = things.folder / "photos", np.random.default_rng(0)
+    folder.mkdir()
+    for number in range(60):
+        Image.fromarray(random.integers(0, 256, (8, 8), dtype=np.uint8)).save(folder / f"{number:02}.png")
+    spec = f"folder:{folder}"
+    broken = folder / image_set(spec).choose(None, 0).names[-1]
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-40])
+    study = things.study(images={"toy": spec}, nuisances=["translation:sigma=0.2"])
+    with pytest.raises(BrittleError, match=f"the image {broken} can't be read") as error:
+        run(study, things.out)
+    assert error.value.exit_status == 2
+    assert things.unit_files("translation")
+    broken.write_bytes(whole)
+    things.rows()
+    assert run(study, things.out)["results"][0]["images"] == 60
+    assert things.rows() == things.CHECKED + 20 + 20 * 20
+
+
 def test_labels_outside_the_classes_are_told_with_the_image(things):
     labels = np.zeros(60, int)
     labels[17] = 4
     things.write_images(labels=labels)
-    with pytest.raises(BrittleError, match=r"index 17 of the image set .* has label 4, but the classifier 'first' knows 4 classes"):
+    with pytest.raises(
+        BrittleError, match=r"index 17 of the image set .* has label 4, but the classifier 'first' knows 4 classes"
+    ):
         run(things.study(), things.out)
 
 

@@ -1,5 +1,6 @@
 """Nothing that is finished is lost, nothing finished is computed again, and the numbers are those of one go."""
 
+import itertools
 import os
 import shutil
 import signal
@@ -24,7 +25,9 @@ def identity(files):
     return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
 
 
-@pytest.mark.parametrize("robustness", [{"samples": 20}, {"samples": 10, "tolerance": 0.001}], ids=["samples", "tolerance"])
+@pytest.mark.parametrize(
+    "robustness", [{"samples": 20}, {"samples": 10, "tolerance": 0.001}], ids=["samples", "tolerance"]
+)
 def test_a_run_killed_in_the_middle_goes_on_to_the_same_numbers(things, start, ended, robustness):
     study = things.study(robustness=robustness)
     file = things.folder / "study.toml"
@@ -116,12 +119,15 @@ def test_a_merge_killed_before_the_merged_files_are_removed_changes_nothing(thin
     small_units(60)
     before = run(study, things.folder / "undisturbed")["results"]
 
+    unlink = Path.unlink
+
     def killed(path, missing_ok=False):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Path, "unlink", killed)
+    monkeypatch.setattr(Path, "unlink", killed)
+    with pytest.raises(KeyboardInterrupt):
         run(study, things.out)
+    monkeypatch.setattr(Path, "unlink", unlink)
     names = {path.name for path in things.unit_files("affine")}
     assert {"000000000-000000016.parquet", "000000000-000000001.parquet", "000000015-000000016.parquet"} <= names
     things.rows()
@@ -129,7 +135,7 @@ def test_a_merge_killed_before_the_merged_files_are_removed_changes_nothing(thin
     assert things.rows() <= things.CHECKED + things.IMAGES * 20 - 16 * 60
     spans = [tuple(map(int, path.stem.split("-"))) for path in things.unit_files("affine")]
     assert spans[0][0] == 0
-    assert all(left[1] == right[0] for left, right in zip(spans, spans[1:], strict=False)), "files overlap"
+    assert all(left[1] == right[0] for left, right in itertools.pairwise(spans)), "files overlap"
 
 
 def test_a_torn_merged_file_falls_back_on_the_files_it_was_merged_from(things, small_units):

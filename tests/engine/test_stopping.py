@@ -16,9 +16,7 @@ TOLERANCE = {"samples": 5, "tolerance": 0.06}
 @pytest.fixture
 def study(things):
     things.write_images(count=700)
-    return lambda *names, **changed: things.study(
-        *names, nuisances=["affine:alpha=20"], robustness=TOLERANCE | changed
-    )
+    return lambda *names, **changed: things.study(*names, nuisances=["affine:alpha=20"], robustness=TOLERANCE | changed)
 
 
 def by_classifier(found):
@@ -27,7 +25,9 @@ def by_classifier(found):
 
 @pytest.mark.parametrize("estimand", ["population", "drawn", "set"])
 def test_the_answer_is_the_same_whatever_the_batch_size(things, study, estimand):
-    changed = {"estimand": estimand} | ({"samples": 300, "tolerance": 0.04} if estimand == "set" else {"tolerance": 0.09})
+    changed = {"estimand": estimand} | (
+        {"samples": 300, "tolerance": 0.04} if estimand == "set" else {"tolerance": 0.09}
+    )
     results = [run(study(**changed), None, batch=batch)["results"][0] for batch in (7, 64, 1000)]
     assert results[0]["tolerance_reached"]
     assert results[0]["images"] * results[0]["samples"] < (700 * 300 if estimand == "set" else 700 * 5)

@@ -73,7 +73,19 @@ def test_gaps_are_the_parts_that_are_not_done():
 
 
 def test_names_become_file_names_that_stay_apart():
-    names = ["affine", "affine:alpha=50", "affine:alpha=5.0", "../up", "a/b", "a:b", "", ".", "..", "x" * 300, "x" * 301]
+    names = [
+        "affine",
+        "affine:alpha=50",
+        "affine:alpha=5.0",
+        "../up",
+        "a/b",
+        "a:b",
+        "",
+        ".",
+        "..",
+        "x" * 300,
+        "x" * 301,
+    ]
     safe = [safe_name(name) for name in names]
     assert len(set(safe)) == len(names)
     assert safe[0] == "affine"
@@ -103,10 +115,12 @@ def test_a_disk_that_takes_no_more_is_told_in_one_line_and_finished_units_are_ke
         if len(written) > 5:
             raise OSError(number, "no more")
 
-    with monkeypatch.context() as patch, pytest.raises(Failure, match=words) as failure:
-        patch.setattr(pq, "write_table", fill_up)
+    monkeypatch.setattr(pq, "write_table", fill_up)
+    with pytest.raises(Failure, match=words) as failure:
         run(things.study(), things.out)
+    monkeypatch.setattr(pq, "write_table", write)
     assert failure.value.exit_status == 1
+    assert str(written[5]).rsplit(".", 2)[0] in str(failure.value), "not the first failure is told"
     assert str(failure.value).count("\n") == 0
     kept = things.unit_files()
     assert len(kept) == 5

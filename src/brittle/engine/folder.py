@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,8 @@ def environment() -> dict[str, Any]:
     packages = ("brittle", "torch", "numpy", "scipy", "pyarrow", "onnxruntime", "pillow")
     git = {"commit": _git("rev-parse", "HEAD"), "changed": bool(_git("status", "--porcelain"))}
     return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "folder": str(Path.cwd()),
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in packages},

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.engine.job import CLEAN, Job
+from brittle.engine.job import CLEAN, Chosen, Job
 from brittle.engine.rows import to_columns
 from brittle.engine.store import Cell, Store
 from brittle.engine.watch import Watch
 from brittle.errors import BrittleError
 from brittle.measures.summary import Finding, compare_all, summarise
 
-NEAR_CHANCE = 2.0  # accuracy below this many times 1/K is called near chance
+NEAR_CHANCE = 0.1  # of the way from chance to perfection: an accuracy below that is called near chance
 
 
 def findings(job: Job, store: Store, images: str, nuisance: str) -> dict[str, Finding]:
@@ -53,8 +53,13 @@ def clean_columns(job: Job, store: Store, images: str, classifier: str) -> dict[
 
 
 def summary(job: Job, store: Store) -> dict[str, Any]:
-    """summary.json: a result per (image set, nuisance, classifier), paired comparisons, and warnings."""
+    """summary.json: a result per (image set, nuisance, classifier), paired comparisons, warnings, and what was used.
+
+    Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
     results, comparisons, warnings = [], [], []
+    cells = len(job.images) * len(job.nuisances)
+    count = len(job.classifiers)
+    families = (cells * count, cells * max(1, count * (count - 1) // 2))
     for images, chosen in job.images.items():
         for nuisance, space in job.nuisances.items():
             found = findings(job, store, images, nuisance)
@@ -62,17 +67,29 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
             prior = space.describe(*chosen.images.shape[1:])
             rows = [
                 {"classifier": name, **names, "prior": prior, "seed": job.seed}
-                | summarise(job.measure, finding, chosen.subject)
+                | summarise(job.measure, finding, chosen.subject, families[0])
                 for name, finding in found.items()
             ]
             results += rows
-            comparisons += [names | pair for pair in compare_all(job.measure, found, chosen.subject)]
+            comparisons += [names | pair for pair in compare_all(job.measure, found, chosen.subject, families[1])]
             warnings += _near_chance(job, nuisance, rows)
     return {
         "results": results,
         "comparisons": comparisons,
         "warnings": warnings,
+        "classifiers": {name: {"labels": list(each.labels)} for name, each in job.classifiers.items()},
+        "image_sets": {name: _described(chosen) for name, chosen in job.images.items()},
         "skipped": {name: list(chosen.whole.skipped) for name, chosen in job.images.items()},
+    }
+
+
+def _described(chosen: Chosen) -> dict[str, Any]:
+    images = chosen.images
+    return {
+        "images": len(images),
+        "population": len(chosen.whole),
+        "shape": list(images.shape),
+        "classes": list(images.classes),
     }
 
 
@@ -83,7 +100,7 @@ def _near_chance(job: Job, nuisance: str, rows: list[dict[str, Any]]) -> list[st
         return []
     best = max(labelled, key=lambda row: row["accuracy_nuisance"])
     chance = 1 / len(job.classifiers[best["classifier"]].labels)
-    if best["accuracy_nuisance"] >= NEAR_CHANCE * chance:
+    if best["accuracy_nuisance"] >= chance + NEAR_CHANCE * (1 - chance):
         return []
     return [
         f"under {nuisance} even the best classifier is near chance (accuracy {best['accuracy_nuisance']:.3f}, "

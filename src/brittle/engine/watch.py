@@ -36,6 +36,8 @@ class Watch:
 
     def feed(self, span: Span, columns: Mapping[str, NDArray[Any]]) -> None:
         """Rows of a span; what lies past a gap waits until the gap is filled."""
+        if self.finished:
+            return
         self._waiting[span.first] = span, columns
         while (ready := self._waiting.pop(self._next, None)) is not None:
             self._read(*ready)

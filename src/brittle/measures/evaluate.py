@@ -36,7 +36,9 @@ def outcomes(log_probs: Tensor, labels: Tensor) -> Tensor:
     label = log_probs.gather(1, column)
     other = log_probs.scatter(1, column, -torch.inf).logsumexp(1)
     top, predicted = log_probs.max(1)
-    rank = (log_probs > label).sum(1)
+    # A class as probable as the label and listed before it is what `max` predicts, so it counts as ahead.
+    before = torch.arange(log_probs.shape[1], device=labels.device) < column
+    rank = ((log_probs > label) | ((log_probs == label) & before)).sum(1)
     return torch.stack((label[:, 0], other, predicted.to(top.dtype), top, rank.to(top.dtype)), dim=1)
 
 

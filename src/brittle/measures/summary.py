@@ -48,22 +48,26 @@ def clean_accuracy(measure: Robustness, correct: NDArray[np.bool_], planned: int
     return Estimate(mean, float(low), float(high))
 
 
-def summarise(measure: Robustness, finding: Finding, subject: Subject) -> dict[str, Any]:
-    """Everything `measure --json` prints of one classifier and nuisance, without names."""
+def summarise(measure: Robustness, finding: Finding, subject: Subject, family: int) -> dict[str, Any]:
+    """Everything `measure --json` prints of one classifier and nuisance, without names; `family` counts such results."""
     tally, reach = finding.tally, finding.reach
     labels = subject.labels[: reach.images]
     labelled = bool((labels >= 0).all())
     rho = estimate(measure, tally, reach, subject.population)
+    together = estimate(
+        measure, tally, reach, subject.population, confidence=simultaneous(measure.confidence, family)
+    )
     flips = estimate(measure, tally, reach, subject.population, "flips")
     result: dict[str, Any] = {
         "rho": rho.value,
         "interval": rho.interval,
+        "interval_simultaneous": together.interval,
         "half_width": rho.half_width,
         "confidence": measure.confidence,
         "interval_method": METHODS[measure.estimand],
         "estimand": measure.estimand,
         "estimand_is": ESTIMANDS[measure.estimand],
-        "reference": "label" if labelled else "clean prediction",
+        "reference": "label" if labelled else "mixed" if (labels >= 0).any() else "clean prediction",
         "flip_rate": flips.value,
         "flip_rate_interval": flips.interval,
         "hoeffding_half_width": hoeffding_half_width(reach.images, measure.confidence),
@@ -161,12 +165,13 @@ def _better(difference: Estimate) -> str:
     return "second" if difference.high is not None and difference.high < 0 else "tie"
 
 
-def compare_all(measure: Robustness, findings: Mapping[str, Finding], subject: Subject) -> list[dict[str, Any]]:
-    """Every pair of classifiers, with intervals that hold for all pairs at once."""
-    pairs = list(itertools.combinations(findings, 2))
-    together = simultaneous(measure.confidence, max(1, len(pairs)))
+def compare_all(
+    measure: Robustness, findings: Mapping[str, Finding], subject: Subject, family: int
+) -> list[dict[str, Any]]:
+    """Every pair of classifiers, with intervals that hold for all `family` comparisons of the run at once."""
+    together = simultaneous(measure.confidence, family)
     return [
-        {"first": a, "second": b, "confidence": measure.confidence, "pairs": len(pairs)}
+        {"first": a, "second": b, "confidence": measure.confidence, "family": family}
         | compare(measure, findings[a], findings[b], subject, together)
-        for a, b in pairs
+        for a, b in itertools.combinations(findings, 2)
     ]

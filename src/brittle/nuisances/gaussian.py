@@ -21,9 +21,13 @@ from brittle.types import Batch
 class GaussianNuisance(ABC):
     """Severity s walks straight from the identity: s = 1 is the drawn θ, s = 2 is twice as far."""
 
-    parameters: ClassVar[Sequence[str]]
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Sequence[str]:
+        """A readable name per number of θ."""
 
     def check(self, shape: tuple[int, int, int]) -> None:
         """Every image will do, unless a subclass says otherwise."""

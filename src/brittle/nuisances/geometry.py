@@ -17,7 +17,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.gaussian import GaussianNuisance
-from brittle.nuisances.warp import Interpolation, Outside, pixel_map_to_matrix, warp
+from brittle.nuisances.warp import Interpolation, Outside, affine_sources, pixel_map_to_matrix, resample
 from brittle.registry import option
 from brittle.types import Batch
 
@@ -26,27 +26,39 @@ Unit = Literal["share", "pixels"]
 
 @dataclass(frozen=True, kw_only=True)
 class Geometric(GaussianNuisance):
-    """A nuisance whose θ becomes one 2×3 matrix per image."""
+    """A nuisance that moves pixels: θ says from where each takes its value."""
 
     fill: Outside = option(0.0, "what lies outside the image: a grey value in [0, 1], edge or mirror")
     interpolation: Interpolation = option("bilinear", "bilinear, nearest or bicubic")
 
     def __post_init__(self) -> None:
-        for name in ("sigma", "rotation", "zoom", "shift", "alpha", "kappa"):
+        for name in ("sigma", "rotation", "zoom", "shift", "alpha", "kappa", "perspective", "amplitude", "length"):
             value = getattr(self, name, None)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise BrittleError(f"option {name!r} is {value:g}", "It must be a positive number.")
 
     @abstractmethod
-    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
-        """θ (B, d) → [A | t] (B, 2, 3) in [−1, 1] coordinates."""
+    def sources(self, theta: Tensor, height: int, width: int) -> Tensor:
+        """θ (B, d) → where in the input each output pixel looks (B, H, W, 2), as (x, y) in [−1, 1]."""
 
     def centre(self, batch: Batch) -> Tensor:
-        return torch.zeros(len(self.parameters), dtype=torch.float64)
+        return torch.zeros(self.latent(batch), dtype=torch.float64)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         height, width = batch.images.shape[-2:]
-        return warp(batch.images, self.matrices(theta, height, width), self.fill, self.interpolation)
+        return resample(batch.images, self.sources(theta, height, width), self.fill, self.interpolation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(Geometric):
+    """A nuisance whose θ becomes one 2×3 matrix per image."""
+
+    @abstractmethod
+    def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
+        """θ (B, d) → [A | t] (B, 2, 3) in [−1, 1] coordinates."""
+
+    def sources(self, theta: Tensor, height: int, width: int) -> Tensor:
+        return affine_sources(self.matrices(theta, height, width), height, width)
 
 
 def _in_pixels(theta: Tensor, unit: Unit, height: int, width: int) -> Tensor:
@@ -63,7 +75,7 @@ def _turn_and_zoom(degrees: Tensor, log_zoom: Tensor) -> Tensor:
 
 @register("translation")
 @dataclass(frozen=True)
-class Translation(Geometric):
+class Translation(Linear):
     """Shifts. Prior: each of shift x and shift y ~ N(0, sigma²); a positive shift moves the content left or up.
 
     Severity 1 is the drawn shift, severity 2 twice as far."""
@@ -87,7 +99,7 @@ class Translation(Geometric):
 
 @register("rotation")
 @dataclass(frozen=True)
-class Rotation(Geometric):
+class Rotation(Linear):
     """Rotation about the centre. Prior: angle ~ N(0, sigma²) in degrees, positive turns the content clockwise.
 
     Severity 1 is the drawn angle, severity 2 twice the angle."""
@@ -112,7 +124,7 @@ class Rotation(Geometric):
 
 @register("scaling")
 @dataclass(frozen=True)
-class Scaling(Geometric):
+class Scaling(Linear):
     """Zoom about the centre. Prior: log zoom ~ N(0, sigma²), positive enlarges the content.
 
     Severity 1 is the drawn zoom, severity 2 its square."""
@@ -134,7 +146,7 @@ class Scaling(Geometric):
 
 @register("similarity")
 @dataclass(frozen=True)
-class Similarity(Geometric):
+class Similarity(Linear):
     """Rotation, zoom and shift together, independent in the prior; signs as in the three nuisances alone.
 
     Severity 1 is the drawn θ; severity 2 doubles angle, log zoom and shifts."""
@@ -163,7 +175,7 @@ class Similarity(Geometric):
 
 @register("affine")
 @dataclass(frozen=True)
-class Affine(Geometric):
+class Affine(Linear):
     """Affine maps with Fawzi & Frossard's prior N(1, (αG)⁻¹): smaller alpha, larger transformations.
 
     θ is the 2×3 matrix [A | t] by columns, in [−1, 1] coordinates. Severity 1 is the drawn θ, severity 2

@@ -26,15 +26,24 @@ def pixel_centres(count: int, dtype: torch.dtype, device: torch.device) -> Tenso
         return ((2 * torch.arange(count, dtype=torch.float64) + 1) / count - 1).to(dtype=dtype, device=device)
 
 
-def warp(images: Tensor, matrices: Tensor, fill: Outside = 0.0, interpolation: Interpolation = "bilinear") -> Tensor:
-    """images (B, C, H, W), matrices [A | t] (B, 2, 3) → images (B, C, H, W)."""
-    height, width = images.shape[-2:]
-    # A u + t = (A₁ x) + (A₂ y + t): a column and a row per image, and one broadcast sum for the whole grid. That is
-    # several times cheaper than affine_grid's matrix product, and no image's grid depends on its batch.
-    across = matrices[:, :, :1] * pixel_centres(width, images.dtype, images.device)
-    down = matrices[:, :, 1:2] * pixel_centres(height, images.dtype, images.device) + matrices[:, :, 2:]
-    grid = across[:, :, None, :] + down[:, :, :, None]
-    return resample(images, grid.permute(0, 2, 3, 1), fill, interpolation)
+def affine_sources(matrices: Tensor, height: int, width: int) -> Tensor:
+    """Matrices [A | t] (B, 2, 3) → A u + t for every pixel u of an image (B, H, W, 2)."""
+    return _linear_forms(matrices, height, width).permute(0, 2, 3, 1)
+
+
+def projective_sources(homographies: Tensor, height: int, width: int) -> Tensor:
+    """Homographies (B, 3, 3) whose last row stays positive over the image → where every pixel looks (B, H, W, 2)."""
+    numerators = _linear_forms(homographies[:, :2], height, width)
+    return (numerators / _linear_forms(homographies[:, 2:], height, width)).permute(0, 2, 3, 1)
+
+
+def _linear_forms(rows: Tensor, height: int, width: int) -> Tensor:
+    """Rows (a, b, c) (B, R, 3) → a x + b y + c at every pixel (B, R, H, W)."""
+    # (a x) + (b y + c): a column and a row per image, and one broadcast sum for the whole grid. That is several
+    # times cheaper than affine_grid's matrix product, and no image's grid depends on its batch.
+    across = rows[:, :, :1] * pixel_centres(width, rows.dtype, rows.device)
+    down = rows[:, :, 1:2] * pixel_centres(height, rows.dtype, rows.device) + rows[:, :, 2:]
+    return across[:, :, None, :] + down[:, :, :, None]
 
 
 def resample(images: Tensor, grid: Tensor, fill: Outside = 0.0, interpolation: Interpolation = "bilinear") -> Tensor:

@@ -85,12 +85,11 @@ class Run:
     def class_name(self, name: str, images: ImageSet | None, predicted: int) -> str:
         """What a classifier calls its class: its own word, else the image set's where classes go by number."""
         labels = self.classifiers[name].labels if name in self.classifiers else ()
+        classes = images.classes if images is not None and labels else ()
         numbered = all(label == str(place) for place, label in enumerate(labels))
-        if not numbered and predicted < len(labels):
+        if labels and (not numbered or (classes and set(classes) <= set(labels))):
             return str(labels[predicted])
-        classes = images.classes if images is not None and name in self.classifiers else ()
-        by_number = not set(classes) <= set(labels)
-        return classes[predicted] if by_number and predicted < len(classes) else f"class {predicted}"
+        return classes[predicted] if predicted < len(classes) else f"class {predicted}"
 
 
 def load(path: Path) -> Run:

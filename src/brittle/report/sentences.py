@@ -17,7 +17,10 @@ def number(value: float | None, places: int = 3) -> str:
 
 
 def interval(bounds: Sequence[float] | None) -> str:
-    return "" if bounds is None else f"[{number(bounds[0])}, {number(bounds[1])}]"
+    """[0.568, 0.619]; what nothing random went into is exact."""
+    if bounds is None:
+        return ""
+    return "exact" if bounds[0] == bounds[1] else f"[{number(bounds[0])}, {number(bounds[1])}]"
 
 
 def estimate(value: float | None, bounds: Sequence[float] | None) -> str:
@@ -62,7 +65,7 @@ def _pair(run: Run, images: str, first: str, second: str) -> str:
     }
     ties = [pair["nuisance"] for pair in pairs if pair["rho_better"] == "tie"]
     if len(ties) == len(pairs):
-        under = f"under {ties[0]}" if len(ties) == 1 else f"under all {len(ties)} nuisances"
+        under = f"under {ties[0]}" if len(ties) == 1 else f"under {_all(len(ties))}"
         return (
             f"{first} and {second} tie {under}: no interval of their paired difference in ρ lies on one side of zero."
         )
@@ -73,6 +76,10 @@ def _pair(run: Run, images: str, first: str, second: str) -> str:
     if ties:
         parts.append(f"they tie under {listed(ties)}")
     return "; ".join(parts) + "."
+
+
+def _all(count: int) -> str:
+    return "both nuisances" if count == 2 else f"all {count} nuisances"
 
 
 def _wins(run: Run, images: str, name: str, other: str, won: Sequence[Row], total: int) -> str:
@@ -86,7 +93,7 @@ def _wins(run: Run, images: str, name: str, other: str, won: Sequence[Row], tota
     )
     if total == 1:
         return f"{name} is more robust than {other} under {largest['nuisance']} ({numbers})"
-    under = f"all {total} nuisances" if len(won) == total else f"{len(won)} of {total} nuisances"
+    under = _all(total) if len(won) == total else f"{len(won)} of {total} nuisances"
     where = f"the largest difference is under {largest['nuisance']} ({numbers})"
     return f"{name} is more robust than {other} under {under}; {where}"
 

@@ -1,0 +1,65 @@
+"""Small runs with tiny classifiers, written once and read by every test of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from brittle import api
+
+NAMES = ('<b>&"x --> $a$', "plain")
+CLASSES = ["circle <i>", "square", "cross"]
+TINY = """
+import torch
+
+def _scores(images, seed, scale):
+    weights = torch.randn(images[0].numel(), 3, generator=torch.Generator().manual_seed(seed))
+    flat = images.flatten(1)
+    return scale * (flat - flat.mean(1, keepdim=True)) @ weights
+
+def first(images):
+    return _scores(images, 1, 3.0)
+
+def second(images):
+    return _scores(images, 2, 1.0)
+"""
+
+
+def _write_run(folder: Path, *, labelled: bool = True, **changes: Any) -> Path:
+    """A run of 24 images of 10×8 pixels into `folder`/run; `changes` replace keys of the study."""
+    (folder / "tiny.py").write_text(TINY)
+    random = np.random.default_rng(0)
+    arrays: dict[str, Any] = {"images": random.integers(0, 256, (24, 8, 10), dtype=np.uint8)}
+    if labelled:
+        arrays |= {"labels": np.arange(24) % 3, "classes": np.array(CLASSES)}
+    np.savez(folder / "images.npz", **arrays)
+    study: dict[str, Any] = {
+        "classifiers": {
+            NAMES[0]: f"python:{folder}/tiny.py:first",
+            NAMES[1]: f"python:{folder}/tiny.py:second",
+        },
+        "images": {"shapes": f"npz:{folder}/images.npz"},
+        "nuisances": ["affine:alpha=50", "affine:alpha=10", "translation:sigma=0.1"],
+        "robustness": {"samples": 8, "extra": ["nll", "ece"]},
+    }
+    api.run(study | changes, folder / "run", device="cpu")
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write_run(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def write_run() -> Callable[..., Path]:
+    return _write_run
+
+
+@pytest.fixture(scope="session")
+def names() -> tuple[str, str]:
+    return NAMES
