@@ -25,6 +25,7 @@ bench: .venv/test-ready
 
 docs: .venv/test-ready
 	$(BIN)/python docs/make.py
+	$(BIN)/python docs/nuisances.py
 
 # The bundled weights and images, from FashionMNIST's four idx files in FASHION.
 bundled: .venv/test-ready

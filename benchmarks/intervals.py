@@ -151,7 +151,8 @@ def stopping(rng: np.random.Generator) -> None:
             plain = images_needed(draw, truth, tolerance)
             meant = images_needed(draw, truth, tolerance, target=tolerance)
             print(
-                f"| {name} | {tolerance} | {theorem1_images(tolerance, 1 - CONFIDENCE)} | {plain} | {meant} |", flush=True
+                f"| {name} | {tolerance} | {theorem1_images(tolerance, 1 - CONFIDENCE)} | {plain} | {meant} |",
+                flush=True,
             )
 
 

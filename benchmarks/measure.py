@@ -112,7 +112,7 @@ def main() -> None:
     if device.type == "cpu":
         keep_mapped()  # for both sides: a bare loop that has not done this is slower than what it is compared with
     bundled = brittle.classifier("bundled:plain", device=str(device))
-    print(f"torch {torch.__version__}, {device}, {torch.get_num_threads()} threads; {IMAGES} images × {DRAWS} draws of affine\n")
+    print(f"torch {torch.__version__}, {device}, {torch.get_num_threads()} threads; {IMAGES} images × {DRAWS} draws\n")
     print("| classifier, 28×28 | bare forward, images/s (best batch) | measure, images/s | ratio, median (range) |")
     print("| --- | --- | --- | --- |")
     compare("LeNet-5", LeNet5(), device)

@@ -73,6 +73,8 @@ def _shown(value: object) -> str:
 if __name__ == "__main__":
     page = HERE / "reference.md"
     if "--check" in sys.argv:
-        sys.exit(page.read_text(encoding="utf-8") != reference() and "docs/reference.md is out of date: run `make docs`")
+        sys.exit(
+            page.read_text(encoding="utf-8") != reference() and "docs/reference.md is out of date: run `make docs`"
+        )
     page.write_text(reference(), encoding="utf-8")
     print(f"wrote {page}")

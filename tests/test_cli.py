@@ -224,6 +224,7 @@ MISTAKES = {
     "a folder as study": (("run", "/", "--out", "/tmp/x"), "the study file / can't be read"),
     "no module": (("measure", "python:nowhere:scores", *MEASURE[2:]), "there is no module 'nowhere'"),
     "no file": (("measure", "onnx:nowhere.onnx", *MEASURE[2:]), "there is no file nowhere.onnx"),
+    "two lines": (("measure", "bundled:plain", "folder:no\nwhere", *MEASURE[3:]), "there is no folder no where"),
     "no folder": (("measure", "bundled:plain", "folder:nowhere", *MEASURE[3:]), "there is no folder nowhere"),
 }
 

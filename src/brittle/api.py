@@ -17,10 +17,9 @@ from brittle.engine.results import summary
 from brittle.engine.store import MemoryStore
 from brittle.images import image_set
 from brittle.measures.evaluate import slices
-from brittle.measures.robustness import Robustness
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
-from brittle.study import Study, choose, differences, equipped, pick_device
+from brittle.study import Study, checked_measure, choose, differences, equipped, pick_device
 
 PIXELS_HASHED = 1 << 24
 
@@ -55,7 +54,7 @@ def compare(
     replacement, after `where` (column=value) or `ids` has chosen among them. `options` are those of the measure
     `robustness`: samples, tolerance, estimand, confidence, worst_of, extra.
     """
-    wanted, place = Robustness(**options), pick_device(device)
+    wanted, place = checked_measure(options), pick_device(device)
     space = equipped(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
     chosen = choose(image_set(images), wanted, seed=seed, count=count, where=where, ids=ids)

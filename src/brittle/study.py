@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,6 @@ class Study(BaseModel):
             raise ValueError("at least one is needed")
         return items
 
-    @property
-    def entries(self) -> dict[str, ImagesEntry]:
-        return self.images
-
     @classmethod
     def load(cls, path: Path) -> Study:
         """From a TOML file; paths in specs are relative to the current directory."""
@@ -95,18 +91,7 @@ class Study(BaseModel):
 
     def measure(self) -> Robustness:
         """The measure with its options checked."""
-        fields = {field.name.replace("_", "-"): field.name for field in dataclasses.fields(Robustness)}
-        arguments = {}
-        for key, value in self.robustness.items():
-            name = key.replace("_", "-")
-            if name not in fields:
-                raise BrittleError(f"measure 'robustness' has no option {key!r}", did_you_mean(name, fields))
-            arguments[fields[name]] = value
-        try:
-            checked: Robustness = TypeAdapter(Robustness).validate_python(arguments)
-        except ValidationError as error:
-            raise _explained(error, "measure 'robustness'") from error
-        return checked
+        return checked_measure(self.robustness)
 
     def job(self, device: str | None = None, batch: int | None = None) -> Job:
         """Loads everything the study names."""
@@ -118,7 +103,7 @@ class Study(BaseModel):
                 name: choose(
                     image_set(entry.spec), measure, seed=self.seed, count=entry.count, where=entry.where, ids=entry.ids
                 )
-                for name, entry in self.entries.items()
+                for name, entry in self.images.items()
             },
             nuisances=loaded_nuisances,
             streams={name: nuisances.name_of(space) for name, space in loaded_nuisances.items()},
@@ -136,6 +121,22 @@ class Study(BaseModel):
         }
         data = self.model_dump(mode="json") | {"robustness": measure}
         return dict(_without_none(data))
+
+
+def checked_measure(options: Mapping[str, Any]) -> Robustness:
+    """The measure `robustness` with options as a study or a caller spells them."""
+    fields = {field.name.replace("_", "-"): field.name for field in dataclasses.fields(Robustness)}
+    arguments = {}
+    for key, value in options.items():
+        name = key.replace("_", "-")
+        if name not in fields:
+            raise BrittleError(f"measure 'robustness' has no option {key!r}", did_you_mean(name, fields))
+        arguments[fields[name]] = value
+    try:
+        checked: Robustness = TypeAdapter(Robustness).validate_python(arguments)
+    except ValidationError as error:
+        raise _explained(error, "measure 'robustness'") from error
+    return checked
 
 
 def _without_none(value: Any) -> Any:

@@ -79,6 +79,13 @@ def things(tmp_path: Path) -> Things:
 
 
 @pytest.fixture
+def own() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A result without what depends on how many results stand beside it, and without their warnings."""
+    company = {"interval_simultaneous", "warnings"}
+    return lambda row: {key: value for key, value in row.items() if key not in company}
+
+
+@pytest.fixture
 def small_units(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Units of this many rows, one unit a file until files are merged, so that a small run has many."""
 

@@ -166,7 +166,11 @@ def test_what_stands_beside_rho_is_what_the_rows_say():
     found = brittle.measure(
         "bundled:plain", images, "affine:alpha=20", samples=draws, worst_of=4, extra=("nll", "ece", "top5")
     )
-    net, space, batch = brittle.classifier("bundled:plain"), brittle.nuisance("affine:alpha=20"), images.batch(range(40))
+    net, space, batch = (
+        brittle.classifier("bundled:plain"),
+        brittle.nuisance("affine:alpha=20"),
+        images.batch(range(40)),
+    )
     p = []
     for draw in range(draws):
         theta = draw_theta(space, batch, torch.full((40,), draw), stream_root(0, "affine"))
@@ -191,7 +195,11 @@ def test_what_stands_beside_rho_is_what_the_rows_say():
 
 def test_a_paired_difference_is_narrower_than_two_intervals_and_zero_for_the_same_classifier():
     both = brittle.compare(
-        {"a": "bundled:plain", "b": "bundled:augmented", "c": "bundled:plain"}, "sample", "affine", count=200, samples=10
+        {"a": "bundled:plain", "b": "bundled:augmented", "c": "bundled:plain"},
+        "sample",
+        "affine",
+        count=200,
+        samples=10,
     )
     rows = {row["classifier"]: row for row in both["results"]}
     pairs = {(pair["first"], pair["second"]): pair for pair in both["comparisons"]}

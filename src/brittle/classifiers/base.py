@@ -194,7 +194,8 @@ def _log(raw: Tensor, output: Output) -> Tensor:
     if output == "logits":
         return torch.log_softmax(wide, 1).float()
     # Rounding leaves p a little above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
-    return wide.clamp(0, 1).log().float()
+    # What is no rounding is not made to look like a probability: NaN is noticed where rows are checked.
+    return wide.clamp(0, 1).where((wide - 0.5).abs() < 0.51, torch.nan).log().float()
 
 
 def first_line(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,9 @@ def _safetensors(path: Path) -> Mapping[str, Any]:
 
 def _torch(path: Path) -> Any:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():  # torch warns of pickles before refusing them; the refusal says it all
+            warnings.simplefilter("ignore")
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         with path.open("rb") as file:
             is_pickle = file.read(2).startswith((b"PK", b"\x80"))

@@ -38,7 +38,7 @@ class RunFolder:
         return FolderStore(self.path / "units")
 
     def exists(self) -> bool:
-        return self.study.is_file()
+        return self.study.is_file() and self.begun.is_file()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -101,8 +101,11 @@ class RunFolder:
     def begin(self, study: dict[str, Any], things: dict[str, Any]) -> None:
         """Keeps the study once its things are loaded and found to be those that the run began with."""
         known = self._same_things(things)
+        now, earlier = environment(), json.loads(self.environment.read_text()) if self.environment.is_file() else None
+        if earlier is not None:
+            now["earlier"] = [*earlier.pop("earlier", ()), earlier]
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
-        write_durably(self.environment, lambda to: to.write_text(json.dumps(environment(), indent=1), encoding="utf-8"))
+        write_durably(self.environment, lambda to: to.write_text(json.dumps(now, indent=1), encoding="utf-8"))
         write_durably(self.begun, lambda to: to.write_text(json.dumps(known), encoding="utf-8"))
 
     def _same_things(self, things: dict[str, Any]) -> dict[str, Any]:

@@ -85,9 +85,26 @@ class Job:
                 found, _ = halving(partial(_first_answers, classifier, batch.images), count)
                 reference_labels(classifier, name, chosen.images)
                 answers.setdefault(name, {})[set_name] = found.double().round(decimals=4).tolist()
-            for nuisance in self.nuisances.values():
-                nuisance.check(chosen.images.shape)
+            for name, nuisance in self.nuisances.items():
+                check_nuisance(name, nuisance, chosen.images.shape)
         return answers
+
+
+def check_nuisance(name: str, nuisance: Nuisance, shape: tuple[int, int, int]) -> None:
+    """Refuses, before work begins, what is no nuisance or can't transform these images."""
+    members = {member for member in vars(Nuisance) if not member.startswith("_")}
+    lacking = sorted(members - set(dir(nuisance)))
+    if lacking:
+        raise BrittleError(
+            f"{name!r} is no nuisance: it lacks {', '.join(lacking)}",
+            "Write what `brittle.Nuisance` lists, or start from brittle.nuisances.gaussian.GaussianNuisance.",
+        )
+    if nuisance.needs:
+        raise BrittleError(
+            f"the nuisance {name!r} needs {', '.join(sorted(nuisance.needs))}, which robustness does not give",
+            "Use it with a measure that does.",
+        )
+    nuisance.check(shape)
 
 
 def _first_answers(classifier: Classifier, images: Tensor, size: int) -> Tensor:

@@ -49,14 +49,12 @@ def clean_accuracy(measure: Robustness, correct: NDArray[np.bool_], planned: int
 
 
 def summarise(measure: Robustness, finding: Finding, subject: Subject, family: int) -> dict[str, Any]:
-    """Everything `measure --json` prints of one classifier and nuisance, without names; `family` counts such results."""
+    """Everything `measure --json` prints of one classifier and nuisance, without names; one of `family` results."""
     tally, reach = finding.tally, finding.reach
     labels = subject.labels[: reach.images]
     labelled = bool((labels >= 0).all())
     rho = estimate(measure, tally, reach, subject.population)
-    together = estimate(
-        measure, tally, reach, subject.population, confidence=simultaneous(measure.confidence, family)
-    )
+    together = estimate(measure, tally, reach, subject.population, confidence=simultaneous(measure.confidence, family))
     flips = estimate(measure, tally, reach, subject.population, "flips")
     result: dict[str, Any] = {
         "rho": rho.value,

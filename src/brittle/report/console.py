@@ -47,7 +47,7 @@ def _remarks(row: dict[str, Any]) -> list[str]:
         lines.append(f"{row['classifier']}: {', '.join(extras)}")
     if row["tolerance"] is not None and not row["tolerance_reached"]:
         lines.append(
-            f"{row['classifier']}: the plan ran out at a half-width of {row['half_width']:.4f}, before the tolerance of "
+            f"{row['classifier']}: the plan ran out at a half-width of {row['half_width']:.4f}, before the tolerance "
             f"{row['tolerance']:g}; more images or samples would narrow it"
         )
     return lines

@@ -75,7 +75,7 @@ class Check(NamedTuple):
 def galleries(run: Run) -> tuple[list[Gallery], Check]:
     """A gallery for every image set and nuisance, in the study's order."""
     found, check = [], Check()
-    for images in run.study.entries:
+    for images in run.study.images:
         for nuisance in run.study.nuisances:
             gallery = Gallery(images, nuisance, note=_why_not(run, images, nuisance))
             if not gallery.note:
@@ -109,7 +109,7 @@ class _Painter:
         self.labelled = bool((self.set.labels[: self.common[0]] >= 0).all())
         job = run.job
         self.root = stream_root(job.seed, job.streams[nuisance])
-        cells = len(run.study.entries) * len(run.study.nuisances)
+        cells = len(run.study.images) * len(run.study.nuisances)
         photos = cells * (IMAGES * (DRAWS + 1) + 2 * MISTAKES * len(self.reach))
         many = photos > PHOTOS_IN_FULL and max(self.set.shape[1:]) > EXACT_UP_TO
         self.longest = LONGEST_OF_MANY if many else LONGEST

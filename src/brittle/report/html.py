@@ -50,7 +50,7 @@ def render(run: Run) -> str:
         first=first,
         extras={key: name for key, name in EXTRAS.items() if key in first},
         cautions=sentences.cautions(run),
-        sets=[_image_set(run, name, appearance, pictures, place) for place, name in enumerate(run.study.entries)],
+        sets=[_image_set(run, name, appearance, pictures, place) for place, name in enumerate(run.study.images)],
         check=check,
         longest=LONGEST,
         calls=_calls(run),
@@ -68,7 +68,7 @@ def _image_set(
     shown = [gallery for gallery in pictures if gallery.image_set == name]
     return {
         "name": name,
-        "entry": run.study.entries[name],
+        "entry": run.study.images[name],
         "chosen": chosen,
         "rows": rows,
         "by_nuisance": {nuisance: run.results(name, nuisance) for nuisance in run.study.nuisances},

@@ -100,7 +100,7 @@ def load(path: Path) -> Run:
     missing: list[str] = []
     spaces = _available(study.nuisances, nuisances.build, "nuisance", missing)
     chosen = _available(
-        {name: name for name in study.entries}, lambda name: _images(study, name, begun), "image set", missing
+        {name: name for name in study.images}, lambda name: _images(study, name, begun), "image set", missing
     )
     loaded = _available(study.classifiers, lambda spec: _classifier(spec, chosen), "classifier", missing)
     return Run(folder, study, summary, _json(folder.environment), begun, chosen, spaces, loaded, tuple(missing))
@@ -125,7 +125,7 @@ def _available(wanted: Mapping[str, str], build: Callable[[str], T], noun: str, 
 
 def _images(study: Study, name: str, begun: dict[str, Any]) -> Chosen:
     """The images in planned order, if they are still those of the run."""
-    entry, measure = study.entries[name], study.measure()
+    entry, measure = study.images[name], study.measure()
     whole = image_set(entry.spec)
     chosen = choose(whole, measure, seed=study.seed, count=entry.count, where=entry.where, ids=entry.ids)
     now = fingerprints(Job(classifiers={}, images={name: chosen}, nuisances={}, streams={}, measure=measure))[name]

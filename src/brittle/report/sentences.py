@@ -167,7 +167,7 @@ def cautions(run: Run) -> list[str]:
                 f"Tolerance not reached: {row['classifier']} under {row['nuisance']} has a half-width of "
                 f"{number(row['half_width'], 4)} where {row['tolerance']:g} was asked for; the plan ran out first."
             )
-    for name in run.study.entries:
+    for name in run.study.images:
         if any(row["reference"] != "label" for row in run.results(name)):
             said.append(
                 f"The images of {name} have no labels (or not all have one): where there is none, ρ and right or wrong "

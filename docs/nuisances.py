@@ -1,0 +1,96 @@
+"""Writes docs/nuisances.md and its pictures: every nuisance at five severities, on a photograph and a bundled image.
+
+The photograph is scikit-learn's flower.jpg. The draw is the first one, whatever it shows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_image
+
+import brittle
+from brittle.errors import BrittleError
+from brittle.nuisances import nuisances
+from brittle.random import draw_keys
+from brittle.registry import options_of
+from brittle.types import Batch, Nuisance
+
+HERE = Path(__file__).parent
+SEVERITIES = (0.25, 0.5, 1.0, 1.5, 2.0)
+TILE, GAP = 112, 4
+
+
+INTRODUCTION = f"""# Nuisances
+
+Made by `make docs`. Each strip shows the untouched image, then one draw from the default prior (draw 0, not selected)
+at the severities {", ".join(f"{each:g}" for each in SEVERITIES)}; severity 1 is the draw itself. The photograph is
+`flower.jpg` (flickr.com/photos/vultilion, CC BY 2.0) as it comes with scikit-learn; the other picture is from
+FashionMNIST. Nuisances are joined by +, applied in order, with the product of their priors:
+`affine:alpha=50+noise:sigma=0.1`.
+"""
+
+
+def photograph() -> Batch:
+    """1×3×224×224, cut from the middle."""
+    pixels = torch.from_numpy(load_sample_image("flower.jpg").copy()).permute(2, 0, 1)[None].float() / 255
+    square = pixels[..., :, (640 - 427) // 2 : (640 - 427) // 2 + 427]
+    resized = torch.nn.functional.interpolate(square, (224, 224), mode="bilinear", antialias=True)
+    return Batch(resized.clamp(0, 1), torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+
+
+def bundled() -> Batch:
+    """1×1×28×28: the first ankle boot of the sample."""
+    boots = brittle.image_set("sample").where("class=Ankle boot")
+    return boots.batch([0])
+
+
+def strip(space: Nuisance, batch: Batch, stream: str) -> np.ndarray | None:
+    """The untouched image, then one draw at each severity, side by side; None where it can't be applied."""
+    try:
+        space.check(tuple(batch.images.shape[1:]))
+    except BrittleError:
+        return None
+    theta = space.sample(batch, draw_keys(0, stream, batch.ids, torch.arange(1)))[:, 0]
+    shown = [batch.images] + [space.apply(batch, space.at(theta, severity, batch)) for severity in SEVERITIES]
+    tiles = [
+        torch.nn.functional.interpolate(
+            image, (TILE, TILE), mode="nearest" if image.shape[-1] < TILE else "area"
+        ).expand(1, 3, -1, -1)
+        for image in shown
+    ]
+    white = torch.ones(1, 3, TILE, GAP)
+    joined = torch.cat([part for tile in tiles for part in (tile, white)][:-1], -1)
+    return (joined[0].permute(1, 2, 0).clamp(0, 1) * 255).round().byte().numpy()
+
+
+def page() -> str:
+    pictures = HERE / "images" / "nuisances"
+    pictures.mkdir(parents=True, exist_ok=True)
+    lines = [INTRODUCTION]
+    for name in nuisances.names():
+        kind = nuisances.get(name)
+        if not kind.__module__.startswith("brittle."):
+            continue
+        space = nuisances.build(name)
+        strips = [
+            found for found in (strip(space, photograph(), name), strip(space, bundled(), name)) if found is not None
+        ]
+        gap = np.full((GAP, strips[0].shape[1], 3), 255, dtype=np.uint8)
+        sheet = np.concatenate([part for each in strips for part in (each, gap)][:-1])
+        Image.fromarray(sheet).save(pictures / f"{name}.jpg", quality=85)
+        lines += [f"## `{name}`", "", inspect.getdoc(kind) or "", ""]
+        lines += [f"At its defaults, on 224×224 pixels: {space.describe(224, 224)}.", ""]
+        lines += [f"Options: {', '.join(f'`{key}`' for key in options_of(kind))} ([reference](reference.md)).", ""]
+        lines += [f"![{name} at five severities](images/nuisances/{name}.jpg)", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    target = HERE / "nuisances.md"
+    target.write_text(page(), encoding="utf-8")
+    print(f"wrote {target} and its pictures")
