@@ -22,6 +22,7 @@ check: .venv/test-ready
 
 bench: .venv/test-ready
 	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python benchmarks/nuisances.py
 
 docs: .venv/test-ready
 	$(BIN)/python docs/make.py

@@ -131,6 +131,14 @@ def test_fill_is_what_lies_outside(picture):
     torch.testing.assert_close(edge, picture.images[..., -1:].expand_as(edge), atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("interpolation", ["bilinear", "nearest", "bicubic"])
+def test_no_interpolation_leaves_the_range_of_values(interpolation):
+    checks = batch_of((torch.arange(24)[:, None] // 3 + torch.arange(24) // 3).remainder(2).float()[None, None])
+    moved = nuisance("rotation", interpolation=interpolation).apply(checks, torch.tensor([[20.0]]))
+    assert moved.min() >= 0
+    assert moved.max() <= 1
+
+
 @pytest.mark.parametrize("spec", ["affine:alpha=0", "affine:alpha=-3", "rotation:sigma=nan", "similarity:zoom=0"])
 def test_a_prior_without_width_is_refused(spec):
     with pytest.raises(BrittleError, match="positive"):

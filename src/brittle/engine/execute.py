@@ -201,8 +201,7 @@ class _Executor:
         if nuisance is not None:
             root = stream_root(self.job.seed, self.job.streams[cell.nuisance], self.job.device)
             theta = draw_theta(nuisance, one, torch.tensor([int(draw)], device=self.job.device), root)[0].tolist()
-            named = zip(nuisance.parameters, theta, strict=False)
-            where += f", draw {draw}, θ = (" + ", ".join(f"{name} {value:.4g}" for name, value in named) + ")"
+            where += f", draw {draw}, θ = {_shown(nuisance.parameters, theta)}"
         return Failure(
             f"classifier {cell.classifier!r} gave {wrong} for the image {where}",
             "Check its weights and its preprocessing (mean, std, range) on that image; finished units are kept.",
@@ -250,6 +249,13 @@ class _Executor:
 
     def _on_device(self, values: NDArray[Any]) -> Tensor:
         return torch.from_numpy(values).to(self.job.device)
+
+
+def _shown(names: Sequence[str], theta: Sequence[float]) -> str:
+    """(a11 1.02, a21 0.1, …); a field over the pixels is only counted, its draw number says which it is."""
+    if len(names) != len(theta):
+        return f"{len(theta)} numbers"
+    return "(" + ", ".join(f"{name} {value:.4g}" for name, value in zip(names, theta, strict=True)) + ")"
 
 
 def _image_range(units: Sequence[Unit]) -> tuple[int, int]:

@@ -71,7 +71,7 @@ class Job:
         numbers = int(np.prod(self.images[images].images.shape))
         if self.device.type == "cuda":
             return _power_of_two((1 << 26) // numbers, 64, 8192)
-        return _power_of_two((1 << 18) // numbers, 16, 256)
+        return _power_of_two((1 << 19) // numbers, 16, 512)
 
     def check(self) -> dict[str, dict[str, list[list[float]]]]:
         """Tries every classifier on a few images of every set before work begins.

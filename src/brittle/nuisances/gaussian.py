@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from brittle.random import normal
@@ -29,7 +28,7 @@ class GaussianNuisance(ABC):
     def parameters(self) -> Sequence[str]:
         """A readable name per number of θ."""
 
-    def check(self, shape: tuple[int, int, int]) -> None:
+    def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
         """Every image will do, unless a subclass says otherwise."""
 
     def latent(self, batch: Batch) -> int:
@@ -63,4 +62,5 @@ class GaussianNuisance(ABC):
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
         centre = self.centre(batch).to(theta)
-        return centre + torch.as_tensor(severity, dtype=theta.dtype, device=theta.device)[..., None] * (theta - centre)
+        far = severity.to(theta)[..., None] if isinstance(severity, Tensor) else severity
+        return centre + far * (theta - centre)

@@ -16,12 +16,15 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
+from brittle.nuisances.constants import constant
 from brittle.nuisances.gaussian import GaussianNuisance
+from brittle.nuisances.image_metric import DISPLACEMENT, image_precision
 from brittle.nuisances.warp import Interpolation, Outside, affine_sources, pixel_map_to_matrix, resample
 from brittle.registry import option
 from brittle.types import Batch
 
 Unit = Literal["share", "pixels"]
+IDENTITY = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)  # of an affine map, by columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +45,7 @@ class Geometric(GaussianNuisance):
         """θ (B, d) → where in the input each output pixel looks (B, H, W, 2), as (x, y) in [−1, 1]."""
 
     def centre(self, batch: Batch) -> Tensor:
-        return torch.zeros(self.latent(batch), dtype=torch.float64)
+        return constant((0.0,) * self.latent(batch), batch.images.device)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         height, width = batch.images.shape[-2:]
@@ -63,7 +66,7 @@ class Linear(Geometric):
 
 def _in_pixels(theta: Tensor, unit: Unit, height: int, width: int) -> Tensor:
     """Shifts (B, 2) in `unit` → pixels."""
-    return theta if unit == "pixels" else theta * theta.new_tensor((width, height))
+    return theta if unit == "pixels" else theta * constant((width, height), theta.device, theta.dtype)
 
 
 def _turn_and_zoom(degrees: Tensor, log_zoom: Tensor) -> Tensor:
@@ -86,7 +89,7 @@ class Translation(Linear):
     parameters: ClassVar = ("shift x", "shift y")
 
     def deviations(self, batch: Batch) -> Tensor:
-        return torch.full((2,), self.sigma, dtype=torch.float64)
+        return constant((self.sigma, self.sigma), batch.images.device)
 
     def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
         still = torch.eye(2, dtype=theta.dtype, device=theta.device).expand(len(theta), 2, 2)
@@ -94,7 +97,7 @@ class Translation(Linear):
 
     def describe(self, height: int, width: int) -> str:
         x, y = (self.sigma, self.sigma) if self.unit == "pixels" else (self.sigma * width, self.sigma * height)
-        return f"shifts with a standard deviation of {x:.2g} pixels across and {y:.2g} pixels down"
+        return f"shifts with a standard deviation of {x:.3g} pixels across and {y:.3g} pixels down"
 
 
 @register("rotation")
@@ -109,7 +112,7 @@ class Rotation(Linear):
     parameters: ClassVar = ("angle",)
 
     def deviations(self, batch: Batch) -> Tensor:
-        return torch.full((1,), self.sigma, dtype=torch.float64)
+        return constant((self.sigma,), batch.images.device)
 
     def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
         turned = _turn_and_zoom(theta[:, 0], torch.zeros_like(theta[:, 0]))
@@ -118,7 +121,7 @@ class Rotation(Linear):
     def describe(self, height: int, width: int) -> str:
         edge = math.radians(self.sigma) * min(height, width) / 2
         return (
-            f"rotations with a standard deviation of {self.sigma:g}°, about {edge:.2g} pixels at the middle of an edge"
+            f"rotations with a standard deviation of {self.sigma:g}°, about {edge:.3g} pixels at the middle of an edge"
         )
 
 
@@ -134,7 +137,7 @@ class Scaling(Linear):
     parameters: ClassVar = ("log zoom",)
 
     def deviations(self, batch: Batch) -> Tensor:
-        return torch.full((1,), self.sigma, dtype=torch.float64)
+        return constant((self.sigma,), batch.images.device)
 
     def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
         zoomed = _turn_and_zoom(torch.zeros_like(theta[:, 0]), theta[:, 0])
@@ -159,7 +162,7 @@ class Similarity(Linear):
     parameters: ClassVar = ("angle", "log zoom", "shift x", "shift y")
 
     def deviations(self, batch: Batch) -> Tensor:
-        return torch.tensor((self.rotation, self.zoom, self.shift, self.shift), dtype=torch.float64)
+        return constant((self.rotation, self.zoom, self.shift, self.shift), batch.images.device)
 
     def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
         shift = _in_pixels(theta[:, 2:], self.unit, height, width)
@@ -168,9 +171,20 @@ class Similarity(Linear):
     def describe(self, height: int, width: int) -> str:
         pixels = self.shift if self.unit == "pixels" else self.shift * width
         return (
-            f"rotations of {self.rotation:g}°, zooms of {100 * self.zoom:.0f} % and shifts of {pixels:.2g} pixels "
+            f"rotations of {self.rotation:g}°, zooms of {100 * self.zoom:.0f} % and shifts of {pixels:.3g} pixels "
             "(standard deviations)"
         )
+
+
+def affine_deviations(alpha: float, kappa: float) -> tuple[float, ...]:
+    """Standard deviations (6,) of N(1, (αG)⁻¹)."""
+    return tuple((alpha * kappa * each) ** -0.5 for each in DISPLACEMENT)
+
+
+def affine_displacement(alpha: float, kappa: float, height: int, width: int) -> float:
+    """Root mean square displacement of a pixel under N(1, (αG)⁻¹), over the image and the prior, in pixels."""
+    # Each of the six numbers adds 1/(ακ) to the mean squared displacement, half of it across, half down.
+    return math.sqrt(3 / (alpha * kappa)) * math.hypot(width / 2, height / 2)
 
 
 @register("affine")
@@ -178,26 +192,46 @@ class Similarity(Linear):
 class Affine(Linear):
     """Affine maps with Fawzi & Frossard's prior N(1, (αG)⁻¹): smaller alpha, larger transformations.
 
-    θ is the 2×3 matrix [A | t] by columns, in [−1, 1] coordinates. Severity 1 is the drawn θ, severity 2
-    twice as far from the identity."""
+    θ is the 2×3 matrix [A | t] by columns, in [−1, 1] coordinates. With `metric=image`, G is the metric that the
+    image induces (`image_metric`): the prior is wide along maps that change this picture little and narrow along
+    those that change it much, and the root mean square displacement is the same as with `metric=uniform`. Severity 1
+    is the drawn θ, severity 2 twice as far from the identity."""
 
     alpha: float = option(100.0, "how tightly the prior holds to the identity; the paper uses 100, 50 and 10")
     kappa: float = option(1.75, "the metric's scale κ, fitted to the paper's table since its definition is lost")
+    metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: how much a map changes the picture")
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
 
     def centre(self, batch: Batch) -> Tensor:
-        return torch.tensor((1.0, 0.0, 0.0, 1.0, 0.0, 0.0), dtype=torch.float64)
+        return constant(IDENTITY, batch.images.device)
 
     def deviations(self, batch: Batch) -> Tensor:
-        metric = self.kappa * torch.tensor((1 / 3, 1 / 3, 1 / 3, 1 / 3, 1.0, 1.0), dtype=torch.float64)
-        return (self.alpha * metric).rsqrt()
+        return constant(affine_deviations(self.alpha, self.kappa), batch.images.device)
+
+    def precision(self, batch: Batch) -> Tensor:
+        """Lower P (B, 6, 6) with Σ⁻¹ = P Pᵀ, for each image; float64."""
+        return math.sqrt(self.alpha * self.kappa) * image_precision(batch.images)
+
+    def push(self, z: Tensor, batch: Batch) -> Tensor:
+        if self.metric == "uniform":
+            return super().push(z, batch)
+        # Σ = (P Pᵀ)⁻¹ = P⁻ᵀ P⁻¹, so θ = 1 + P⁻ᵀ z; draws stand in rows.
+        offset: Tensor = torch.linalg.solve_triangular(self.precision(batch).to(z), z, upper=False, left=False)
+        return self.centre(batch).to(z) + offset
+
+    def log_prior(self, theta: Tensor, batch: Batch) -> Tensor:
+        if self.metric == "uniform":
+            return super().log_prior(theta, batch)
+        precision = self.precision(batch)
+        z = (theta.double() - self.centre(batch)) @ precision
+        volume = precision.diagonal(dim1=-2, dim2=-1).log().sum(-1, keepdim=True)
+        return (volume - 0.5 * z.square().sum(-1) - 3 * math.log(2 * math.pi)).to(theta.dtype)
 
     def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
         return theta.view(-1, 3, 2).transpose(1, 2)
 
     def describe(self, height: int, width: int) -> str:
-        # Each of the six numbers adds 1/(ακ) to the mean squared displacement, half of it across, half down.
-        each_way = math.sqrt(3 / (self.alpha * self.kappa))
-        pixels = each_way * math.hypot(width / 2, height / 2)
-        return f"affine maps that move a pixel by {pixels:.2g} pixels (root mean square over the image and the prior)"
+        pixels = affine_displacement(self.alpha, self.kappa, height, width)
+        said = f"affine maps that move a pixel by {pixels:.3g} pixels (root mean square over the image and the prior)"
+        return said if self.metric == "uniform" else f"{said}, most along those that change the picture least"

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brittle.nuisances.constants import constant
+
 Outside = float | Literal["edge", "mirror"]
 Interpolation = Literal["bilinear", "nearest", "bicubic"]
 
@@ -24,6 +26,11 @@ def pixel_centres(count: int, dtype: torch.dtype, device: torch.device) -> Tenso
     """(count,): where the pixels of a side lie in [−1, 1]."""
     with torch.inference_mode(False):  # kept for later calls, some of which want gradients
         return ((2 * torch.arange(count, dtype=torch.float64) + 1) / count - 1).to(dtype=dtype, device=device)
+
+
+def warp(images: Tensor, matrices: Tensor, fill: Outside = 0.0, interpolation: Interpolation = "bilinear") -> Tensor:
+    """images (B, C, H, W), matrices [A | t] (B, 2, 3) → images (B, C, H, W)."""
+    return resample(images, affine_sources(matrices, *images.shape[-2:]), fill, interpolation)
 
 
 def affine_sources(matrices: Tensor, height: int, width: int) -> Tensor:
@@ -49,14 +56,16 @@ def _linear_forms(rows: Tensor, height: int, width: int) -> Tensor:
 def resample(images: Tensor, grid: Tensor, fill: Outside = 0.0, interpolation: Interpolation = "bilinear") -> Tensor:
     """images (B, C, H, W), grid (B, H, W, 2) of source coordinates (x, y) → images (B, C, H, W)."""
     if isinstance(fill, str):
-        return F.grid_sample(images, grid, interpolation, _PADDING[fill], align_corners=False)
-    if fill == 0.0:
-        return F.grid_sample(images, grid, interpolation, "zeros", align_corners=False)
-    return F.grid_sample(images - fill, grid, interpolation, "zeros", align_corners=False) + fill
+        moved = F.grid_sample(images, grid, interpolation, _PADDING[fill], align_corners=False)
+    elif fill == 0.0:
+        moved = F.grid_sample(images, grid, interpolation, "zeros", align_corners=False)
+    else:
+        moved = F.grid_sample(images - fill, grid, interpolation, "zeros", align_corners=False) + fill
+    return moved.clamp(0, 1) if interpolation == "bicubic" else moved  # the cubic kernel overshoots at edges
 
 
 def pixel_map_to_matrix(linear: Tensor, shift: Tensor, height: int, width: int) -> Tensor:
     """A map in pixel units about the image's centre → [A | t] in [−1, 1] units, so that a rotation of an
     oblong image stays a rotation. linear (B, 2, 2), shift in pixels (B, 2) → (B, 2, 3)."""
-    half = linear.new_tensor((width / 2, height / 2))
+    half = constant((width / 2, height / 2), linear.device, linear.dtype)
     return torch.cat((linear * half / half[:, None], (shift / half)[..., None]), dim=-1)

@@ -22,7 +22,7 @@ from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.nuisances import nuisances
-from brittle.study import Study, choose
+from brittle.study import Study, choose, equipped
 from brittle.types import Classifier, Nuisance
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ def load(path: Path) -> Run:
     study, summary = Study.of(folder.read_study(), str(folder.study)), folder.read_summary()
     begun = _json(folder.begun)
     missing: list[str] = []
-    spaces = _available(study.nuisances, nuisances.build, "nuisance", missing)
+    spaces = _available(study.nuisances, lambda spec: equipped(nuisances.build(spec)), "nuisance", missing)
     chosen = _available(
         {name: name for name in study.images}, lambda name: _images(study, name, begun), "image set", missing
     )

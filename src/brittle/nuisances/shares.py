@@ -1,0 +1,103 @@
+"""How large a share of the image a mask hides: always the same, uniform, or Beta."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import scipy.special
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.registry import option
+
+_KNOTS = 2**16  # of the tabulated Beta quantile function
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareLaw:
+    """The options that say how the hidden share is drawn, for a nuisance to inherit."""
+
+    share: float | None = option(None, "law=exact: the hidden share (0.3 unless given)")
+    law: Literal["exact", "uniform", "beta"] = option("exact", "how the share is drawn: exact, uniform or beta")
+    low: float | None = option(None, "law=uniform: the smallest share (0.1 unless given)")
+    high: float | None = option(None, "law=uniform: the largest share (1 unless given)")
+    a: float | None = option(None, "law=beta: the first parameter (2 unless given)")
+    b: float | None = option(None, "law=beta: the second parameter (1 unless given)")
+
+    def check_law(self) -> None:
+        """Raises where an option does not belong to the law, or is out of range."""
+        belongs = {"share": "exact", "low": "uniform", "high": "uniform", "a": "beta", "b": "beta"}
+        for name, law in belongs.items():
+            if getattr(self, name) is not None and law != self.law:
+                raise BrittleError(f"option {name!r} means nothing with law={self.law}", f"It goes with law={law}.")
+        first, second = self._numbers
+        if self.law == "beta" and not (0 < first < math.inf and 0 < second < math.inf):
+            raise BrittleError(f"options 'a' and 'b' are {first:g} and {second:g}", "They must be positive numbers.")
+        if self.law == "uniform" and not 0 <= first < second <= 1:
+            raise BrittleError(f"options 'low' and 'high' are {first:g} and {second:g}", "Take 0 ≤ low < high ≤ 1.")
+        if self.law == "exact" and not 0 < first <= 1:
+            raise BrittleError(f"option 'share' is {first:g}", "A share is above 0 and at most 1.")
+
+    @property
+    def share_latent(self) -> int:
+        """How many numbers the share is drawn from."""
+        return 0 if self.law == "exact" else 1
+
+    def draw_share(self, uniforms: Tensor) -> Tensor:
+        """Uniform numbers (..., share_latent) on (0, 1) → shares (..., 1)."""
+        first, second = self._numbers
+        if self.law == "exact":
+            return uniforms.new_full((*uniforms.shape[:-1], 1), first)
+        if self.law == "uniform":
+            return first + (second - first) * uniforms
+        table = _beta_quantiles(first, second, uniforms.device)
+        place = uniforms * _KNOTS
+        below = place.long().clamp_(max=_KNOTS - 1)
+        return torch.lerp(table[below], table[below + 1], place - below)
+
+    def share_log_prior(self, share: Tensor) -> Tensor | None:
+        """Shares (...) → log density (...); None where the share is always the same, which is no density."""
+        first, second = self._numbers
+        if self.law == "exact":
+            return None
+        if self.law == "uniform":
+            inside = (share >= first) & (share <= second)
+            return torch.where(inside, share.new_full((), -math.log(second - first)), -math.inf)
+        inside = (share >= 0) & (share <= 1)
+        density = torch.xlogy(share.new_full((), first - 1), share) + torch.xlogy(
+            share.new_full((), second - 1), 1 - share
+        )
+        return torch.where(inside, density - float(scipy.special.betaln(first, second)), -math.inf)
+
+    @property
+    def share_words(self) -> str:
+        """For people: "30 %", "10 % to 100 % (uniform)"."""
+        first, second = self._numbers
+        if self.law == "exact":
+            return f"{100 * first:.3g} %"
+        if self.law == "uniform":
+            return f"{100 * first:.3g} % to {100 * second:.3g} % (uniform)"
+        return f"{100 * first / (first + second):.3g} % on average (Beta({first:g}, {second:g}))"
+
+    @property
+    def _numbers(self) -> tuple[float, float]:
+        def given(value: float | None, otherwise: float) -> float:
+            return otherwise if value is None else value
+
+        if self.law == "beta":
+            return given(self.a, 2.0), given(self.b, 1.0)
+        if self.law == "uniform":
+            return given(self.low, 0.1), given(self.high, 1.0)
+        return given(self.share, 0.3), 0.0
+
+
+@lru_cache(maxsize=16)
+def _beta_quantiles(a: float, b: float, device: torch.device) -> Tensor:
+    """torch has no inverse of the incomplete beta function: scipy's, at evenly spaced probabilities."""
+    with torch.inference_mode(False):  # kept for later calls
+        return torch.from_numpy(scipy.special.betaincinv(a, b, np.linspace(0, 1, _KNOTS + 1))).to(device)
