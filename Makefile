@@ -20,7 +20,7 @@ types: .venv/test-ready
 check: .venv/test-ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
-bench: .venv/test-ready
+bench: .venv/bench-ready
 	$(BIN)/python benchmarks/measure.py
 	$(BIN)/python benchmarks/nuisances.py
 
@@ -49,3 +49,8 @@ clean:
 .venv/test-ready: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) -e '.[dev]'
 	@touch $@ .venv/demo-ready
+
+# The peers that nuisances are timed beside.
+.venv/bench-ready: .venv/test-ready
+	$(PIP) -e '.[dev,bench]'
+	@touch $@
