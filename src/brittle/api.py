@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from brittle.engine.job import CHECKED_IMAGES, Job
 from brittle.engine.progress import Silent
 from brittle.engine.results import summary
 from brittle.engine.store import MemoryStore
+from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.measures.evaluate import slices
 from brittle.nuisances import nuisance as open_nuisance
@@ -80,16 +82,30 @@ def study_of(
     seed: int = 0,
     **which: Any,
 ) -> Study:
-    """The study behind one `brittle measure`: specs name themselves; `which` says which images (count, where, ids)."""
+    """The study behind one `brittle measure`; `which` says which images (count, where, ids).
+
+    A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
+    named = [_named(text) for text in classifiers]
+    twice = next((name for place, (name, _) in enumerate(named) if name in dict(named[:place])), None)
+    if twice is not None:
+        raise BrittleError(f"the classifier {twice!r} is given twice", f"Name one of them: other={twice}.")
+    set_name, set_spec = _named(images)
+    space_name, space = _named(nuisance)
     return Study.of(
         {
             "seed": seed,
-            "classifiers": list(classifiers),
-            "images": [{"spec": images} | which],
-            "nuisances": [nuisance],
+            "classifiers": dict(named),
+            "images": {set_name: {"spec": set_spec} | which},
+            "nuisances": {space_name: space},
             "robustness": {key: value for key, value in robustness.items() if value is not None},
         }
     )
+
+
+def _named(text: str) -> tuple[str, str]:
+    """name=spec → (name, spec); a spec alone is its own name. A spec has its colon before any equals sign."""
+    match = re.fullmatch(r"([\w.-]+)=(.+)", text.strip())
+    return (match[1], match[2]) if match else (text.strip(), text.strip())
 
 
 def run(

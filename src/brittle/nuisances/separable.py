@@ -6,11 +6,16 @@ A filter along an axis is a matrix product, whatever its reach; so every image h
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+# What is fainter than this share of the peak is nothing; numbers near float32's smallest would also slow the
+# products down a hundredfold.
+FAINTEST = 1e-4
 
 
 def filter_rows_and_columns(images: Tensor, down: Tensor, across: Tensor) -> Tensor:
@@ -36,21 +41,45 @@ def _edges(count: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor
         return unit[0], unit[-1]
 
 
-def gaussian_matrix(sigma: Tensor, count: int) -> Tensor:
-    """sigma (B,) in pixels → (B, count, count): a sampled Gaussian, with the edge pixels repeated outside.
-
-    Row i holds g(|i − j|); what would fall outside is a tail sum of g, and belongs to the first or last pixel."""
-    far = torch.arange(2 * count, dtype=sigma.dtype, device=sigma.device)
+def gaussian_weights(sigma: Tensor, count: int) -> Tensor:
+    """sigma (B,) in pixels → g(d) at distances d = 0 … count − 1 (B, count), both sides summing to 1."""
+    far = torch.arange(count, dtype=sigma.dtype, device=sigma.device)
     precision = 0.5 / sigma.square().clamp(min=1e-4)
-    # Numbers too small for the hardware's fast path would slow the products down a hundredfold.
-    weights = F.threshold(torch.exp(-precision[:, None] * far.square()), 1e-12, 0.0)
+    weights = F.threshold(torch.exp(-precision[:, None] * far.square()), FAINTEST, 0.0)
     weights = weights / (2 * weights.sum(-1, keepdim=True) - 1)
     # Below 0.7 pixels the samples no longer see the Gaussian's width; three taps (δ/2, 1 − δ, δ/2) make up for it.
     variance = 2 * (weights * far.square()).sum(-1)
     missing = (sigma.clamp(max=1).square() - variance).clamp(min=0)[:, None]
-    before, after = weights[:, far.long().sub_(1).abs_()], F.pad(weights[:, 1:], (0, 1))
-    weights = torch.lerp(weights, 0.5 * (before + after), missing)
+    before, after = torch.cat((weights[:, 1:2], weights[:, :-1]), 1), F.pad(weights[:, 1:], (0, 1))
+    return torch.lerp(weights, 0.5 * (before + after), missing)
+
+
+def gaussian_matrix(sigma: Tensor, count: int) -> Tensor:
+    """sigma (B,) in pixels → (B, count, count): a sampled Gaussian, with the edge pixels repeated outside.
+
+    Row i holds g(|i − j|); what would fall outside is a tail sum of g, and belongs to the first or last pixel."""
+    weights = gaussian_weights(sigma, 2 * count)
     matrix = weights[:, :count].index_select(1, _distances(count, sigma.device)).view(-1, count, count)
     beyond = weights.flip(-1).cumsum(-1).flip(-1)[:, 1 : count + 1]  # Σ over d > i of g(d)
     first, last = _edges(count, sigma.dtype, sigma.device)
     return torch.addcmul(torch.addcmul(matrix, beyond[..., None], first), beyond.flip(-1)[..., None], last)
+
+
+def gaussian_blur(images: Tensor, sigma: Tensor) -> Tensor:
+    """images (B, C, H, W), sigma (B,) in pixels → blurred, with the edge pixels repeated outside.
+
+    On the CPU, where looking at sigma costs nothing, by convolution as far as the widest one reaches: three times
+    faster than the matrices at usual widths."""
+    count, channels, height, width = images.shape
+    if sigma.device.type == "cpu":
+        reach = math.ceil(math.sqrt(-2 * math.log(FAINTEST)) * float(sigma.detach().max())) + 1
+        if reach < min(height, width) // 2:
+            half, planes = gaussian_weights(sigma, reach + 1), count * channels
+            kernel = torch.cat((half[:, 1:].flip(-1), half), 1)[:, None].expand(-1, channels, -1).reshape(planes, 1, -1)
+            taller = F.pad(images, (0, 0, reach, reach), mode="replicate").view(1, planes, -1, width)
+            blurred = F.conv2d(taller, kernel[..., None], groups=planes)
+            wider = F.pad(blurred, (reach, reach, 0, 0), mode="replicate")
+            return F.conv2d(wider, kernel[:, :, None], groups=planes).view(count, channels, height, width)
+    across = gaussian_matrix(sigma, width)
+    down = across if height == width else gaussian_matrix(sigma, height)
+    return filter_rows_and_columns(images, down, across)

@@ -42,6 +42,9 @@ def print_measured(found: dict[str, Any]) -> None:
 
 def _remarks(row: dict[str, Any]) -> list[str]:
     lines = []
+    if row["reference"] != "label":
+        some = "images without a label are" if row["reference"] == "mixed" else "these images have no labels and are"
+        lines.append(f"{row['classifier']}: {some} measured against its own prediction for the untouched image")
     extras = [f"{key} {_number(row[key])}" for key in ("nll", "ece", "top5") if key in row]
     if extras:
         lines.append(f"{row['classifier']}: {', '.join(extras)}")
