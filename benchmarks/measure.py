@@ -117,7 +117,7 @@ def main() -> None:
     print("| --- | --- | --- | --- |")
     compare("LeNet-5", LeNet5(), device)
     compare("bundled:plain", bundled.module, device)
-    size = 256 if device.type == "cpu" else 8192
+    size = 512 if device.type == "cpu" else 8192
     found = parts(bundled, bundled.module, size, device)
     print(f"\nWhere a batch of {size} goes, bundled:plain:\n\n| step | ms | share |\n| --- | --- | --- |")
     for step, milliseconds in found.items():
