@@ -46,11 +46,9 @@ KORNIA: dict[str, tuple[str, tuple[object, ...], dict[str, object]]] = {
     "hue": ("RandomHue", ((-0.1, 0.1),), {}),
     "white-balance": ("RandomPlanckianJitter", (), {}),
     "shadow": ("RandomLinearIllumination", (), {}),
-    "gaussian-blur": ("RandomGaussianBlur", ((13, 13), (2.9, 3.1)), {}),
-    "motion-blur": ("RandomMotionBlur", (15, 180.0, 1.0), {}),
     "jpeg": ("RandomJPEG", ((15.0, 15.0),), {}),
     "snow": ("RandomSnow", (), {}),
-    "rain": ("RandomRain", (), {}),
+    "rain": ("RandomRain", (), {"number_of_drops": (200, 280)}),
 }
 IMAGECORRUPTIONS = {
     "noise": "gaussian_noise",
@@ -114,11 +112,21 @@ def ours(name: str, images: torch.Tensor) -> Work:
 
 
 def kornia_peer(name: str, images: torch.Tensor) -> Work | None:
-    if name not in KORNIA:
+    # Blurs as wide as ours at level 3, whose lengths go with the image's side.
+    scale = images.shape[-1] / 224
+    blurs = {
+        "gaussian-blur": ("RandomGaussianBlur", ((_odd(25 * scale),) * 2, (3 * scale, 3 * scale + 1e-3)), {}),
+        "motion-blur": ("RandomMotionBlur", (_odd(31 * scale), 180.0, 1.0), {}),
+    }
+    if name not in KORNIA | blurs:
         return None
-    kind, positional, named = KORNIA[name]
+    kind, positional, named = (KORNIA | blurs)[name]
     augmentation = getattr(importlib.import_module("kornia.augmentation"), kind)(*positional, p=1.0, **named)
     return lambda: augmentation(images)
+
+
+def _odd(length: float) -> int:
+    return max(3, 2 * round(length / 2) + 1)
 
 
 def per_image(change: Callable[[np.ndarray], object], images: torch.Tensor) -> Work:

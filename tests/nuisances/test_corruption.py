@@ -7,7 +7,7 @@ import torch
 
 from brittle.errors import BrittleError
 from brittle.nuisances import corruption, nuisance, nuisances
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.levels import at_level, strengths
 from brittle.random import draw_keys
 from brittle.types import Batch
 
@@ -24,10 +24,10 @@ def pictures(count: int, *shape: int) -> Batch:
 def test_strengths_run_through_the_table_and_straight_on():
     table = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)
     levels = torch.linspace(0, 5, 41, dtype=torch.float64)
-    np.testing.assert_allclose(corruption.strengths(levels, table)[0], np.interp(levels, range(6), table), atol=1e-12)
-    assert corruption.strengths(torch.tensor([6.5]), table)[0].item() == 9.0
+    np.testing.assert_allclose(strengths(levels, table)[0], np.interp(levels, range(6), table), atol=1e-12)
+    assert strengths(torch.tensor([6.5]), table)[0].item() == 9.0
     for level in (0.0, 0.4, 3.0, 4.7, 8.0):
-        assert corruption.strengths(torch.tensor([level]), table)[0].item() == pytest.approx(at_level(table, level))
+        assert strengths(torch.tensor([level]), table)[0].item() == pytest.approx(at_level(table, level))
 
 
 @pytest.mark.parametrize("name", EVERY)

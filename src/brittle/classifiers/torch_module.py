@@ -15,7 +15,6 @@ from brittle.classifiers.factory import make
 from brittle.errors import BrittleError
 from brittle.registry import option
 
-
 # On a CPU a small network is fastest while its activations stay in the caches, whatever the size of the batch that
 # is warped and read off at once (benchmarks/README.md).
 CACHED_NUMBERS = 1 << 17

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from brittle.nuisances import register
 from brittle.nuisances.convolve import canvas_for, convolve, longest_reach
-from brittle.nuisances.corruption import PixelSized, strengths
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.corruption import PixelSized
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.separable import gaussian_blur
 
 GAUSSIAN_SIGMA = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)

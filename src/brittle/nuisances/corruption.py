@@ -13,7 +13,6 @@ whole numbers below 2²⁴, which float32 holds exactly; the random field is mad
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.nuisances.constants import constant
 from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.types import Batch
@@ -32,20 +30,6 @@ from brittle.types import Batch
 SEEDS = 2**24
 REFERENCE_SIDE = 224
 CPU_PIECE = 2_400_000
-
-
-def strengths(level: Tensor, *tables: Sequence[float]) -> tuple[Tensor, ...]:
-    """level (B,) → for each table of six strengths (at levels 0 to 5) the strength of every image (B,).
-
-    t(l) = t₀ + Σₖ (tₖ₊₁ − tₖ)·clamp(l − k, 0, 1), the last step without its upper end."""
-    places = level[:, None] - constant((0.0, 1.0, 2.0, 3.0, 4.0), level.device, level.dtype)
-    steps = places.clamp(min=0).minimum(constant((1.0, 1.0, 1.0, 1.0, math.inf), level.device, level.dtype))
-
-    def strength(table: Sequence[float]) -> Tensor:
-        slopes = tuple(above - below for below, above in itertools.pairwise(table))
-        return (steps * constant(slopes, level.device, level.dtype)).sum(-1) + table[0]
-
-    return tuple(strength(table) for table in tables)
 
 
 def per_image(numbers: Tensor) -> Tensor:

@@ -8,8 +8,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import Corruption, field_keys, per_image, strengths
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.corruption import Corruption, field_keys, per_image
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.plasma import plasma
 
 AMOUNT = (0.0, 1.5, 2.0, 2.5, 2.5, 3.0)

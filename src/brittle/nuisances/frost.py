@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import PixelSized, field_keys, per_image, strengths
+from brittle.nuisances.corruption import PixelSized, field_keys, per_image
 from brittle.nuisances.haze import tint
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.plasma import plasma
 from brittle.nuisances.streaks import Streaks
 from brittle.random import uniform_field

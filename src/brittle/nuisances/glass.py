@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import PixelSized, field_keys, strengths
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.corruption import PixelSized, field_keys
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.separable import gaussian_blur
 from brittle.random import bits
 

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from brittle.nuisances import register
 from brittle.nuisances.constants import constant
-from brittle.nuisances.corruption import Corruption, PixelSized, field_keys, strengths
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.corruption import Corruption, PixelSized, field_keys
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.plasma import plasma
 from brittle.nuisances.streaks import Streaks
 from brittle.random import uniform_field

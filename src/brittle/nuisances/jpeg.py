@@ -21,8 +21,8 @@ from torch import Tensor
 
 from brittle.nuisances import register
 from brittle.nuisances.constants import constant
-from brittle.nuisances.corruption import Corruption, per_image, strengths
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.corruption import Corruption, per_image
+from brittle.nuisances.levels import at_level, strengths
 
 QUALITY = (100.0, 25.0, 18.0, 15.0, 10.0, 7.0)
 FADE_IN = 0.05

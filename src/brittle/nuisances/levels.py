@@ -7,10 +7,14 @@ beyond level 5.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from brittle.errors import BrittleError
+from brittle.nuisances.constants import constant
 
 LEVEL_HELP = "ImageNet-C's level, 1 to 5 or any number between, in place of "
 
@@ -23,6 +27,20 @@ def at_level(table: Sequence[float], level: float) -> float:
         )
     below = min(int(level), len(table) - 2)
     return table[below] + (level - below) * (table[below + 1] - table[below])
+
+
+def strengths(level: Tensor, *tables: Sequence[float]) -> tuple[Tensor, ...]:
+    """level (B,) → for each table of six strengths (at levels 0 to 5) the strength of every image (B,).
+
+    t(l) = t₀ + Σₖ (tₖ₊₁ − tₖ)·clamp(l − k, 0, 1), the last step without its upper end."""
+    places = level[:, None] - constant((0.0, 1.0, 2.0, 3.0, 4.0), level.device, level.dtype)
+    steps = places.clamp(min=0).minimum(constant((1.0, 1.0, 1.0, 1.0, math.inf), level.device, level.dtype))
+
+    def strength(table: Sequence[float]) -> Tensor:
+        slopes = tuple(above - below for below, above in itertools.pairwise(table))
+        return (steps * constant(slopes, level.device, level.dtype)).sum(-1) + table[0]
+
+    return tuple(strength(table) for table in tables)
 
 
 def check_strength(thing: object, name: str) -> None:

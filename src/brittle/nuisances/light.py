@@ -7,6 +7,7 @@ random number: θ is the same for every draw, and severity still walks to it fro
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -50,9 +51,9 @@ class LevelledAdjustment(Adjustment):
 
     level: float | None = option(None, LEVEL_HELP + "the prior: every image alike")
 
+    @abstractmethod
     def levelled(self, level: float) -> Sequence[float]:
         """θ at ImageNet-C's level."""
-        raise NotImplementedError
 
     def latent(self, batch: Batch) -> int:
         return len(self.parameters) if self.level is None else 0

@@ -13,8 +13,8 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.convolve import canvas_for, convolve, longest_reach
-from brittle.nuisances.corruption import Corruption, PixelSized, strengths
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.corruption import Corruption, PixelSized
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.streaks import splat
 from brittle.nuisances.warp import warp
 from brittle.registry import option

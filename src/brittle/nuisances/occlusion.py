@@ -70,7 +70,7 @@ class Occlusion(Occluder):
         return None
 
     def mask_push(self, z: Tensor, batch: Batch) -> Tensor:
-        raise NotImplementedError("there is no latent form")
+        raise BrittleError("occlusion has no latent form", "Draw θ with sample.")
 
     def check(self, shape: tuple[int, int, int]) -> None:
         super().check(shape)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import Corruption, strengths
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.corruption import Corruption
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.separable import filter_rows_and_columns
 
 SHARE = (1.0, 0.6, 0.5, 0.4, 0.3, 0.25)

@@ -15,6 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.field import SEED_NUMBERS, as_factor, pieces, seed_keys, seeds
 from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength
@@ -92,7 +93,7 @@ class Shot:
         return torch.cat((torch.full_like(drawn[..., :1], self.grain), drawn), -1).to(batch.images.dtype)
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
-        raise NotImplementedError("shot noise comes from a seed, not from Gaussian numbers")
+        raise BrittleError("shot noise comes from a seed, not from Gaussian numbers", "Draw θ with sample.")
 
     def identity(self, batch: Batch) -> Tensor:
         return batch.images.new_zeros(len(batch.images), 1 + SEED_NUMBERS)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import PixelSized, field_keys, per_image, strengths
+from brittle.nuisances.corruption import PixelSized, field_keys, per_image
 from brittle.nuisances.haze import grey
-from brittle.nuisances.levels import at_level
+from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.motion import draw_out
 from brittle.nuisances.warp import warp
 from brittle.random import normal_field

@@ -1,0 +1,29 @@
+import importlib.util
+import re
+from pathlib import Path
+
+from brittle.nuisances import nuisances
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_the_reference_is_what_the_code_says():
+    """Otherwise: `make docs`."""
+    spec = importlib.util.spec_from_file_location("make_docs", DOCS / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (DOCS / "reference.md").read_text(encoding="utf-8") == module.reference()
+
+
+def test_every_nuisance_has_its_picture():
+    page = (DOCS / "nuisances.md").read_text(encoding="utf-8")
+    own = [name for name in nuisances.names() if nuisances.get(name).__module__.startswith("brittle.")]
+    assert re.findall(r"^## `(.+)`$", page, re.MULTILINE) == own
+    for name in own:
+        assert (DOCS / "images" / "nuisances" / f"{name}.jpg").is_file(), name
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [DOCS.parent / "README.md", DOCS.parent / "benchmarks" / "README.md", *DOCS.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
