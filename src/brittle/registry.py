@@ -17,8 +17,10 @@ import pkgutil
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from brittle.errors import BrittleError
 
@@ -41,7 +43,7 @@ class Spec(NamedTuple):
 def parse_spec(text: str) -> Spec:
     """`kind:part,part,…`; a backslash before a comma keeps it."""
     kind, _, rest = text.strip().partition(":")
-    parts = [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", rest)] if rest else []
+    parts = [part.replace("\\,", ",").replace("\\+", "+") for part in re.split(r"(?<!\\),", rest)] if rest else []
     return Spec(kind.strip(), tuple(part.strip() for part in parts))
 
 
@@ -95,10 +97,30 @@ class Registry(Generic[T]):
         kind = self.get(spec.kind)
         return kind(**_arguments(kind, spec, self.noun))
 
+    def make(self, name: str, options: Mapping[str, Any]) -> T:
+        """The kind with options given as values, checked as those of a spec are."""
+        kind = self.get(name)
+        fields, hints = options_of(kind), typing.get_type_hints(kind)
+        arguments = {}
+        for key, value in options.items():
+            spelled = key.replace("_", "-")
+            if spelled not in fields:
+                raise BrittleError(f"{self.noun} {name!r} has no option {spelled!r}", did_you_mean(spelled, fields))
+            try:
+                arguments[fields[spelled].name] = TypeAdapter(hints[fields[spelled].name]).validate_python(value)
+            except ValidationError as error:
+                wrong = error.errors()[0]["msg"]
+                raise BrittleError(f"{self.noun} {name!r}, option {spelled!r}: {value!r} won't do: {wrong}") from error
+        return kind(**arguments)
+
     def name_of(self, thing: object) -> str:
-        """The name a thing is registered under; its class's name where it is not registered."""
+        """The name a thing is registered under, loaded or not; its class's name where it is not registered."""
         self._load()
-        return next((name for name, kind in self._kinds.items() if type(thing) is kind), type(thing).__name__)
+        here = f"{type(thing).__module__}:{type(thing).__qualname__}"
+        entries = importlib.metadata.entry_points(group=self.package)
+        entered = (entry.name for entry in entries if entry.value == here)
+        known = (name for name, kind in self._kinds.items() if type(thing) is kind)
+        return next(known, None) or next(entered, type(thing).__name__)
 
     def spec_of(self, thing: object) -> str:
         """The spec that builds `thing` again: its kind and every option that is not the default."""
@@ -108,6 +130,8 @@ class Registry(Generic[T]):
             if field.metadata.get("positional"):
                 if value is not None:
                     parts.insert(0, _written(value))
+            elif field.metadata.get("image_set") and value is not None:
+                parts.append(f"{key}={_written(getattr(value, 'name', value))}")
             elif value != field.default:
                 parts.append(f"{key}={_written(value)}")
         return ":".join((self.name_of(thing), ",".join(parts))) if parts else self.name_of(thing)
@@ -144,7 +168,9 @@ def options_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
 def _written(value: Any) -> str:
     if isinstance(value, tuple):
         return "/".join(_written(item) for item in value)
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value).replace(",", "\\,")
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value).replace(",", "\\,").replace("+", "\\+")
 
 
 def _arguments(kind: type, spec: Spec, noun: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
+import pytest
 import torch
 
+from brittle.errors import BrittleError
 from brittle.nuisances import nuisance, nuisances
 from brittle.random import draw_keys
 from brittle.types import Batch
@@ -50,3 +52,22 @@ def test_the_spec_of_a_composition_builds_it_again():
     text = "affine:alpha=50+rotation:sigma=3"
     assert nuisances.spec_of(nuisances.build(text)) == text
     assert nuisances.build(nuisances.spec_of(nuisances.build(text))) == nuisances.build(text)
+
+
+def test_a_part_that_cannot_be_applied_is_refused_before_work_starts():
+    with pytest.raises(BrittleError, match="channel"):
+        nuisance("rotation+hue").check((1, 28, 28))
+
+
+def test_what_one_part_lacks_the_composition_lacks():
+    both = nuisance("rotation+shuffle")
+    assert not both.differentiable
+    assert both.log_prior(both.sample(BATCH, KEYS), BATCH) is None
+    assert nuisance("rotation+shot").latent(BATCH) is None
+
+
+def test_a_plus_in_a_path_is_escaped():
+    space = nuisances.build(r"occlusion:texture=folder:/a\+b")
+    assert space.texture == "folder:/a+b"
+    assert nuisances.build(nuisances.spec_of(space)) == space
+    assert nuisances.build("affine + rotation") == nuisances.build("affine+rotation")

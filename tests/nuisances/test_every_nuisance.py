@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from brittle.errors import BrittleError
-from brittle.nuisances import nuisances
+from brittle.nuisances import nuisances, transformed
 from brittle.random import draw_keys
 from brittle.types import Batch
 
-SHAPES = [(1, 28, 28), (3, 32, 48), (3, 224, 160)]
+SHAPES = [(1, 28, 28), (3, 32, 48), (3, 256, 160)]
 OTHER_WAYS = ["affine:metric=image", "piecewise-affine:grid=2", "elastic:length=0.9", "rotation+noise"]
 every_nuisance = pytest.mark.parametrize("name", nuisances.names() + OTHER_WAYS)
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
@@ -72,6 +72,10 @@ def test_severity_walks_away_from_the_identity(name, shape):
         return (moved - batch.images).abs().mean()
 
     assert torch.equal(nuisance.at(theta, 0.0, batch), nuisance.identity(batch))
+    assert torch.equal(transformed(nuisance, batch, theta, 0.0), batch.images)
+    mixed = transformed(nuisance, batch, theta, torch.arange(8) % 2.0)
+    assert torch.equal(mixed[::2], batch.images[::2])
+    torch.testing.assert_close(mixed[1::2], nuisance.apply(batch, theta)[1::2], atol=1e-5, rtol=0)
     torch.testing.assert_close(nuisance.at(theta, 1.0, batch), theta)
     assert change(1.0) > change(0.1) > change(0.0)
 
@@ -102,4 +106,8 @@ def test_gradients_agree_with_finite_differences(name):
     if not nuisance.differentiable:
         pytest.skip("its θ is not differentiable")
     theta = draw(nuisance, batch)[:, 0].double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda t: nuisance.apply(batch, t).mean(), theta, eps=1e-7, atol=1e-4)
+    # Random weights: a blur leaves the mean as it is, and its gradient would be nothing.
+    weights = torch.randn(batch.images.shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda t: (weights * nuisance.apply(batch, t)).sum(), theta, eps=1e-7, atol=1e-4, rtol=1e-3
+    )

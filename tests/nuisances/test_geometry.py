@@ -20,7 +20,7 @@ def picture() -> Batch:
     return batch_of(torch.rand(1, 3, 20, 31, generator=generator))
 
 
-def test_a_translation_by_whole_pixels_is_exact_and_positive_moves_the_content_left_and_up(picture):
+def test_a_translation_by_whole_pixels_is_exact_to_float32_and_positive_moves_the_content_left_and_up(picture):
     moved = nuisance("translation", unit="pixels").apply(picture, torch.tensor([[4.0, 3.0]]))
     torch.testing.assert_close(moved[..., :-3, :-4], picture.images[..., 3:, 4:], atol=2e-5, rtol=0)
     assert moved[..., -3:, :].abs().max() < 1e-4
@@ -137,6 +137,25 @@ def test_no_interpolation_leaves_the_range_of_values(interpolation):
     moved = nuisance("rotation", interpolation=interpolation).apply(checks, torch.tensor([[20.0]]))
     assert moved.min() >= 0
     assert moved.max() <= 1
+
+
+def test_a_mirror_reflects_and_nearest_invents_no_value(picture):
+    moved = nuisances.build("translation:unit=pixels,fill=mirror").apply(picture, torch.tensor([[4.0, 0.0]]))
+    torch.testing.assert_close(moved[..., -4:], picture.images[..., -4:].flip(-1), atol=1e-4, rtol=0)
+    nearest = nuisances.build("rotation:interpolation=nearest").apply(picture, torch.tensor([[23.0]]))
+    assert torch.isin(nearest, torch.cat((picture.images.flatten(), torch.zeros(1)))).all()
+
+
+@pytest.mark.parametrize("spec", ["translation:fill=5", "affine:fill=nan", "rotation:fill=-1"])
+def test_a_fill_out_of_range_is_refused(spec):
+    with pytest.raises(BrittleError, match="fill"):
+        nuisances.build(spec)
+
+
+def test_a_wrong_choice_from_python_is_refused():
+    for options in ({"unit": "px"}, {"interpolation": "cubic"}, {"sigmma": 3.0}):
+        with pytest.raises(BrittleError, match=r"translation"):
+            nuisance("translation", **options)
 
 
 @pytest.mark.parametrize("spec", ["affine:alpha=0", "affine:alpha=-3", "rotation:sigma=nan", "similarity:zoom=0"])

@@ -9,6 +9,7 @@ from PIL import Image, ImageEnhance
 
 from brittle.errors import BrittleError
 from brittle.nuisances import nuisance, nuisances
+from brittle.nuisances.levels import at_level
 from brittle.random import draw_keys
 from brittle.types import Batch
 
@@ -120,7 +121,7 @@ def test_a_level_is_one_point_and_severity_walks_to_it(picture):
 
 def test_every_level_between_is_defined_and_monotone(picture):
     def strength(name, level):
-        return nuisance(name, level=level).levelled(level)[0]
+        return at_level(nuisance(name, level=level).tables[0], level)
 
     levels = np.linspace(0.1, 7, 60)
     for name, sign in (("brightness", 1), ("contrast", -1)):

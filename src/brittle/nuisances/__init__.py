@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 from brittle.registry import Registry
 
 if TYPE_CHECKING:
-    from brittle.types import Nuisance
+    from torch import Tensor
 
-_PLUS = re.compile(r"\+(?=[a-z][a-z0-9-]*(?:[:+]|$))")  # before a kind's name, not inside a number such as 1e+3
+    from brittle.types import Batch, Nuisance
+
+# Before a kind's name, not inside a number such as 1e+3, and not escaped as \+ in a path.
+_PLUS = re.compile(r"\s*(?<!\\)\+\s*(?=[a-z][a-z0-9-]*(?:[:+\s]|$))")
 
 
 class NuisanceRegistry(Registry["Nuisance"]):
@@ -19,7 +22,7 @@ class NuisanceRegistry(Registry["Nuisance"]):
     def build(self, text: str) -> Nuisance:
         specs = _PLUS.split(text.strip())
         if len(specs) == 1:
-            return super().build(text)
+            return super().build(specs[0])
         from brittle.nuisances.compose import Compose
 
         parts = tuple(super(NuisanceRegistry, self).build(spec) for spec in specs)
@@ -35,8 +38,16 @@ nuisances = NuisanceRegistry("nuisance", __name__)
 register = nuisances.register
 
 
+def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor | float) -> Tensor:
+    """T at a severity of θ (B, d): severity 0 bypasses the transform and gives the very same pixels."""
+    if isinstance(severity, (int, float)):
+        return batch.images if severity == 0 else space.apply(batch, space.at(theta, severity, batch))
+    moved = space.apply(batch, space.at(theta, severity, batch))
+    return batch.images.where((severity == 0).view(-1, 1, 1, 1), moved)
+
+
 def nuisance(what: str | Nuisance, **options: Any) -> Nuisance:
     """A nuisance from its spec ("affine:alpha=50"), from its kind and options ("affine", alpha=50), or itself."""
     if not isinstance(what, str):
         return what
-    return nuisances.get(what)(**options) if options else nuisances.build(what)
+    return nuisances.make(what, options) if options else nuisances.build(what)

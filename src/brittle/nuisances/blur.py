@@ -48,7 +48,7 @@ class DefocusBlur(PixelSized):
         radius = strengths(level, DEFOCUS_RADIUS)[0] * self.pixels(height, width)
         radius = radius.clamp(max=longest_reach(height, width))
         both_ways = torch.stack((-radius, radius))
-        canvas = canvas_for(height, width, both_ways, both_ways)
+        canvas = canvas_for(height, width, both_ways, both_ways, longest_reach(height, width))
         away, radius = canvas.distances(images), radius[:, None, None]
         # A disk within a pixel would change nothing; its neighbours get what its variance r²/4 asks for.
         disk = (radius + 0.5 - away).clamp(0, 1)

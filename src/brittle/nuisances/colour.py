@@ -48,8 +48,7 @@ class Saturation(LevelledAdjustment):
     def parameters(self) -> Sequence[str]:
         return ("log saturation",) if self.level is None else ("log saturation", "added saturation")
 
-    def levelled(self, level: float) -> Sequence[float]:
-        return at_level(SATURATION_LOG_GAIN, level), at_level(SATURATION_ADDED, level)
+    tables: ClassVar = (SATURATION_LOG_GAIN, SATURATION_ADDED)
 
     def check(self, shape: tuple[int, int, int]) -> None:
         check_colour("saturation", shape)
@@ -72,7 +71,7 @@ class Saturation(LevelledAdjustment):
     def describe(self, height: int, width: int) -> str:
         if self.level is None:
             return f"saturations that lie {self.usual_gains()}"
-        log_gain, added = self.levelled(self.level)
+        log_gain, added = (at_level(table, self.level) for table in self.tables)
         return f"every image with ×{math.exp(log_gain):.2g} of its saturation" + (f" + {added:.2g}" if added else "")
 
 

@@ -52,6 +52,8 @@ class Compose:
         return torch.cat([part.sample(batch, fold(keys, place)) for place, part in enumerate(self.parts)], -1)
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
+        if self.latent(batch) is None:
+            raise BrittleError("this composition has a part without a latent form", "Draw θ with sample.")
         pieces = torch.split(z, [part.latent(batch) or 0 for part in self.parts], -1)
         return torch.cat([part.push(piece, batch) for part, piece in zip(self.parts, pieces, strict=True)], -1)
 

@@ -40,10 +40,10 @@ def longest_reach(height: int, width: int) -> int:
     return max(min(height, width) // 4, 1)
 
 
-def canvas_for(height: int, width: int, x: Tensor, y: Tensor) -> Canvas:
-    """A canvas for images of this size and kernels whose places lie among these x and y, in pixels."""
+def canvas_for(height: int, width: int, x: Tensor, y: Tensor, reach: int) -> Canvas:
+    """A canvas for images of this size and kernels whose places lie among these x and y, in pixels, none of them
+    further than `reach`; on a device, where looking at x and y would mean waiting, all of that is allowed for."""
     if x.device.type != "cpu":
-        reach = longest_reach(height, width)
         return _fourier_canvas(height, width, (reach, reach, reach, reach))
     (left, right), (top, bottom) = (_extent(places) for places in (x, y))
     padding = (right, -left, bottom, -top)

@@ -30,6 +30,7 @@ from brittle.types import Batch
 SEEDS = 2**24
 REFERENCE_SIDE = 224
 CPU_PIECE = 2_400_000
+ROUNDING = 1e-6  # of float32 draws, relative to the level
 
 
 def per_image(numbers: Tensor) -> Tensor:
@@ -88,7 +89,7 @@ class Corruption(ABC):
         return batch.images.new_zeros(len(batch.images), len(self.parameters))
 
     def log_prior(self, theta: Tensor, batch: Batch) -> Tensor | None:
-        """None where there is a seed, over which no density helps; with `spread=0` the level is no random number."""
+        """None where there is a seed, over which no density helps; with `spread=0` only one level is possible."""
         if self._seeded:
             return None
         level = theta[..., 0]
@@ -99,6 +100,8 @@ class Corruption(ABC):
             z = (log_level - math.log(self.level)) / self.spread
             density = -0.5 * z.square() - math.log(self.spread * math.sqrt(2 * math.pi)) - log_level
             density = density.masked_fill(level <= 0, -math.inf)
+        else:
+            density = density.masked_fill((level - self.level).abs() > ROUNDING * self.level, -math.inf)
         for place, (low, high) in enumerate(self.ranges(), start=1):
             outside = (theta[..., place] < low) | (theta[..., place] > high)
             density = (density - math.log(high - low)).masked_fill(outside, -math.inf)

@@ -62,8 +62,12 @@ class FieldNuisance(ABC):
         # A sum of 150,000 terms in float32 would be off by hundredths, which an acceptance ratio can see.
         return self.log_density(theta).sum(-1, dtype=torch.float64)
 
+    def growth(self, factor: Tensor) -> Tensor:
+        """What θ is multiplied by at severity `factor`."""
+        return factor
+
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
-        return as_factor(severity, theta) * theta
+        return self.growth(as_factor(severity, theta)) * theta
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         return self.change(batch.images, theta.view(batch.images.shape)).clamp_(0, 1)

@@ -39,6 +39,8 @@ class Geometric(GaussianNuisance):
             value = getattr(self, name, None)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise BrittleError(f"option {name!r} is {value:g}", "It must be a positive number.")
+        if not isinstance(self.fill, str) and not 0 <= self.fill <= 1:
+            raise BrittleError(f"option 'fill' is {self.fill:g}", "Give a grey value from 0 to 1, edge or mirror.")
 
     @abstractmethod
     def sources(self, theta: Tensor, height: int, width: int) -> Tensor:

@@ -43,6 +43,14 @@ def strengths(level: Tensor, *tables: Sequence[float]) -> tuple[Tensor, ...]:
     return tuple(strength(table) for table in tables)
 
 
+def growth(table: Sequence[float], level: float | None, factor: Tensor) -> Tensor:
+    """What severity multiplies a strength by: itself, or with a level the table's strength at level·severity, so that
+    with `level=1` severity is ImageNet-C's."""
+    if level is None:
+        return factor
+    return strengths(level * factor.flatten(), table)[0].view_as(factor) / at_level(table, level)
+
+
 def check_strength(thing: object, name: str) -> None:
     """Refuses an option without width, a level without strength, and both of them at once."""
     value: float = getattr(thing, name)

@@ -7,7 +7,6 @@ random number: θ is the same for every draw, and severity still walks to it fro
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,12 +15,14 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
+from brittle.nuisances.field import as_factor
 from brittle.nuisances.gaussian import GaussianNuisance
-from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength
+from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength, strengths
 from brittle.registry import option
 from brittle.types import Batch
 
 BRIGHTNESS_ADDED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+ROUNDING = 1e-6  # of float32 draws, within which θ is the one point a level allows
 CONTRAST_LOG_GAIN = tuple(math.log(gain) for gain in (1.0, 0.4, 0.3, 0.2, 0.1, 0.05))
 
 
@@ -51,9 +52,7 @@ class LevelledAdjustment(Adjustment):
 
     level: float | None = option(None, LEVEL_HELP + "the prior: every image alike")
 
-    @abstractmethod
-    def levelled(self, level: float) -> Sequence[float]:
-        """θ at ImageNet-C's level."""
+    tables: ClassVar[Sequence[Sequence[float]]]  # for each number of θ its value at ImageNet-C's levels 0 to 5
 
     def latent(self, batch: Batch) -> int:
         return len(self.parameters) if self.level is None else 0
@@ -66,11 +65,20 @@ class LevelledAdjustment(Adjustment):
     def log_prior(self, theta: Tensor, batch: Batch) -> Tensor:
         if self.level is None:
             return super().log_prior(theta, batch)
-        elsewhere = (theta != self._point(theta)).any(-1)
+        elsewhere = ((theta - self._point(theta)).abs() > ROUNDING).any(-1)
         return torch.zeros_like(theta[..., 0]).masked_fill(elsewhere, -math.inf)
 
+    def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
+        """With a level, severity multiplies it: with `level=1` severity is ImageNet-C's."""
+        if self.level is None:
+            return super().at(theta, severity, batch)
+        factor = as_factor(severity, theta)
+        points = strengths(self.level * factor.flatten(), *self.tables)
+        on_the_way = torch.stack([each.view(factor.shape[:-1]) for each in points], -1)
+        return on_the_way + factor * (theta - self._point(theta))
+
     def _point(self, like: Tensor) -> Tensor:
-        return torch.stack([like.new_full((), number) for number in self.levelled(self.level or 0.0)])
+        return torch.stack([like.new_full((), at_level(table, self.level or 0.0)) for table in self.tables])
 
 
 def per_image(theta: Tensor) -> Tensor:
@@ -91,8 +99,7 @@ class Brightness(LevelledAdjustment):
 
     parameters: ClassVar = ("added light",)
 
-    def levelled(self, level: float) -> Sequence[float]:
-        return (at_level(BRIGHTNESS_ADDED, level),)
+    tables: ClassVar = (BRIGHTNESS_ADDED,)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images, added = batch.images, per_image(theta)
@@ -106,7 +113,8 @@ class Brightness(LevelledAdjustment):
     def describe(self, height: int, width: int) -> str:
         if self.level is None:
             return f"brightness with a standard deviation of {100 * self.sigma:.3g} % of the range from black to white"
-        return f"every image brighter by {100 * self.levelled(self.level)[0]:.3g} % of the range from black to white"
+        added = at_level(self.tables[0], self.level)
+        return f"every image brighter by {100 * added:.3g} % of the range from black to white"
 
 
 @register("contrast")
@@ -122,8 +130,7 @@ class Contrast(LevelledAdjustment):
 
     parameters: ClassVar = ("log contrast",)
 
-    def levelled(self, level: float) -> Sequence[float]:
-        return (at_level(CONTRAST_LOG_GAIN, level),)
+    tables: ClassVar = (CONTRAST_LOG_GAIN,)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         gain, mean = per_image(theta).exp(), batch.images.mean((2, 3), keepdim=True)
@@ -132,7 +139,7 @@ class Contrast(LevelledAdjustment):
     def describe(self, height: int, width: int) -> str:
         if self.level is None:
             return f"contrasts that lie {self.usual_gains()}"
-        return f"every image with ×{math.exp(self.levelled(self.level)[0]):.2g} of its contrast"
+        return f"every image with ×{math.exp(at_level(self.tables[0], self.level)):.2g} of its contrast"
 
 
 @register("gamma")

@@ -37,7 +37,7 @@ def draw_out(images: Tensor, length: Tensor, sigma: Tensor, degrees: Tensor) -> 
     weights = weights / weights.sum(-1, keepdim=True)
     angle, along = degrees[:, None] * (math.pi / 180), share * length[:, None]
     x, y = along * torch.cos(angle), along * torch.sin(angle)
-    canvas = canvas_for(height, width, x, y)
+    canvas = canvas_for(height, width, x, y, longest)
     kernels = splat(weights, x, y, canvas.height, canvas.width)
     return convolve(images, kernels, canvas, "edge")
 

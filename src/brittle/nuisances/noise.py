@@ -17,7 +17,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.field import FieldNuisance
-from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength
+from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength, growth
 from brittle.random import normal_field, uniform_field
 from brittle.registry import option
 from brittle.types import Batch
@@ -42,6 +42,9 @@ class GaussianField(FieldNuisance):
     @property
     def strength(self) -> float:
         return self.sigma if self.level is None else at_level(self.table, self.level)
+
+    def growth(self, factor: Tensor) -> Tensor:
+        return growth(self.table, self.level, factor)
 
     def draw(self, keys: Tensor, count: int) -> Tensor:
         return normal_field(keys, count, self.strength)
@@ -143,6 +146,9 @@ class Impulse(FieldNuisance):
     @property
     def strength(self) -> float:
         return self.amount if self.level is None else at_level(IMPULSE_AMOUNT, self.level)
+
+    def growth(self, factor: Tensor) -> Tensor:
+        return growth(IMPULSE_AMOUNT, self.level, factor)
 
     def draw(self, keys: Tensor, count: int) -> Tensor:
         return uniform_field(keys, count).sub_(0.5).mul_(2 / self.strength).reciprocal_()

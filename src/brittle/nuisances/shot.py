@@ -18,7 +18,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.field import SEED_NUMBERS, as_factor, pieces, seed_keys, seeds
-from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength
+from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength, growth
 from brittle.random import uniform_field
 from brittle.registry import option
 from brittle.types import Batch
@@ -103,7 +103,7 @@ class Shot:
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
         factor = as_factor(severity, theta)
-        moved = factor * theta[..., :1]
+        moved = growth(GRAIN, self.level, factor) * theta[..., :1]
         seed = torch.where(factor == 0, 0, theta[..., 1:])  # at severity 0 nothing is random, and θ is the identity
         return torch.cat((moved, seed.expand(*moved.shape[:-1], -1)), -1)
 
