@@ -33,10 +33,10 @@ Made by `make docs`. Each strip shows the untouched image, then one draw from th
 (flickr.com/photos/vultilion, CC BY 2.0) as it comes with scikit-learn; the other picture is from FashionMNIST.
 Nuisances are joined by +, applied in order, with the product of their priors: `affine:alpha=50+noise:sigma=0.1`.
 
-**ImageNet-C's levels.** Blurs, JPEG, pixelation and weather have a `level`, ImageNet-C's severity 1 to 5 or any number
-between and beyond (Hendrycks & Dietterich 2019); their prior varies it by the factor `spread`, and severity multiplies
-it, so that with `level=1,spread=0` severity *is* ImageNet-C's. Noise, brightness, contrast and saturation take a `level`
-in place of their own strength, and severity then scales that strength. Lengths in pixels hold for a shorter side of
+**ImageNet-C's levels.** Blurs, JPEG, pixelation and weather have a `level`, ImageNet-C's severity 1 to 5 or any
+number between and beyond (Hendrycks & Dietterich 2019); their prior varies it by the factor `spread`. Noise,
+brightness, contrast and saturation take a `level` in place of their own strength. In both, severity multiplies the
+level, so that with `level=1` (and `spread=0`) severity *is* ImageNet-C's. Lengths in pixels hold for a shorter side of
 224 and go with it (`scaled=false` keeps them). Frost is drawn, not ImageNet-C's photographs; rain, smog, dust and
 sandstorm are not in ImageNet-C, and their levels are ours.
 """

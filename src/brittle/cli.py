@@ -140,7 +140,8 @@ def measure(
     path = None if out is None else _write_report(out)
     first = found["results"][0]
     if as_json:
-        print(json.dumps(first | {"comparisons": found["comparisons"], "warnings": found["warnings"]}))
+        also = {"others": found["results"][1:]} | {key: found[key] for key in ("comparisons", "warnings", "skipped")}
+        print(json.dumps(first | also))
         return
     print_measured(found)
     if path is not None:

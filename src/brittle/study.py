@@ -127,8 +127,9 @@ def checked_measure(options: Mapping[str, Any]) -> Robustness:
     """The measure `robustness` with options as a study or a caller spells them."""
     fields = {field.name.replace("_", "-"): field.name for field in dataclasses.fields(Robustness)}
     arguments = {}
-    for key, value in options.items():
+    for key, given in options.items():
         name = key.replace("_", "-")
+        value = tuple(given.split("/")) if name == "extra" and isinstance(given, str) else given
         if name not in fields:
             raise BrittleError(f"measure 'robustness' has no option {key!r}", did_you_mean(name, fields))
         arguments[fields[name]] = value
@@ -157,7 +158,7 @@ def choose(
 ) -> Chosen:
     """The images of a study in planned order: by column or id first, then a seeded draw without replacement."""
     if where:
-        whole = whole.where(*where)
+        whole = whole.where(*([where] if isinstance(where, str) else where))
     if ids:
         whole = whole.only(ids)
     if measure.estimand == "set" and count is not None and count < len(whole):
@@ -165,7 +166,7 @@ def choose(
             f"estimand 'set' uses every image, but only {count} of {len(whole)} are asked for",
             "Leave the count out, or use the estimand 'drawn'.",
         )
-    return Chosen(whole.choose(count, seed), whole)
+    return Chosen(whole.choose(count, seed), whole, count)
 
 
 def equipped(space: Nuisance) -> Nuisance:

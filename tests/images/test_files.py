@@ -20,7 +20,7 @@ def idx(tmp_path):
     """Writes bytes and gives back the path."""
 
     def write(name, data, zipped=False):
-        (tmp_path / name).write_bytes(gzip.compress(data) if zipped else data)
+        (tmp_path / name).write_bytes(gzip.compress(data, mtime=0) if zipped else data)
         return str(tmp_path / name)
 
     return write
@@ -57,8 +57,8 @@ def test_big_endian_idx_numbers_are_read(idx):
         (IMAGES[:-1], "is truncated: 2×2×3 values are 12 bytes, and there are 11"),
         (IMAGES + b"x", "is too long"),
         (IMAGES[:9], "is truncated within its header"),
-        (gzip.compress(IMAGES)[:-12], "is truncated: its gzip stream breaks off"),
-        (gzip.compress(IMAGES)[:10] + b"\xff" * 20, "is damaged"),
+        (gzip.compress(IMAGES, mtime=0)[:-12], "is truncated: its gzip stream breaks off"),
+        (gzip.compress(IMAGES, mtime=0)[:10] + b"\xff" * 20, "is damaged"),
         (b"hello world", "is not an idx file"),
         (b"", "is not an idx file"),
         (LABELS, "holds labels, not images"),

@@ -7,6 +7,7 @@ the rows of one span while the next is computed, and another reads the images of
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -125,7 +126,17 @@ class _Executor:
     def _spans(self, units: Sequence[Unit]) -> list[Span]:
         rows = max(unit.rows for unit in units)
         together = max(1, math.ceil(BATCHES_PER_SPAN * self.batch_size / rows))
-        return [Span(at, min(at + together, len(units))) for at in range(0, len(units), together)]
+        # A span over several rounds holds the whole set: a large one is left to end with its round.
+        turns = [
+            place for place, unit in enumerate(units) if place == 0 or unit.first_image < units[place - 1].first_image
+        ]
+        if len(self.set) * 4 * math.prod(self.set.shape) <= IMAGES_KEPT:
+            turns = [0]
+        return [
+            Span(at, min(at + together, end))
+            for begin, end in itertools.pairwise([*turns, len(units)])
+            for at in range(begin, end, together)
+        ]
 
     def _watches(self, nuisance: str, units: Sequence[Unit]) -> dict[str, Watch]:
         """With a tolerance, each classifier's way so far: read back from the store when a run is resumed."""

@@ -95,7 +95,7 @@ class RunFolder:
                     f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
                     "Undo the change, or run into another folder (only adding a classifier extends a run).",
                 )
-        elif any(item.name != ".lock" for item in self.path.iterdir()):
+        elif any(item.name not in (".lock", "study.toml", "environment.json") for item in self.path.iterdir()):
             raise BrittleError(f"{self.path} holds other things and is no run folder", "Choose an empty or new folder.")
 
     def begin(self, study: dict[str, Any], things: dict[str, Any]) -> None:

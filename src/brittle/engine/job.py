@@ -31,6 +31,7 @@ class Chosen:
 
     images: ImageSet
     whole: ImageSet
+    asked: int | None = None  # how many were asked for
 
     @property
     def subject(self) -> Subject:

@@ -73,6 +73,8 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
             results += rows
             comparisons += [names | pair for pair in compare_all(job.measure, found, chosen.subject, families[1])]
             warnings += _near_chance(job, nuisance, rows)
+        warnings += _chosen_otherwise(job, images)
+    warnings = list(dict.fromkeys(warnings))
     return {
         "results": results,
         "comparisons": comparisons,
@@ -93,6 +95,23 @@ def _described(chosen: Chosen) -> dict[str, Any]:
     }
 
 
+def _chosen_otherwise(job: Job, name: str) -> list[str]:
+    """What a user may not expect of the images: fewer than asked for, or classes matched by number."""
+    chosen, lines = job.images[name], []
+    if chosen.asked is not None and chosen.asked > len(chosen.images):
+        lines.append(f"the image set {name!r} has {len(chosen.images)} images; {chosen.asked} were asked for")
+    classes = chosen.images.classes
+    for classifier, each in job.classifiers.items():
+        if classes and len(classes) != len(each.labels) and not set(classes) <= set(each.labels):
+            shown = ", ".join(f"{label} = {number}" for number, label in enumerate(classes[:3]))
+            lines.append(
+                f"the classes of {name!r} go to the {len(each.labels)} classes of {classifier!r} by number "
+                f"({shown}, …): "
+                "if that is wrong, name the classifier's classes with labels=…"
+            )
+    return lines
+
+
 def _near_chance(job: Job, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:
     """A prior can destroy the label itself: then even the best classifier guesses."""
     labelled = [row for row in rows if row["accuracy_nuisance"] is not None]
@@ -100,8 +119,14 @@ def _near_chance(job: Job, nuisance: str, rows: list[dict[str, Any]]) -> list[st
         return []
     best = max(labelled, key=lambda row: row["accuracy_nuisance"])
     chance = 1 / len(job.classifiers[best["classifier"]].labels)
-    if best["accuracy_nuisance"] >= chance + NEAR_CHANCE * (1 - chance):
+    low = chance + NEAR_CHANCE * (1 - chance)
+    if best["accuracy_nuisance"] >= low:
         return []
+    if max(row["accuracy_clean"] for row in labelled) < low:
+        return [
+            f"even the best classifier is near chance on the untouched images (accuracy {best['accuracy_clean']:.3f}): "
+            "check range, mean, std and channels, and the order of the labels"
+        ]
     return [
         f"under {nuisance} even the best classifier is near chance (accuracy {best['accuracy_nuisance']:.3f}, "
         f"chance {chance:.3f}): this prior may destroy the label itself; look at its draws"

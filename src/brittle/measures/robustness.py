@@ -129,7 +129,7 @@ class Robustness:
                 support=support,
             )
         assert by_round is not None
-        return rounds_bounds(by_round, confidence, planned=self.draws, target=target, support=support)
+        return rounds_bounds(by_round, confidence, planned=draws, target=target, support=support)
 
 
 class Reach(NamedTuple):

@@ -56,6 +56,7 @@ def summarise(measure: Robustness, finding: Finding, subject: Subject, family: i
     rho = estimate(measure, tally, reach, subject.population)
     together = estimate(measure, tally, reach, subject.population, confidence=simultaneous(measure.confidence, family))
     flips = estimate(measure, tally, reach, subject.population, "flips")
+    fixed = measure.estimand == "population" and measure.tolerance is None  # where Hoeffding's inequality applies
     result: dict[str, Any] = {
         "rho": rho.value,
         "interval": rho.interval,
@@ -68,7 +69,7 @@ def summarise(measure: Robustness, finding: Finding, subject: Subject, family: i
         "reference": "label" if labelled else "mixed" if (labels >= 0).any() else "clean prediction",
         "flip_rate": flips.value,
         "flip_rate_interval": flips.interval,
-        "hoeffding_half_width": hoeffding_half_width(reach.images, measure.confidence),
+        "hoeffding_half_width": hoeffding_half_width(reach.images, measure.confidence) if fixed else None,
         "tolerance": measure.tolerance,
         "tolerance_reached": reach.enough if measure.tolerance is not None else None,
         "images": reach.images,
@@ -87,15 +88,17 @@ def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict
     tally, reach = finding.tally, finding.reach
     clean = clean_accuracy(measure, finding.clean["rank"][: reach.images] == 0, tally.images, subject.population)
     under = estimate(measure, tally, reach, subject.population, "correct")
-    worst_of = min(measure.worst_of, reach.draws)
-    worst = estimate(measure, tally, reach, subject.population, "worst")
+    # k is fixed beforehand: a stop before k draws leaves worst-of-k unsaid rather than make it worst of fewer.
+    worst_of = min(measure.worst_of, measure.draws)
+    enough = reach.draws >= worst_of
+    worst = estimate(measure, tally, reach, subject.population, "worst") if enough else Estimate(float("nan"))
     return {
         "accuracy_clean": clean.value,
         "accuracy_clean_interval": clean.interval,
         "accuracy_nuisance": under.value,
         "accuracy_nuisance_interval": under.interval,
         "worst_of": worst_of,
-        "accuracy_worst": worst.value,
+        "accuracy_worst": worst.value if enough else None,
         "accuracy_worst_interval": worst.interval,
     }
 
@@ -103,7 +106,7 @@ def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict
 def _per_class(measure: Robustness, finding: Finding, subject: Subject) -> list[dict[str, Any]]:
     tally, reach = finding.tally, finding.reach
     present = np.unique(subject.labels[: reach.images])
-    together = simultaneous(measure.confidence, len(present))
+    together = simultaneous(measure.confidence, len(np.unique(subject.labels)))
     rows = []
     for label in present:
         only = subject.labels == label

@@ -19,7 +19,7 @@ def with_interval(value: float | None, interval: list[float] | None) -> str:
 
 def print_measured(found: dict[str, Any]) -> None:
     """A small table per nuisance, the paired differences below it, and what the numbers are of."""
-    console = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 110)
+    console = Console(soft_wrap=True, highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
     results = found["results"]
     for nuisance in dict.fromkeys((row["image_set"], row["nuisance"]) for row in results):
         rows = [row for row in results if (row["image_set"], row["nuisance"]) == nuisance]
@@ -28,11 +28,14 @@ def print_measured(found: dict[str, Any]) -> None:
         console.print(_table(rows), soft_wrap=False)
         for pair in found["comparisons"]:
             if (pair["image_set"], pair["nuisance"]) == nuisance:
-                console.print("  " + _sentence(pair))
+                console.print("  " + _sentence(pair, all(row["reference"] == "label" for row in rows)))
         for row in rows:
             for line in _remarks(row):
                 console.print("  " + line)
         console.print()
+    for name, skipped in found["skipped"].items():
+        if skipped:
+            console.print(f"{name}: {len(skipped)} images can't be read and were skipped, the first {skipped[0]}")
     first = results[0]
     console.print(
         f"{100 * first['confidence']:g} % intervals for {first['estimand_is']}: {first['interval_method']}; "
@@ -74,17 +77,19 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         if labelled:
             cells += [
                 with_interval(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]),
-                f"{row['accuracy_worst']:.3f}",
+                with_interval(row["accuracy_worst"], None),
                 f"{row['accuracy_clean']:.3f}",
             ]
         table.add_row(row["classifier"], *cells, f"{row['flip_rate']:.3f}")
     return table
 
 
-def _sentence(pair: dict[str, Any]) -> str:
+def _sentence(pair: dict[str, Any], labelled: bool) -> str:
     """plain − augmented, paired: ρ −0.231 [−0.245, −0.211], augmented is better"""
-    verdict = {"first": f"{pair['first']} is better", "second": f"{pair['second']} is better", "tie": "a tie"}
+    better = {"first": pair["first"], "second": pair["second"]}.get(pair["rho_better"])
+    verdict = "is better" if labelled else "keeps to its own prediction more"
+    family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
     return (
-        f"{pair['first']} − {pair['second']}, paired: "
-        f"ρ {with_interval(pair['rho_difference'], pair['rho_interval'])}, {verdict[pair['rho_better']]}"
+        f"{pair['first']} − {pair['second']}, paired: ρ {with_interval(pair['rho_difference'], pair['rho_interval'])}"
+        f"{family}, {'a tie' if better is None else f'{better} {verdict}'}"
     )

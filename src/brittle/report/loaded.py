@@ -97,6 +97,12 @@ def load(path: Path) -> Run:
     folder = RunFolder(path)
     study, summary = Study.of(folder.read_study(), str(folder.study)), folder.read_summary()
     begun = _json(folder.begun)
+    lacking = set(study.classifiers) - {row["classifier"] for row in summary["results"]}
+    if lacking:
+        raise BrittleError(
+            f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",
+            "Give `brittle run` again to go on with it.",
+        )
     missing: list[str] = []
     spaces = _available(study.nuisances, lambda spec: equipped(nuisances.build(spec)), "nuisance", missing)
     chosen = _available(

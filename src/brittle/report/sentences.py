@@ -91,11 +91,13 @@ def _wins(run: Run, images: str, name: str, other: str, won: Sequence[Row], tota
         f"ρ {number(rho[name])} against {number(rho[other])}, "
         f"difference {estimate(abs(largest['rho_difference']), bounds)}, paired"
     )
+    labelled = all(row["reference"] == "label" for row in run.results(images, largest["nuisance"]))
+    wins = "is more robust than" if labelled else "keeps to its own prediction more than"
     if total == 1:
-        return f"{name} is more robust than {other} under {largest['nuisance']} ({numbers})"
+        return f"{name} {wins} {other} under {largest['nuisance']} ({numbers})"
     under = _all(total) if len(won) == total else f"{len(won)} of {total} nuisances"
     where = f"the largest difference is under {largest['nuisance']} ({numbers})"
-    return f"{name} is more robust than {other} under {under}; {where}"
+    return f"{name} {wins} {other} under {under}; {where}"
 
 
 def _leaders(run: Run, images: str) -> list[str]:
