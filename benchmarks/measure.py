@@ -21,7 +21,7 @@ from brittle.engine.memory import keep_mapped
 from brittle.measures.evaluate import draw_theta, outcomes
 from brittle.random import stream_root
 
-IMAGES, DRAWS, TURNS = 1000, 60, 7
+IMAGES, DRAWS, TURNS = 1000, 60, 15
 BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
 
 
