@@ -1,6 +1,7 @@
 """What every registered nuisance promises, whoever wrote it."""
 
 import pytest
+import scipy.stats
 import torch
 
 from brittle.errors import BrittleError
@@ -111,3 +112,30 @@ def test_gradients_agree_with_finite_differences(name):
     assert torch.autograd.gradcheck(
         lambda t: (weights * nuisance.apply(batch, t)).sum(), theta, eps=1e-7, atol=1e-4, rtol=1e-3
     )
+
+
+@every_nuisance
+def test_draws_match_the_density(name):
+    """Given its other numbers, each number of a draw has the conditional distribution that log_prior implies: its place
+    in that distribution, by quadrature, is uniform (Kolmogorov–Smirnov over many draws)."""
+    nuisance, batch = nuisances.build(name), smooth_batch(1, (3, 8, 8), torch.float64)
+    draws = draw(nuisance, batch, 1000)[0]
+    density = nuisance.log_prior(draws[None, :200], batch)
+    if density is None:
+        pytest.skip("it has no density")
+    assert density.isfinite().all()
+    if name == "occlusion":
+        pytest.skip("its corners are whole numbers: test_occlusion compares with enumeration")
+    for place in sorted({0, draws.shape[1] // 2, draws.shape[1] - 1}):
+        own = draws[:, place]
+        # As fine as the draws are dense, and even in the middle, where a density may have a gap.
+        middle = torch.linspace(*own.quantile(torch.tensor([0.25, 0.75], dtype=own.dtype)).tolist(), 400)
+        grid = torch.cat((own, middle)).sort().values
+        tried = draws[:200, None].repeat(1, len(grid), 1)
+        tried[..., place] = grid
+        log_p = nuisance.log_prior(tried.view(1, -1, tried.shape[-1]), batch).view(200, -1)
+        p = (log_p - log_p.max(1, keepdim=True).values).exp()
+        below = torch.cumulative_trapezoid(p, grid.expand_as(p), dim=1)
+        places = torch.searchsorted(grid, own[:200].contiguous()).clamp(min=1) - 1
+        u = below[torch.arange(200), places] / below[:, -1]
+        assert scipy.stats.kstest(u.numpy(), "uniform").pvalue > 1e-3, f"number {place}"
