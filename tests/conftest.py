@@ -32,6 +32,13 @@ class Said(NamedTuple):
         return lines[0]
 
 
+# Tests that run in the background inherit an ignored SIGINT; a user at a terminal does not.
+MAIN = """import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from brittle.cli import main
+main()"""
+
+
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
     """`cli("measure", …)`: the command's own entry point, in this process."""
@@ -54,7 +61,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def call(*arguments: object, cwd: Path | None = None, **variables: str) -> subprocess.Popen[str]:
         begun.append(
             subprocess.Popen(
-                [sys.executable, "-c", "from brittle.cli import main; main()", *map(str, arguments)],
+                [sys.executable, "-c", MAIN, *map(str, arguments)],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
