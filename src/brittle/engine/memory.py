@@ -21,8 +21,8 @@ _OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "failed to allocate 
 def keep_mapped() -> None:
     """Has glibc keep freed memory instead of handing it back to the kernel.
 
-    By default every activation of more than 32 MB is mapped anew for each batch, and small networks on a CPU then
-    spend a third of their time in page faults (benchmarks/README.md).
+    By default every large activation is mapped anew for each batch, and small networks on a CPU then spend much of
+    their time in page faults.
     """
     if sys.platform != "linux":
         return

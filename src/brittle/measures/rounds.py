@@ -21,8 +21,8 @@ Array = npt.NDArray[np.float64]
 
 # ρ must be fixed before the data. It is tuned to V_t at the end of the plan, for which the variance of
 # p(ℓ | θ, x) over θ is guessed: an eighth of the largest possible over a plan of rounds, a third where the reading
-# stops at a half-width, since it goes on the longer the larger the variance is. Ten times too small costs 7 % in
-# width, ten times too large 6 to 21 %.
+# stops at a half-width, since it goes on the longer the larger the variance is. A wrong guess costs width,
+# never validity.
 GUESSED_VARIANCE = 1 / 32
 GUESSED_VARIANCE_AT_A_STOP = 1 / 12
 DEFAULT_ROUNDS = 16
