@@ -1,0 +1,132 @@
+"""p(θ | not ℓ, x) ∝ p(not ℓ | T_θ x) · p(θ | x) (Fawzi & Frossard 2016, section 2.3) as samplers see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from brittle.measures.evaluate import outcomes, slices
+from brittle.random import fold, normal
+from brittle.samplers.target import Looked, Prior
+from brittle.types import Batch, Classifier, Nuisance
+
+OTHER = 1  # place of log p(not ℓ) among the outcomes
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The weak points of one classifier on a block of images under one nuisance.
+
+    Positions are z where the nuisance has a latent form and `space` is "latent", θ otherwise. What is remembered of
+    each position are its outcomes. Evaluation batches are padded to one size, so that the same images give the same
+    chains in any order."""
+
+    batch: Batch
+    labels: Tensor  # (B,) what counts as right
+    keys: Tensor  # (B,) roots of what the sampler itself draws
+    prior_keys: Tensor  # (B,) roots of the prior's draws, those of the measure `robustness`
+    classifier: Classifier
+    nuisance: Nuisance
+    batch_size: int
+    space: Literal["latent", "parameters"] = "latent"
+    known: Tensor | None = None  # (B, m, 5) outcomes of the prior's first m draws, where they are known already
+
+    @property
+    def gaussian(self) -> bool:
+        return self.space == "latent" and self.nuisance.latent(self.batch) is not None
+
+    @property
+    def size(self) -> int:
+        latent = self.nuisance.latent(self.batch) if self.gaussian else None
+        return latent if latent is not None else int(self.nuisance.identity(self._one).shape[-1])
+
+    @property
+    def hard(self) -> bool:
+        return "hard" in self.classifier.can
+
+    @property
+    def differentiable(self) -> bool:
+        return self.nuisance.differentiable and "gradients" in self.classifier.can
+
+    @property
+    def _one(self) -> Batch:
+        return self.batch.take(torch.zeros(1, dtype=torch.int64, device=self.batch.images.device))
+
+    def draw(self, keys: Tensor) -> Tensor:
+        if self.gaussian:
+            return normal(keys, self.size)
+        return self.nuisance.sample(self.batch, keys).double()
+
+    def prior(self, count: int) -> Prior:
+        keys = fold(self.prior_keys[:, None], torch.arange(count, device=self.prior_keys.device))
+        position = self.draw(keys)
+        have = min(count, self.known.shape[1]) if self.known is not None and self._as_measured(keys[:1, :1]) else 0
+        seen = [self.known[:, :have]] if self.known is not None and have else []
+        if have < count:
+            seen.append(self.look(position[:, have:]).record)
+        record = torch.cat(seen, 1)
+        return Prior(position, Looked(record[..., OTHER].double(), record), count - have)
+
+    def _as_measured(self, keys: Tensor) -> bool:
+        """Whether positions of the prior's draws stand for the very θ that `sample` gives for their keys."""
+        one = self.take(torch.zeros(1, dtype=torch.int64, device=keys.device))
+        drawn = self.nuisance.sample(one.batch, keys)
+        return bool(torch.allclose(one.theta(one.draw(keys)).to(drawn), drawn, atol=1e-6))
+
+    def theta(self, position: Tensor) -> Tensor:
+        """Positions (B, n, d) → θ (B, n, d′)."""
+        return self.nuisance.push(position, self.batch) if self.gaussian else position
+
+    def log_prior(self, position: Tensor) -> Tensor | None:
+        if self.gaussian:
+            return -0.5 * position.square().sum(-1)
+        found = self.nuisance.log_prior(position, self.batch)
+        return None if found is None else found.double()
+
+    @torch.inference_mode()
+    def look(self, position: Tensor) -> Looked:
+        images, count = position.shape[:2]
+        rows = torch.arange(images, device=position.device).repeat_interleave(count)
+        theta = self.theta(position).to(self.batch.images.dtype).flatten(0, 1)
+        found = []
+        for part in slices(len(rows), self.batch_size):
+            lacking = self.batch_size - len(rows[part])
+            padded = torch.cat((rows[part], rows[:1].expand(lacking)))
+            at = torch.cat((theta[part], theta[:1].expand(lacking, -1)))
+            answers = self.classifier.log_probs(self.nuisance.apply(self.batch.take(padded), at))
+            found.append(outcomes(answers, self.labels[padded])[: self.batch_size - lacking])
+        record = torch.cat(found).view(images, count, -1)
+        return Looked(record[..., OTHER].double(), record)
+
+    def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
+        images, count = position.shape[:2]
+        rows = torch.arange(images, device=position.device).repeat_interleave(count)
+        found, gradients = [], []
+        flat = position.flatten(0, 1)
+        for part in slices(len(rows), self.batch_size):
+            at = torch.cat((flat[part], flat[:1].expand(self.batch_size - len(flat[part]), -1)))
+            padded = torch.cat((rows[part], rows[:1].expand(self.batch_size - len(flat[part]))))
+            chosen = self.batch.take(padded)
+            with torch.enable_grad():
+                moving = at.detach().requires_grad_()
+                theta = self.nuisance.push(moving[:, None], chosen)[:, 0] if self.gaussian else moving
+                images_there = self.nuisance.apply(chosen, theta.to(self.batch.images.dtype))
+                seen = outcomes(self.classifier.log_probs(images_there), self.labels[padded])
+                (gradient,) = torch.autograd.grad(seen[:, OTHER].sum(), moving)
+            found.append(seen.detach()[: len(flat[part])])
+            gradients.append(gradient[: len(flat[part])])
+        record = torch.cat(found).view(images, count, -1)
+        return Looked(record[..., OTHER].double(), record), torch.cat(gradients).view_as(position).nan_to_num()
+
+    def take(self, images: Tensor) -> Posterior:
+        return replace(
+            self,
+            batch=self.batch.take(images),
+            labels=self.labels[images],
+            keys=self.keys[images],
+            prior_keys=self.prior_keys[images],
+            known=None if self.known is None else self.known[images],
+        )

@@ -1,0 +1,153 @@
+"""Chains: a sampler is a pair of pure functions, `init` and `step`, and this file carries them out.
+
+All chains of all images move at once. Step sizes adapt during burn-in only, one for each image, so that what is kept
+comes from a Markov chain that does not change.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from brittle.random import fold, uniform
+from brittle.samplers.target import Budget, Looked, Prior, Sampled, Target
+
+MOVE, NOISE, COIN = 1, 2, 3  # streams of an image's randomness, and of a step's
+KEPT_NUMBERS = 1 << 26  # numbers of positions kept of one block of images: longer chains are thinned
+LEAST_SCALE, GREATEST_SCALE = 1e-6, 1e3
+
+
+class State(NamedTuple):
+    """Where the chains of B images stand."""
+
+    position: Tensor  # (B, n, d)
+    log_prior: Tensor  # (B, n)
+    log_likelihood: Tensor  # (B, n)
+    record: Tensor  # (B, n, r)
+    scale: Tensor  # (B,) step size
+    gradient: Tensor | None = None  # (B, n, d) of the log-likelihood, for those that follow it
+
+
+class Info(NamedTuple):
+    """What a step did."""
+
+    acceptance: Tensor  # (B, n) probability with which the proposal was accepted
+    accepted: Tensor  # (B, n)
+
+
+class Kernel(NamedTuple):
+    """A sampler for one target."""
+
+    init: Callable[[Tensor, Looked], State]  # positions (B, n, d), and what was seen there
+    step: Callable[[Tensor, State], tuple[State, Info]]  # keys (B, n)
+    adapt: Callable[[State, Info, int], State]  # after each step of burn-in, which are counted from 1
+    calls: int = 1  # classifier calls of a step of one chain
+
+
+class ChainSampler(ABC):
+    """A sampler that moves by a Markov kernel."""
+
+    space: ClassVar[Literal["latent", "parameters"]] = "latent"
+    name: ClassVar[str]
+
+    def check(self, target: Target) -> None:  # noqa: B027
+        """Every target will do, unless a subclass says otherwise."""
+
+    @abstractmethod
+    def kernel(self, target: Target, chains: int) -> Kernel: ...
+
+    def sample(self, target: Target, budget: Budget) -> Sampled:
+        self.check(target)
+        return run(self.kernel(target, budget.chains), target, budget, self.name)
+
+
+def accept(keys: Tensor, state: State, proposed: State, log_ratio: Tensor) -> tuple[State, Info]:
+    """Metropolis's rule: moves where log u ≤ log ratio (B, n). −∞ against −∞ is NaN, and rejects."""
+    log_ratio = torch.where(proposed.log_likelihood == -torch.inf, -torch.inf, log_ratio)
+    moves = uniform(fold(keys, COIN), 1)[..., 0].log() <= log_ratio
+    gradient = None
+    if proposed.gradient is not None and state.gradient is not None:
+        gradient = torch.where(moves[..., None], proposed.gradient, state.gradient)
+    state = State(
+        torch.where(moves[..., None], proposed.position, state.position),
+        torch.where(moves, proposed.log_prior, state.log_prior),
+        torch.where(moves, proposed.log_likelihood, state.log_likelihood),
+        torch.where(moves[..., None], proposed.record, state.record),
+        state.scale,
+        gradient,
+    )
+    return state, Info(log_ratio.nan_to_num(nan=-torch.inf, posinf=torch.inf).clamp(max=0).exp(), moves)
+
+
+def robbins_monro(target_rate: float, greatest: float = GREATEST_SCALE) -> Callable[[State, Info, int], State]:
+    """Adapts each image's step size until its chains accept at the wanted rate (Andrieu & Thoms 2008)."""
+
+    def adapt(state: State, info: Info, step: int) -> State:
+        gain = 2.0 * step**-0.6
+        moved = state.scale.log() + gain * (info.acceptance.mean(1) - target_rate)
+        return state._replace(scale=moved.exp().clamp(LEAST_SCALE, greatest))
+
+    return adapt
+
+
+def unchanged(state: State, info: Info, step: int) -> State:
+    """For step sizes that are given and stay."""
+    return state
+
+
+def begin(target: Target, budget: Budget) -> Prior:
+    """Starts (B, n, d): the first of some prior draws at a finite density, or the one most surely wrong.
+
+    Where none is found the likelihood stays −∞."""
+    images, chains, tries = len(target.keys), budget.chains, budget.tries
+    first = target.prior(chains * tries)
+    likelihood = first.seen.log_likelihood.view(images, chains, tries)
+    best = (likelihood.isfinite().double() if budget.start == "prior" else likelihood).argmax(-1)
+
+    def at(values: Tensor) -> Tensor:
+        each = values.reshape(images, chains, tries, -1)
+        return each.gather(2, best[..., None, None].expand(-1, -1, 1, each.shape[-1]))[:, :, 0]
+
+    seen = Looked(at(first.seen.log_likelihood)[..., 0], at(first.seen.record))
+    return Prior(at(first.position), seen, first.calls)
+
+
+def run(kernel: Kernel, target: Target, budget: Budget, name: str) -> Sampled:
+    """Burn-in, then the steps that are kept; chains that found no start give no draws."""
+    images, device = len(target.keys), target.keys.device
+    keys = fold(fold(target.keys, MOVE)[:, None], torch.arange(budget.chains, device=device))
+    start = begin(target, budget)
+    state = kernel.init(start.position, start.seen)
+    for step in range(1, budget.burn_in + 1):
+        state, info = kernel.step(fold(keys, step), state)
+        state = kernel.adapt(state, info, step)
+    thin = max(1, -(-images * budget.chains * budget.steps * target.size // KEPT_NUMBERS))
+    kept = budget.steps // thin
+    positions = torch.empty(images, budget.chains, kept, target.size, dtype=torch.float32, device=device)
+    likelihoods = torch.empty(images, budget.chains, kept, dtype=torch.float64, device=device)
+    records = torch.empty(images, budget.chains, kept, start.seen.record.shape[-1], device=device)
+    accepted = torch.zeros(images, dtype=torch.float64, device=device)
+    for step in range(1, kept * thin + 1):
+        state, info = kernel.step(fold(keys, budget.burn_in + step), state)
+        accepted += info.accepted.double().mean(1)
+        if step % thin == 0:
+            at = step // thin - 1
+            positions[:, :, at], likelihoods[:, :, at], records[:, :, at] = (
+                state.position,
+                state.log_likelihood,
+                state.record,
+            )
+    calls = start.calls + budget.chains * kernel.calls * (budget.burn_in + kept * thin)
+    return Sampled(
+        positions,
+        torch.where(likelihoods > -torch.inf, 0.0, -torch.inf),
+        likelihoods,
+        records,
+        torch.full((images,), calls, device=device),
+        accepted / max(1, kept * thin),
+        (name,) * images,
+    )

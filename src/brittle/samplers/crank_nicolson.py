@@ -1,0 +1,64 @@
+"""Preconditioned Crank–Nicolson (Cotter, Roberts, Stuart & White 2013) for Gaussian priors.
+
+θ′ = m + √(1−β²) (θ − m) + β ξ with ξ ~ N(0, C), m and C the prior's own. The proposal leaves the prior as it is, so
+the likelihood alone decides, and acceptance does not fall with the dimension. In latent coordinates m = 0 and C = I,
+whatever the prior of the image at hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.random import fold, normal
+from brittle.registry import option
+from brittle.samplers import register
+from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
+from brittle.samplers.target import Looked, Target
+
+
+@register("crank-nicolson")
+@dataclass(frozen=True)
+class CrankNicolson(ChainSampler):
+    """z′ = √(1−β²) z + β ξ, accepted with probability min(1, p(not ℓ | z′) / p(not ℓ | z))."""
+
+    name: ClassVar[str] = "crank-nicolson"
+
+    step: float = option(0.5, "β between 0 and 1, to begin with: 1 draws afresh from the prior")
+    adapt: bool = option(True, "whether burn-in adapts β to an acceptance of 0.3")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.step <= 1:
+            raise BrittleError(f"option 'step' is {self.step:g}", "β lies between 0 and 1.")
+
+    def check(self, target: Target) -> None:
+        needs_gaussian(target, self.name)
+
+    def kernel(self, target: Target, chains: int) -> Kernel:
+        def init(position: Tensor, seen: Looked) -> State:
+            scale = torch.full_like(target.keys, self.step, dtype=torch.float64)
+            return State(position, torch.zeros_like(seen.log_likelihood), *seen, scale)
+
+        def step(keys: Tensor, state: State) -> tuple[State, Info]:
+            position = crank_nicolson(state.position, state.scale[:, None, None], fold(keys, NOISE))
+            proposed = State(position, state.log_prior, *target.look(position), state.scale)
+            return accept(keys, state, proposed, proposed.log_likelihood - state.log_likelihood)
+
+        return Kernel(init, step, robbins_monro(0.3, greatest=1.0) if self.adapt else unchanged)
+
+
+def crank_nicolson(position: Tensor, beta: Tensor, keys: Tensor) -> Tensor:
+    """A step that leaves N(0, I) as it is."""
+    return (1 - beta**2).sqrt() * position + beta * normal(keys, position.shape[-1])
+
+
+def needs_gaussian(target: Target, name: str) -> None:
+    if not target.gaussian:
+        raise BrittleError(
+            f"{name} needs a Gaussian prior or a latent form of it, which this nuisance has not",
+            "Use the sampler auto, smc, metropolis or importance.",
+        )

@@ -1,0 +1,34 @@
+"""Metropolis's rule with proposals drawn from the prior, whatever the state: needs no density, only draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from brittle.random import fold
+from brittle.samplers import register
+from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, unchanged
+from brittle.samplers.target import Looked, Target
+
+
+@register("independence")
+@dataclass(frozen=True)
+class Independence(ChainSampler):
+    """θ′ ~ p(θ | x), accepted with probability min(1, p(not ℓ | θ′) / p(not ℓ | θ))."""
+
+    name: ClassVar[str] = "independence"
+
+    def kernel(self, target: Target, chains: int) -> Kernel:
+        def init(position: Tensor, seen: Looked) -> State:
+            scale = torch.ones_like(target.keys, dtype=torch.float64)
+            return State(position, torch.zeros_like(seen.log_likelihood), *seen, scale)
+
+        def step(keys: Tensor, state: State) -> tuple[State, Info]:
+            position = target.draw(fold(keys, NOISE))
+            proposed = State(position, state.log_prior, *target.look(position), state.scale)
+            return accept(keys, state, proposed, proposed.log_likelihood - state.log_likelihood)
+
+        return Kernel(init, step, unchanged)

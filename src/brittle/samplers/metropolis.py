@@ -1,0 +1,76 @@
+"""Metropolis's algorithm with Gaussian proposals, exactly as in Fawzi & Frossard 2016, algorithm 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.random import fold, normal
+from brittle.registry import option
+from brittle.samplers import register
+from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
+from brittle.samplers.target import Looked, Target
+
+SPREAD_DRAWS = 512
+
+
+@register("metropolis")
+@dataclass(frozen=True)
+class Metropolis(ChainSampler):
+    """θ′ ~ N(θ, σ² I), accepted with probability min(1, p(not ℓ | θ′) p(θ′) / (p(not ℓ | θ) p(θ)))."""
+
+    name: ClassVar[str] = "metropolis"
+    space: ClassVar[Literal["latent", "parameters"]] = "parameters"
+
+    step: float = option(0.5, "σ in standard deviations of the prior, to begin with")
+    sigma: float | None = option(
+        None, "instead: the paper's σ, in θ's own units (pixels for occlusion); stays as it is"
+    )
+    adapt: bool = option(True, "whether burn-in adapts the step to an acceptance of 0.234")
+
+    def check(self, target: Target) -> None:
+        one = target.draw(fold(target.keys, 0)[:, None])
+        if target.log_prior(one) is None:
+            raise BrittleError(
+                "metropolis needs a prior density, which this nuisance has not",
+                "Use the sampler independence, importance or rejection.",
+            )
+
+    def kernel(self, target: Target, chains: int) -> Kernel:
+        widths = torch.full((), self.sigma) if self.sigma is not None else prior_spread(target)[:, None]
+
+        def init(position: Tensor, seen: Looked) -> State:
+            scale = torch.full_like(target.keys, 1.0 if self.sigma is not None else self.step, dtype=torch.float64)
+            return State(position, density(target, position), *seen, scale)
+
+        def step(keys: Tensor, state: State) -> tuple[State, Info]:
+            noise = normal(fold(keys, NOISE), target.size)
+            position = state.position + state.scale[:, None, None] * widths * noise
+            proposed = State(position, density(target, position), *target.look(position), state.scale)
+            return accept(
+                keys,
+                state,
+                proposed,
+                proposed.log_likelihood + proposed.log_prior - state.log_likelihood - state.log_prior,
+            )
+
+        fixed = self.sigma is not None or not self.adapt
+        return Kernel(init, step, unchanged if fixed else robbins_monro(0.234))
+
+
+def density(target: Target, position: Tensor) -> Tensor:
+    found = target.log_prior(position)
+    assert found is not None
+    return found
+
+
+def prior_spread(target: Target) -> Tensor:
+    """Standard deviations (B, d) of the prior, from draws: no classifier is asked."""
+    if target.gaussian:
+        return torch.ones(len(target.keys), target.size, dtype=torch.float64, device=target.keys.device)
+    numbers = torch.arange(SPREAD_DRAWS, device=target.keys.device)
+    return target.draw(fold(fold(target.keys, -1)[:, None], numbers)).double().std(1).clamp(min=1e-9)

@@ -1,0 +1,126 @@
+"""What a sampler knows: a prior it can draw from, a likelihood it can look up, and what it must give back.
+
+Everything is batched over images × draws: positions are (B, n, d), for B images with n positions each. A position
+is z ~ N(0, I) where the nuisance has a latent form (`gaussian`), and θ itself otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+
+class Looked(NamedTuple):
+    """What the classifier says at some positions."""
+
+    log_likelihood: Tensor  # (B, n) log p(not ℓ | position), float64
+    record: Tensor  # (B, n, r) whatever else is to be remembered of each position
+
+
+class Prior(NamedTuple):
+    """Draws of the prior, and what was seen there."""
+
+    position: Tensor  # (B, n, d)
+    seen: Looked
+    calls: int  # classifier calls of an image that this took
+
+
+class Target(Protocol):
+    """p(position | not ℓ, x) of a block of B images."""
+
+    @property
+    def keys(self) -> Tensor:
+        """(B,) the root of each image's randomness."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """d, the numbers of a position."""
+        ...
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the prior of positions is N(0, I)."""
+        ...
+
+    @property
+    def hard(self) -> bool:
+        """Whether p(not ℓ) is 0 or 1 and nothing between, so that its powers are itself."""
+        ...
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether `slope` can be had."""
+        ...
+
+    def draw(self, keys: Tensor) -> Tensor:
+        """keys (B, n) → positions (B, n, d), exactly from the prior."""
+        ...
+
+    def prior(self, count: int) -> Prior:
+        """The first `count` draws of the prior, looked at unless a measurement has seen them already."""
+        ...
+
+    def log_prior(self, position: Tensor) -> Tensor | None:
+        """(B, n, d) → (B, n), up to a constant of the image; None where there is no density."""
+        ...
+
+    def look(self, position: Tensor) -> Looked:
+        """One classifier call for each position (B, n, d)."""
+        ...
+
+    def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
+        """Also the gradient (B, n, d) of the log-likelihood."""
+        ...
+
+    def take(self, images: Tensor) -> Target:
+        """The same for some of the images."""
+        ...
+
+
+class Budget(NamedTuple):
+    """How much work an image may cost. A population has chains × steps calls, burn-in included."""
+
+    chains: int = 8
+    steps: int = 1000  # kept ones, after burn-in
+    burn_in: int = 500
+    start: Literal["prior", "worst"] = "worst"
+    tries: int = 64  # prior draws that a chain looks at for its start
+
+    @property
+    def calls(self) -> int:
+        return self.chains * (self.steps + self.burn_in)
+
+
+class Sampled(NamedTuple):
+    """Draws of the posterior of B images. A population is a single chain of weighted draws, in no order."""
+
+    position: Tensor  # (B, n, s, d) of n chains, s draws each
+    log_weight: Tensor  # (B, n, s) 0 for every draw of a chain; −∞ is no draw at all
+    log_likelihood: Tensor  # (B, n, s)
+    record: Tensor  # (B, n, s, r)
+    calls: Tensor  # (B,) classifier calls, with those of burn-in, of every temperature and of gradients
+    acceptance: Tensor  # (B,) share of proposals accepted; NaN where nothing is proposed
+    method: tuple[str, ...]  # what each image was sampled with
+    chains: bool = True  # whether draws are successive states of chains
+    families: Tensor | None = None  # (B, n, s) which first ancestor a particle stems from
+    evidence: Tensor | None = None  # (B,) log of the estimated 1 − µ(x), where the sampler gives one
+
+    @property
+    def found(self) -> Tensor:
+        """(B,) whether there is any draw."""
+        return (self.log_weight > -torch.inf).flatten(1).any(1)
+
+
+class Sampler(Protocol):
+    """One way to draw. Its options are dataclass fields."""
+
+    space: ClassVar[Literal["latent", "parameters"]]
+
+    def check(self, target: Target) -> None:
+        """Raises if this sampler can't draw from such a target."""
+        ...
+
+    def sample(self, target: Target, budget: Budget) -> Sampled: ...
