@@ -84,13 +84,13 @@ def test_a_run_killed_while_it_began_begins_again(tmp_path):
 def test_rounds_over_a_set_too_large_to_keep_are_read_in_parts(monkeypatch):
     monkeypatch.setattr(execute, "IMAGES_KEPT", 0)
     monkeypatch.setattr("brittle.measures.robustness.rows_per_unit", lambda numbers: 64)
-    read, batch = [], ImageSet.batch
+    read, groups = [], ImageSet.groups
 
     def counted(self, positions, device="cpu"):
         read.append(len(positions))
-        return batch(self, positions, device)
+        return groups(self, positions, device)
 
-    monkeypatch.setattr(ImageSet, "batch", counted)
+    monkeypatch.setattr(ImageSet, "groups", counted)
     whole = brittle.measure("bundled:plain", "sample", "rotation", estimand="set", samples=3, batch=128)
     assert max(read) <= 512
     monkeypatch.undo()

@@ -152,6 +152,9 @@ def fingerprints(job: Job) -> dict[str, str]:
         digest.update(images.labels.numpy().tobytes())
         seen = min(len(images), max(CHECKED_IMAGES, PIXELS_HASHED // math.prod(images.shape)))
         for part in slices(seen, 256):
-            digest.update(images.batch(range(seen)[part]).images.mul(255).round().byte().numpy().tobytes())
+            for group in images.groups(range(seen)[part]):
+                digest.update(group.batch.images.mul(255).round().byte().numpy().tobytes())
+        if len(images.shapes) > 1:
+            digest.update(repr(images.shapes).encode())  # the plan depends on them
         prints[name] = f"{len(images)} images, {digest.hexdigest()}"
     return prints

@@ -16,6 +16,7 @@ from brittle.engine.job import Chosen, Job
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import ImageSet
+from brittle.images.pixels import ragged
 from brittle.measures.robustness import Robustness
 from brittle.nuisances import nuisances
 from brittle.nuisances.compose import Compose
@@ -174,11 +175,19 @@ def equipped(space: Nuisance) -> Nuisance:
     if isinstance(space, Compose):
         return dataclasses.replace(space, parts=tuple(map(equipped, space.parts)))
     opened = {
-        field.name: image_set(getattr(space, field.name))
+        field.name: of_one_shape(image_set(getattr(space, field.name)))
         for field in options_of(type(space)).values()
         if field.metadata.get("image_set") and isinstance(getattr(space, field.name), str)
     }
     return dataclasses.replace(space, **opened) if opened else space  # type: ignore[type-var]
+
+
+def of_one_shape(images: ImageSet) -> ImageSet:
+    """The set, refused where its images differ in shape: one draw mixes pictures of all of it in one batch."""
+    if len(images.shapes) > 1:
+        (shape, places), (other, others), *_ = images.shapes.items()
+        raise ragged(images.names[places[0]], shape, images.names[others[0]], other)
+    return images
 
 
 def pick_device(device: str | None) -> torch.device:

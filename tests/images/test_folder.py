@@ -109,18 +109,43 @@ def test_unreadable_images_are_skipped_and_counted_if_asked(tmp_path):
         image_set(f"folder:{tmp_path}")
 
 
-def test_images_of_two_sizes_are_named_at_opening_and_cropping_mends_it(tmp_path):
+def test_images_of_two_sizes_are_no_batch_and_cropping_mends_it(tmp_path):
     paint(tmp_path / "a.png", size=(8, 6))
     paint(tmp_path / "b.png", size=(6, 9))
     with pytest.raises(BrittleError, match=r"a.png is 8×6 and b.png is 6×9 .*size=…,crop=…"):
-        image_set(f"folder:{tmp_path}")
+        image_set(f"folder:{tmp_path}").batch([0, 1])
     with pytest.raises(BrittleError, match=r"a.png is 5×4 and b.png is 4×6"):
-        image_set(f"folder:{tmp_path},size=4")
+        image_set(f"folder:{tmp_path},size=4").batch([0, 1])
     assert image_set(f"folder:{tmp_path},size=6,crop=5").batch([0, 1]).images.shape == (2, 3, 5, 5)
     with pytest.raises(BrittleError, match=r"a.png is 8×6, too small for crop=7"):
         image_set(f"folder:{tmp_path},crop=7").batch([0])
     with pytest.raises(BrittleError, match="crop=7 is larger than size=6"):
         image_set(f"folder:{tmp_path},size=6,crop=7")
+
+
+@pytest.mark.parametrize("options", ["", ",size=4", ",size=5,crop=4", ",channels=grey"])
+def test_the_shapes_told_from_headers_are_those_of_the_images(tmp_path, options):
+    paint(tmp_path / "a.png", size=(8, 6))
+    paint(tmp_path / "b.png", 51, size=(7, 9), mode="L")
+    paint(tmp_path / "d.png", size=(8, 6))
+    lying = Image.new("RGB", (9, 5))
+    exif = lying.getexif()
+    exif[0x0112] = 6
+    lying.save(tmp_path / "c.jpg", exif=exif)
+    whole = image_set(f"folder:{tmp_path}{options}").take([3, 2, 1, 0])
+    read = {}
+    for place in range(4):
+        read.setdefault(tuple(whole.batch([place]).images.shape[1:]), []).append(place)
+    assert whole.shapes == read
+
+
+def test_shapes_are_told_without_decoding(tmp_path):
+    Image.effect_noise((64, 48), 90).save(tmp_path / "a.jpg")
+    (tmp_path / "a.jpg").write_bytes((tmp_path / "a.jpg").read_bytes()[:-900])
+    whole = image_set(f"folder:{tmp_path}")
+    assert whole.shape == (1, 48, 64)
+    with pytest.raises(BrittleError, match="truncated"):
+        whole.batch([0])
 
 
 def test_the_crop_is_from_the_middle(tmp_path):

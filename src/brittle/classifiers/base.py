@@ -84,7 +84,7 @@ class AdaptedClassifier(abc.ABC):
         self._labels = None if labels is None else tuple(labels)
         self._can, self._hard = can, False
         self._classes: int | None = None
-        self._checked_shape: torch.Size | None = None
+        self._shapes: set[torch.Size] = set()  # that have worked
 
     @abc.abstractmethod
     def scores(self, prepared: Tensor) -> Tensor:
@@ -123,17 +123,19 @@ class AdaptedClassifier(abc.ABC):
 
     def _raw(self, images: Tensor) -> Tensor:
         try:
-            return self.scores(self.preprocess(images.to(self.device)))
+            raw = self.scores(self.preprocess(images.to(self.device)))
         except (BrittleError, MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:
             # On a shape that has worked before, or for lack of memory, the shape is not to blame.
-            if images.shape[1:] == self._checked_shape or "memory" in str(error):
+            if images.shape[1:] in self._shapes or "memory" in str(error):
                 raise
             raise BrittleError(
                 f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {first_line(error)}",
                 "Give channels=… or size=….",
             ) from error
+        self._shapes.add(images.shape[1:])
+        return raw
 
     def _settle(self, raw: Tensor, images: Tensor) -> None:
         raw = raw.detach()
@@ -163,8 +165,9 @@ class AdaptedClassifier(abc.ABC):
             )
         self.output = self._settled_output(raw)
         one_hot = bool(((raw == 0) | (raw == 1)).all())
-        self._hard = one_hot and self.output == "probabilities"
-        self._classes, self._checked_shape = classes, images.shape[1:]
+        # Images of one set may come in several batches: hard is what is hard in all of them.
+        self._hard = one_hot and self.output == "probabilities" and (self._hard or self._classes is None)
+        self._classes = classes
 
     def _settled_output(self, raw: Tensor) -> Output:
         sums = raw.double().sum(1)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,22 +20,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brittle.engine.job import CLEAN, Job, reference_labels
+from brittle.engine.job import CLEAN, Job, check_nuisance, reference_labels
 from brittle.engine.memory import halving, keep_mapped
 from brittle.engine.progress import Silent
 from brittle.engine.rows import first_bad, to_columns, to_table
 from brittle.engine.store import Cell, FolderStore, Span, Store, gaps
 from brittle.engine.watch import Watch
 from brittle.errors import Failure
-from brittle.measures.evaluate import Pairs, all_pairs, draw_theta, evaluate_clean, evaluate_draws
+from brittle.images.base import Group, shape_of
+from brittle.measures.evaluate import Pairs, all_pairs, draw_theta, evaluate_clean, evaluate_draws, slices
 from brittle.measures.plan import Unit
 from brittle.random import stream_root
 from brittle.types import Batch
 
 T = TypeVar("T")
+Evaluate = Callable[[Batch, Pairs, Mapping[str, Tensor], int], dict[str, Tensor]]
 
 BATCHES_PER_SPAN = 4
 IMAGES_KEPT = 1 << 30  # bytes of images kept on the device between spans
+IMAGES_AT_ONCE = 1 << 30  # bytes of a span's images that are on the device together
 IN_FLIGHT = 2  # spans computed but not yet stored
 
 
@@ -74,12 +78,13 @@ class _Executor:
         self.job, self.store, self.name, self.progress = job, store, images, progress
         self.set = job.images[images].images
         self.batch_size = job.batch_size(images)
+        self.images_at_once = max(1, IMAGES_AT_ONCE // (4 * math.prod(self.set.shape)))
         self.references = {
             name: reference_labels(classifier, name, self.set) for name, classifier in job.classifiers.items()
         }
         self.clean = {name: np.full(len(self.set), -1, dtype=np.int64) for name in job.classifiers}
         self.clean_done: dict[str, list[Span]] = {}
-        self.kept: OrderedDict[tuple[int, int], Future[Batch]] = OrderedDict()
+        self.kept: OrderedDict[tuple[int, int], Future[list[Group]]] = OrderedDict()
         self.reader, self.writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.writing: deque[Future[None]] = deque()
 
@@ -160,9 +165,6 @@ class _Executor:
     ) -> None:
         first, end = _image_range(units[span.first : span.end])
         self._ensure_clean(first, end, names)
-        batch = self._images(first, end)
-        if following is not None:
-            self._read_ahead(*_image_range(units[following.first : following.end]))
         pairs = _pairs(units[span.first : span.end], first)
         references = {
             name: self._on_device(np.where(labels < 0, self.clean[name][first:end], labels))
@@ -170,8 +172,13 @@ class _Executor:
             for labels in (self.references[name][first:end].numpy(),)
         }
         job = self.job
-        outcomes = self._halving(
-            lambda size: evaluate_draws(
+        outcomes = self._by_shape(
+            nuisance,
+            first,
+            end,
+            pairs,
+            references,
+            lambda batch, pairs, references, size: evaluate_draws(
                 batch,
                 pairs,
                 job.nuisances[nuisance],
@@ -180,11 +187,12 @@ class _Executor:
                 {name: job.classifiers[name] for name in names},
                 references,
                 size,
-            )
+            ),
+            None if following is None else _image_range(units[following.first : following.end]),
         )
         for name, found in outcomes.items():
             watch = watches.get(name)
-            stored = self.writer.submit(self._store, Cell(name, self.name, nuisance), span, batch, pairs, found, watch)
+            stored = self.writer.submit(self._store, Cell(name, self.name, nuisance), span, first, pairs, found, watch)
             self.writing.append(stored)
             if watch is not None:
                 stored.result()
@@ -192,26 +200,26 @@ class _Executor:
             self.writing.popleft().result()
 
     def _store(
-        self, cell: Cell, span: Span, batch: Batch, pairs: Pairs, found: Tensor, watch: Watch | None = None
+        self, cell: Cell, span: Span, first: int, pairs: Pairs, found: Tensor, watch: Watch | None = None
     ) -> None:
         """Fetches one classifier's outcomes, refuses what is no distribution, and stores the rest as rows."""
-        outcomes, rows, draws = found.cpu().numpy(), pairs.rows.numpy(), pairs.draws.numpy()
+        outcomes, places, draws = found.cpu().numpy(), first + pairs.rows.numpy(), pairs.draws.numpy()
         bad = first_bad(outcomes)
         if bad is not None:
-            raise self._refusal(cell, batch, rows[bad.row], draws[bad.row], bad.wrong)
-        table = to_table(batch.ids.cpu().numpy()[rows], draws, outcomes)
+            raise self._refusal(cell, int(places[bad.row]), int(draws[bad.row]), bad.wrong)
+        table = to_table(self.set.ids.numpy()[places], draws, outcomes)
         self.store.write(cell, span, table)
         if watch is not None:
             watch.feed(span, to_columns(table))
 
-    def _refusal(self, cell: Cell, batch: Batch, row: int, draw: int, wrong: str) -> Failure:
+    def _refusal(self, cell: Cell, place: int, draw: int, wrong: str) -> Failure:
         """The error for an answer that is no distribution: which classifier, image, draw and θ."""
-        one = batch.take(torch.tensor([int(row)], device=self.job.device))
-        where = f"{self.set.names[int((self.set.ids == one.ids.cpu()).nonzero()[0])]} (id {int(one.ids)})"
+        one = self.set.batch([place], self.job.device)
+        where = f"{self.set.names[place]} (id {int(one.ids)})"
         nuisance = self.job.nuisances.get(cell.nuisance)
         if nuisance is not None:
             root = stream_root(self.job.seed, self.job.streams[cell.nuisance], self.job.device)
-            theta = draw_theta(nuisance, one, torch.tensor([int(draw)], device=self.job.device), root)[0].tolist()
+            theta = draw_theta(nuisance, one, torch.tensor([draw], device=self.job.device), root)[0].tolist()
             where += f", draw {draw}, θ = {_shown(nuisance.parameters, theta)}"
         return Failure(
             f"classifier {cell.classifier!r} gave {wrong} for the image {where}",
@@ -229,29 +237,76 @@ class _Executor:
                 missing.setdefault(gap, []).append(name)
         for gap, lacking in missing.items():
             at, until = _image_range(units[gap.first : gap.end])
-            batch = self._images(at, until)
             references = {name: self.references[name][at:until].to(self.job.device) for name in lacking}
             classifiers = {name: self.job.classifiers[name] for name in lacking}
-            outcomes = self._halving(lambda s, b=batch, c=classifiers, r=references: evaluate_clean(b, c, r, s))  # type: ignore[misc]
             pairs = Pairs(torch.arange(until - at), torch.full((until - at,), -1))
+            outcomes = self._by_shape(
+                CLEAN,
+                at,
+                until,
+                pairs,
+                references,
+                lambda batch, _, labels, size, c=classifiers: evaluate_clean(batch, c, labels, size),  # type: ignore[misc]
+            )
             for name, found in outcomes.items():
-                self._store(Cell(name, self.name, CLEAN), gap, batch, pairs, found)
+                self._store(Cell(name, self.name, CLEAN), gap, at, pairs, found)
                 self.clean[name][at:until] = found[:, 2].cpu().numpy()
                 self.clean_done[name] = sorted([*self.clean_done[name], gap])
+
+    def _by_shape(
+        self,
+        nuisance: str,
+        first: int,
+        end: int,
+        pairs: Pairs,
+        references: Mapping[str, Tensor],
+        evaluate: Evaluate,
+        following: tuple[int, int] | None = None,
+    ) -> dict[str, Tensor]:
+        """Outcomes (R, 5) per classifier of `pairs` of images [first, end), one shape after the other, rows in order.
+
+        Images of one shape that fit into memory, as most do, are evaluated as they are."""
+        blocks = [(first + part.start, first + part.stop) for part in slices(end - first, self.images_at_once)]
+        found: dict[str, Tensor] = {}
+        for block, after in zip(blocks, [*blocks[1:], following], strict=True):
+            groups = self._images(*block)
+            if after is not None:
+                self._read_ahead(*after)
+            for places, batch in groups:
+                self._check_late(nuisance, batch, block[0] + int(places[0]))
+                if len(places) == end - first:
+                    return self._halving(partial(evaluate, batch, pairs, references))
+                here = places + (block[0] - first)
+                within = torch.full((end - first,), -1)
+                within[here] = torch.arange(len(here))
+                rows = (within[pairs.rows] >= 0).nonzero()[:, 0]
+                if len(rows):
+                    own = Pairs(within[pairs.rows[rows]], pairs.draws[rows])
+                    labels = {name: values[here.to(values.device)] for name, values in references.items()}
+                    for name, part in self._halving(partial(evaluate, batch, own, labels)).items():
+                        whole = found.setdefault(name, part.new_empty(len(pairs.rows), part.shape[1]))
+                        whole[rows.to(part.device)] = part
+        return found
+
+    def _check_late(self, nuisance: str, batch: Batch, place: int) -> None:
+        """A shape that none of the images looked at beforehand had is checked when it turns up."""
+        shape = shape_of(batch.images)
+        if nuisance != CLEAN and shape not in self.set.shapes:
+            check_nuisance(nuisance, self.job.nuisances[nuisance], shape, self.set.names[place])
 
     def _halving(self, compute: Callable[[int], T]) -> T:
         """Computes with the present batch size; what had to be halved stays halved."""
         found, self.batch_size = halving(compute, self.batch_size, self.progress.note)
         return found
 
-    def _images(self, first: int, end: int) -> Batch:
+    def _images(self, first: int, end: int) -> list[Group]:
         return self._read_ahead(first, end).result()
 
-    def _read_ahead(self, first: int, end: int) -> Future[Batch]:
+    def _read_ahead(self, first: int, end: int) -> Future[list[Group]]:
         """Images [first, end) of the set on the device, read by the other thread and kept while there is room."""
         key = (first, end)
         if key not in self.kept:
-            self.kept[key] = self.reader.submit(self.set.batch, range(first, end), self.job.device)
+            self.kept[key] = self.reader.submit(self.set.groups, range(first, end), self.job.device)
         self.kept.move_to_end(key)
         bytes_each = 4 * math.prod(self.set.shape)
         while len(self.kept) > 2 and sum(stop - start for start, stop in self.kept) * bytes_each > IMAGES_KEPT:

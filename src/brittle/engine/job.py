@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from brittle.engine.memory import halving
-from brittle.errors import BrittleError
-from brittle.images.base import ImageSet
+from brittle.errors import BrittleError, Failure
+from brittle.images.base import Group, ImageSet, shape_of
+from brittle.images.pixels import Shape, ragged
 from brittle.measures.evaluate import slices
 from brittle.measures.plan import Unit, by_image, rows_per_unit
 from brittle.measures.robustness import Robustness
@@ -72,7 +73,8 @@ class Job:
         numbers = int(np.prod(self.images[images].images.shape))
         if self.device.type == "cuda":
             return _power_of_two((1 << 26) // numbers, 64, 8192)
-        return _power_of_two((1 << 19) // numbers, 16, 512)
+        least = _power_of_two((1 << 26) // numbers, 1, 16)  # 16 photographs as they come from a camera are gigabytes
+        return _power_of_two((1 << 19) // numbers, least, 512)
 
     def check(self) -> dict[str, dict[str, list[list[float]]]]:
         """Tries every classifier on a few images of every set before work begins.
@@ -80,19 +82,22 @@ class Job:
         Returns the log-probabilities found, which a resumed run compares with its own to notice changed weights."""
         answers: dict[str, dict[str, list[list[float]]]] = {}
         for set_name, chosen in self.images.items():
-            count = min(CHECKED_IMAGES, len(chosen.images))
-            batch = chosen.images.batch(range(count), self.device)
+            images = chosen.images
+            count = min(CHECKED_IMAGES, len(images))
+            tried = [*range(count), *(place for place in _extremes(images) if place >= count)]
+            groups = images.groups(tried, self.device)
             for name, classifier in self.classifiers.items():
-                found, _ = halving(partial(_first_answers, classifier, batch.images), count)
-                reference_labels(classifier, name, chosen.images)
+                found = _answers(classifier, images, tried, groups)[:count]
+                reference_labels(classifier, name, images)
                 answers.setdefault(name, {})[set_name] = found.double().round(decimals=4).tolist()
             for name, nuisance in self.nuisances.items():
-                check_nuisance(name, nuisance, chosen.images.shape)
+                for shape, places in images.shapes.items():
+                    check_nuisance(name, nuisance, shape, images.names[places[0]] if len(images.shapes) > 1 else "")
         return answers
 
 
-def check_nuisance(name: str, nuisance: Nuisance, shape: tuple[int, int, int]) -> None:
-    """Refuses, before work begins, what is no nuisance or can't transform these images."""
+def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "") -> None:
+    """Refuses, before work begins, what is no nuisance or can't transform these images, or the one image named."""
     members = {member for member in vars(Nuisance) if not member.startswith("_")}
     lacking = sorted(members - set(dir(nuisance)))
     if lacking:
@@ -105,7 +110,38 @@ def check_nuisance(name: str, nuisance: Nuisance, shape: tuple[int, int, int]) -
             f"the nuisance {name!r} needs {', '.join(sorted(nuisance.needs))}, which robustness does not give",
             "Use it with a measure that does.",
         )
-    nuisance.check(shape)
+    try:
+        nuisance.check(shape)
+    except BrittleError as error:
+        if not image:
+            raise
+        raise BrittleError(f"{image}: {error.what}", error.remedy) from error
+
+
+def _extremes(images: ImageSet) -> list[int]:
+    """Where shapes differ, an image each of the least and greatest channels, height, width and aspect: what a
+    classifier can't take shows there."""
+    if len(images.shapes) == 1:
+        return []
+    keys: list[Callable[[Shape], float]] = [lambda s: s[0], lambda s: s[1], lambda s: s[2], lambda s: s[1] / s[2]]
+    return list({images.shapes[pick(images.shapes, key=key)][0]: None for key in keys for pick in (min, max)})
+
+
+def _answers(classifier: Classifier, images: ImageSet, positions: Sequence[int], groups: Sequence[Group]) -> Tensor:
+    """log p(c | x) (B, K) of the images at `positions`, tried one shape after the other."""
+    found = []
+    for places, batch in groups:
+        try:
+            found.append(halving(partial(_first_answers, classifier, batch.images), len(places))[0])
+        except BrittleError as error:
+            shape = shape_of(batch.images)
+            other = next((each for each in images.shapes if each != shape), None)
+            if other is None or isinstance(error, Failure):
+                raise
+            name, other_name = images.names[positions[int(places[0])]], images.names[images.shapes[other][0]]
+            differing = ragged(name, shape, other_name, other)
+            raise BrittleError(f"{error.what}, and {differing.what}", f"{error.remedy} {differing.remedy}") from error
+    return torch.cat(found)[torch.cat([group.places for group in groups]).argsort()]
 
 
 def _first_answers(classifier: Classifier, images: Tensor, size: int) -> Tensor:

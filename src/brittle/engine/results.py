@@ -12,7 +12,9 @@ from brittle.engine.rows import to_columns
 from brittle.engine.store import Cell, Store
 from brittle.engine.watch import Watch
 from brittle.errors import BrittleError
+from brittle.images.base import ImageSet
 from brittle.measures.summary import Finding, compare_all, summarise
+from brittle.types import Nuisance
 
 NEAR_CHANCE = 0.1  # of the way from chance to perfection: an accuracy below that is called near chance
 
@@ -64,7 +66,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
         for nuisance, space in job.nuisances.items():
             found = findings(job, store, images, nuisance)
             names = {"image_set": images, "nuisance": nuisance}
-            prior = space.describe(*chosen.images.shape[1:])
+            prior = _prior(space, chosen.images)
             rows = [
                 {"classifier": name, **names, "prior": prior, "seed": job.seed}
                 | summarise(job.measure, finding, chosen.subject, families[0])
@@ -87,12 +89,22 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
 
 def _described(chosen: Chosen) -> dict[str, Any]:
     images = chosen.images
-    return {
+    described = {
         "images": len(images),
         "population": len(chosen.whole),
         "shape": list(images.shape),
         "classes": list(images.classes),
     }
+    if len(images.shapes) > 1:
+        described |= {"median_shape": list(images.median_shape), "shapes": len(images.shapes)}
+    return described
+
+
+def _prior(space: Nuisance, images: ImageSet) -> str:
+    """What the prior means on these images; where they differ in size, on the one in the middle."""
+    _, height, width = images.median_shape
+    meant = space.describe(height, width)
+    return meant if len(images.shapes) == 1 else f"{meant} (on the median image, {width}×{height})"
 
 
 def _chosen_otherwise(job: Job, name: str) -> list[str]:

@@ -23,9 +23,10 @@ register = image_sets.register
 def image_set(what: Any, **options: Any) -> ImageSet:
     """An image set from whatever names or holds one.
 
-    `what` is a spec ("sample", "folder:photos,size=256,crop=224"), an ImageSet, a tuple of arrays (images, labels),
-    an array of images alone, or a sequence or torch Dataset of (image, label). With a spec, `options` are the kind's
-    options; with arrays and sequences they are `name`, `classes`, `ids` and `columns`.
+    `what` is a spec ("sample", "folder:photos,size=256,crop=224"), an ImageSet, a tuple (images, labels), where images
+    are an array or a list of arrays of any shapes, an array of images alone, or a sequence or torch Dataset of (image,
+    label). With a spec, `options` are the kind's options; with arrays and sequences they are `name`, `classes`, `ids`
+    and `columns`.
     """
     from brittle.images.source import open_source  # torch is imported when an image set is, not for `brittle --help`
 

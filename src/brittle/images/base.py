@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.images.pixels import Array, Shape, by_shape, ragged, stack
 from brittle.random import shuffled
 from brittle.registry import did_you_mean
 from brittle.types import UNLABELLED, Batch
 
-Reader = Callable[[Sequence[int]], Tensor]
+Reader = Callable[[Sequence[int]], Tensor | list[Array]]
+
+
+class Group(NamedTuple):
+    """Those of some images that have one shape, and their places (B,) among them, rising."""
+
+    places: Tensor
+    batch: Batch
 
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Items with stable ids. `reader` maps positions (B,) to images (B, C, H, W), float32 in [0, 1]."""
+    """Items with stable ids. `reader` maps positions (B,) to images (B, C, H, W), float32 in [0, 1].
+
+    Where images may differ in shape it gives a list of (C, H, W) instead, uint8 or float; its `shapes(positions)` then
+    tells their shapes beforehand, and `looks` of how many images that is worth its time."""
 
     name: str
     ids: Tensor  # (n,) int64, unique, the same on every run and machine
@@ -79,20 +91,62 @@ class ImageSet:
         return len(self.ids)
 
     @cached_property
-    def shape(self) -> tuple[int, int, int]:
-        """(C, H, W) of every image; the first one is read to know it."""
-        channels, height, width = self.reader([0]).shape[1:]
-        return channels, height, width
+    def shapes(self) -> dict[Shape, list[int]]:
+        """The shapes (C, H, W) there are, and which positions have each. Of a large set images evenly spread over it
+        are looked at; where all have one shape, the first."""
+        reader: Any = self.reader
+        order = np.arange(len(self))
+        if isinstance(reader, Subset):
+            reader, order = reader.base, reader.order
+        if not hasattr(reader, "shapes"):
+            return by_shape([self.reader([0])[0].shape])
+        positions = range(0, len(self), -(-len(self) // reader.looks))
+        alike = by_shape(reader.shapes(order[positions].tolist()))
+        return {shape: [positions[place] for place in places] for shape, places in alike.items()}
+
+    @cached_property
+    def shape(self) -> Shape:
+        """(C, H, W) of every image; where they differ, the one with the most numbers."""
+        return max(self.shapes, key=math.prod)
+
+    @cached_property
+    def median_shape(self) -> Shape:
+        """The shape of the image in the middle, by its number of pixels."""
+        ordered = sorted(self.shapes, key=lambda shape: (shape[1] * shape[2], shape))
+        before = np.cumsum([len(self.shapes[shape]) for shape in ordered])
+        return ordered[int(np.searchsorted(before, before[-1] / 2))]
 
     def batch(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Batch:
-        """The items at `positions` (B,), read now."""
+        """The items at `positions` (B,), of one shape, read now."""
+        groups = self.groups(positions, device)
+        if len(groups) > 1:
+            places = _positions(positions)
+            named = [self.names[int(places[group.places[0]])] for group in groups]
+            shapes = [shape_of(group.batch.images) for group in groups]
+            raise ragged(named[0], shapes[0], named[1], shapes[1])
+        return groups[0].batch
+
+    def groups(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> list[Group]:
+        """The items at `positions` (B,), read now: a batch for every shape among them."""
         places = _positions(positions)
         if len(places) and (int(places.min()) < 0 or int(places.max()) >= len(self)):
             raise IndexError(f"positions {int(places.min())}…{int(places.max())} of {len(self)} images")
-        images = self.reader(places.tolist())
-        if tuple(images.shape[1:]) != self.shape:
-            raise ragged(self.names[0], self.shape, self.names[int(places[0])], tuple(images.shape[1:]))
-        return Batch(images.to(device), self.labels[places].to(device), self.ids[places].to(device))
+        found = []
+        for members, images in self._read(places.tolist()):
+            here = places[members]
+            batch = Batch(images.to(device), self.labels[here].to(device), self.ids[here].to(device))
+            found.append(Group(members, batch))
+        return found
+
+    def _read(self, positions: list[int]) -> list[tuple[Tensor, Tensor]]:
+        """The images at `positions` by shape: their places (G,) among them, and images (G, C, H, W)."""
+        read = self.reader(positions)
+        if not isinstance(read, Tensor):
+            alike = by_shape(image.shape for image in read).values()
+            return [(torch.tensor(places), stack([read[place] for place in places])) for places in alike]
+        if shape_of(read) != self.shape:
+            raise ragged(self.names[0], self.shape, self.names[positions[0]], shape_of(read))
+        return [(torch.arange(len(positions)), read)]
 
     def take(self, positions: Sequence[int] | Tensor) -> ImageSet:
         """The subset at `positions`, in that order. Nothing is read."""
@@ -150,14 +204,10 @@ class ImageSet:
         return self.take([position[each] for each in wanted])
 
 
-def ragged(first: str, shape: Sequence[int], other: str, other_shape: Sequence[int]) -> BrittleError:
-    """The error for a set whose images differ in shape (C, H, W)."""
-    if tuple(shape[1:]) == tuple(other_shape[1:]):
-        what = f"the images differ: {first} has {shape[0]} channels and {other} has {other_shape[0]}"
-        return BrittleError(what, "Bring them to one number of channels (for a folder: channels=rgb or channels=grey).")
-    sizes = f"{first} is {shape[2]}×{shape[1]} and {other} is {other_shape[2]}×{other_shape[1]} (width × height)"
-    remedy = "Bring them to one size (for a folder: size=…,crop=…, such as size=256,crop=224)."
-    return BrittleError(f"the images differ in size: {sizes}", remedy)
+def shape_of(images: Tensor) -> Shape:
+    """(C, H, W) of images (B, C, H, W)."""
+    channels, height, width = images.shape[1:]
+    return channels, height, width
 
 
 def _positions(positions: Sequence[int] | Tensor) -> Tensor:
@@ -187,7 +237,7 @@ class Subset:
         """A subset of a subset is a subset of the whole, however often one is taken."""
         return cls(reader.base, reader.order[order]) if isinstance(reader, Subset) else cls(reader, order)
 
-    def __call__(self, positions: Sequence[int]) -> Tensor:
+    def __call__(self, positions: Sequence[int]) -> Tensor | list[Array]:
         return self.base(self.order[np.asarray(positions, dtype=np.int64)].tolist())
 
 

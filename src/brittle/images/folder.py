@@ -13,17 +13,16 @@ from typing import Literal, TypeVar
 
 import torch
 from PIL import Image, UnidentifiedImageError
-from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.images import register
-from brittle.images.base import ImageSet, ragged
-from brittle.images.pixels import Array, from_pil, is_grey, resized, stack
+from brittle.images.base import ImageSet
+from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
 from brittle.registry import option
 from brittle.types import UNLABELLED
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
-INSPECTED = 2000  # files whose headers are read at opening, evenly spread: a wrong size shows at once, not in an hour
+INSPECTED = 2000  # files whose headers are read before the work begins, evenly spread
 TURNED = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 ORIENTATION = 0x0112
 
@@ -69,7 +68,7 @@ class Folder:
             raise BrittleError(
                 f"there are no images in {self.path}{damaged}", f"Images are {', '.join(sorted(EXTENSIONS))}."
             )
-        reader = FolderReader(root, tuple(files), self.size, self.crop, self._inspect(root, files))
+        reader = FolderReader(root, tuple(files), self.size, self.crop, self._channels(root, files))
         number = {name: label for label, name in enumerate(classes)}
         labels = [number[file.split("/", 1)[0]] if classes else UNLABELLED for file in files]
         ids = torch.tensor([path_id(file) for file in files], dtype=torch.int64)
@@ -95,20 +94,13 @@ class Folder:
             )
         return tuple(sorted(classes))
 
-    def _inspect(self, root: Path, files: Sequence[str]) -> str:
-        """The channels of the set; raises where the headers already show that sizes differ."""
+    def _channels(self, root: Path, files: Sequence[str]) -> str:
+        """The channels of the set: with auto, rgb as soon as a file has colour."""
         some = files[:: -(-len(files) // INSPECTED)]
-        heads = in_threads(lambda file: reading(root / file, self._head), some)
-        first = heads[0][0]
-        for file, (size, _) in zip(some, heads, strict=True):
-            if self.crop is None and size != first:
-                raise ragged(some[0], (1, first[1], first[0]), file, (1, size[1], size[0]))
-        return "rgb" if self.channels == "auto" and not all(grey for _, grey in heads) else self.channels
-
-    def _head(self, image: Image.Image) -> tuple[tuple[int, int], bool]:
-        """(width, height) as it will be, and whether it is grey: from the header, without decoding the pixels."""
-        size = (image.height, image.width) if image.getexif().get(ORIENTATION) in TURNED else image.size
-        return resized(size, self.size), self.channels == "auto" and is_grey(image)
+        grey = in_threads(
+            lambda file: reading(root / file, lambda image: self.channels != "auto" or is_grey(image)), some
+        )
+        return self.channels if all(grey) else "rgb"
 
 
 @dataclass(frozen=True)
@@ -121,9 +113,24 @@ class FolderReader:
     crop: int | None
     channels: str  # "auto" where no colour was found: a file that has some is then told by its channels
 
-    def __call__(self, positions: Sequence[int]) -> Tensor:
-        names = [self.files[place] for place in positions]
-        return stack(in_threads(self._read, names), names)
+    @property
+    def looks(self) -> int:
+        return INSPECTED
+
+    def __call__(self, positions: Sequence[int]) -> list[Array]:
+        return in_threads(self._read, [self.files[place] for place in positions])
+
+    def shapes(self, positions: Sequence[int]) -> list[Shape]:
+        """(C, H, W) as they will be, from the headers, without decoding the pixels."""
+        return in_threads(lambda place: reading(self.root / self.files[place], self._shape), positions)
+
+    def _shape(self, image: Image.Image) -> Shape:
+        grey = self.channels == "grey" or (self.channels == "auto" and is_grey(image))
+        # Pillow decodes a PNG to look for EXIF data after the pixels, where next to none has any.
+        exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
+        width, height = image.size[:: -1 if exif.get(ORIENTATION) in TURNED else 1]
+        width, height = (self.crop, self.crop) if self.crop else resized((width, height), self.size)
+        return 1 if grey else 3, height, width
 
     def _read(self, file: str) -> Array:
         return reading(self.root / file, lambda image: from_pil(image, self.channels, file, self.size, self.crop))

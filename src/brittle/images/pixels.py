@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.images.base import ragged
 
 Array = np.ndarray[Any, Any]
+Shape = tuple[int, int, int]  # (C, H, W)
 GREY_MODES = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 
 
@@ -147,11 +147,27 @@ def to_float(pixels: Array, out: Array | None = None) -> Array:
     return values
 
 
-def stack(images: Sequence[Array], names: Sequence[str]) -> Tensor:
+def stack(images: Sequence[Array]) -> Tensor:
     """Images (C, H, W) of one shape, uint8 or float → float32 (B, C, H, W) in [0, 1]."""
     batch = np.empty((len(images), *images[0].shape), dtype=np.float32)
-    for place, (image, name) in enumerate(zip(images, names, strict=True)):
-        if image.shape != images[0].shape:
-            raise ragged(names[0], images[0].shape, name, image.shape)
+    for place, image in enumerate(images):
         to_float(image, batch[place])
     return torch.from_numpy(batch)
+
+
+def by_shape(shapes: Iterable[Sequence[int]]) -> dict[Shape, list[int]]:
+    """The places of every shape (C, H, W), in the order in which the shapes first occur."""
+    places: dict[Shape, list[int]] = {}
+    for place, (channels, height, width) in enumerate(shapes):
+        places.setdefault((channels, height, width), []).append(place)
+    return places
+
+
+def ragged(first: str, shape: Shape, other: str, other_shape: Shape) -> BrittleError:
+    """The error where images that differ in shape can't be taken."""
+    if shape[1:] == other_shape[1:]:
+        what = f"the images differ: {first} has {shape[0]} channels and {other} has {other_shape[0]}"
+        return BrittleError(what, "Bring them to one number of channels (for a folder: channels=rgb or channels=grey).")
+    sizes = f"{first} is {shape[2]}×{shape[1]} and {other} is {other_shape[2]}×{other_shape[1]} (width × height)"
+    remedy = "Bring them to one size (for a folder: size=…,crop=…, such as size=256,crop=224)."
+    return BrittleError(f"the images differ in size: {sizes}", remedy)

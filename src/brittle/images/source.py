@@ -15,7 +15,7 @@ from brittle.errors import BrittleError
 from brittle.images import image_sets
 from brittle.images.arrays import class_names, from_arrays, label_numbers, whole_numbers
 from brittle.images.base import ImageSet, IndexNames
-from brittle.images.pixels import from_anything, stack
+from brittle.images.pixels import Array, Shape, from_anything
 from brittle.registry import did_you_mean, parse_spec
 
 FREE_OPTIONS = ("name", "classes", "ids", "columns")
@@ -41,6 +41,8 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         return from_arrays(what, **settings)
     if isinstance(what, tuple) and len(what) == 2 and _is_array(what[0]):
         return from_arrays(*what, **settings)
+    if isinstance(what, tuple) and len(what) == 2 and _are_arrays(what[0]):
+        what = _zipped(*what)
     if not (hasattr(what, "__len__") and hasattr(what, "__getitem__")) or isinstance(what, Mapping):
         raise BrittleError(
             f"{type(what).__name__} is no image set: its items can't be read by number",
@@ -72,16 +74,33 @@ def _is_array(what: Any) -> bool:
     return isinstance(what, np.ndarray | Tensor)
 
 
+def _are_arrays(what: Any) -> bool:
+    """Whether this is a list of images, which may differ in shape; a pair (image, label) is not."""
+    return isinstance(what, list) and len(what) > 0 and all(_is_array(each) and each.ndim in (2, 3) for each in what)
+
+
+def _zipped(images: list[Any], labels: Any) -> list[tuple[Any, Any]]:
+    labels = [None] * len(images) if labels is None else labels
+    if len(labels) != len(images):
+        raise BrittleError(
+            f"there are {len(images)} images but {len(labels)} labels", "Give one for each image, in the same order."
+        )
+    return list(zip(images, labels, strict=True))
+
+
 class SequenceReader:
     """Reads items of a sequence of (image, label), one at a time."""
+
+    looks = 200  # an item is read, and perhaps decoded, to know its shape
 
     def __init__(self, items: Any) -> None:
         self.items = items
 
-    def __call__(self, positions: Sequence[int]) -> Tensor:
-        names = [f"index {place}" for place in positions]
-        pairs = zip(positions, names, strict=True)
-        return stack([from_anything(pair(self.items, place)[0], name) for place, name in pairs], names)
+    def __call__(self, positions: Sequence[int]) -> list[Array]:
+        return [from_anything(pair(self.items, place)[0], f"index {place}") for place in positions]
+
+    def shapes(self, positions: Sequence[int]) -> list[Shape]:
+        return [image.shape for image in self(positions)]
 
 
 def from_sequence(
@@ -97,7 +116,7 @@ def from_sequence(
     if count == 0:
         raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
     reader = SequenceReader(items)
-    if not torch.equal(reader([0]), reader([0])):
+    if not np.array_equal(reader([0])[0], reader([0])[0]):
         raise BrittleError(f"{title}: the first image differs each time it is read", "Turn off its random transforms.")
     labels, found = label_numbers(_labels(items, count), count, title)
     keys = torch.arange(count) if ids is None else whole_numbers(ids, f"{title}: ids")

@@ -86,6 +86,13 @@ class Posterior:
         found = self.nuisance.log_prior(position, self.batch)
         return None if found is None else found.double()
 
+    def density(self, position: Tensor, theta: Tensor) -> Tensor:
+        """log p(θ | x) (B, n); that of the position where θ itself has no density, NaN where neither has one."""
+        found = self.nuisance.log_prior(theta.double(), self.batch)
+        if found is None:
+            found = self.log_prior(position)
+        return torch.full_like(position[..., 0], torch.nan) if found is None else found.double()
+
     @torch.inference_mode()
     def look(self, position: Tensor) -> Looked:
         images, count = position.shape[:2]

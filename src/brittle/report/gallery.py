@@ -6,6 +6,7 @@ are classified again, so that the report can say whether they are what the class
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.images.pixels import by_shape
 from brittle.measures.evaluate import draw_theta
 from brittle.random import stream_root
 from brittle.report.loaded import Run
@@ -128,16 +130,21 @@ class _Painter:
         clean = {name: self.rows.clean(name, sorted({place for place, _ in wanted})) for name in self.reach}
         transformed = self.transformed(pairs)
         strips = [
-            self._strip(place, [(place, draw) for draw in draws], part, answers, clean)
-            for place, part in zip(places, torch.split(transformed, len(draws)), strict=True)
+            self._strip(
+                place, pairs[start : start + len(draws)], transformed[start : start + len(draws)], answers, clean
+            )
+            for place, start in zip(places, range(0, len(pairs), len(draws)), strict=True)
         ]
-        originals = self.set.batch([place for place, _ in pairs]).images
+        originals = {place: self.set.batch([place]).images[0] for place in places}
+        changes = [
+            float((new - originals[place]).abs().mean()) for new, (place, _) in zip(transformed, pairs, strict=True)
+        ]
         gallery = Gallery(
             self.name,
             self.nuisance,
             tuple(strips),
             {name: tuple(self._mistakes(chosen, answers, clean)) for name, chosen in mistakes.items()},
-            float((transformed - originals).abs().mean()),
+            statistics.fmean(changes),
         )
         return gallery, self._check(pairs, transformed, answers)
 
@@ -153,11 +160,14 @@ class _Painter:
         return [*firsts.values(), *rest][:IMAGES]
 
     @torch.inference_mode()
-    def transformed(self, pairs: Sequence[tuple[int, int]]) -> Tensor:
-        """T_θ x (R, C, H, W) at (place, draw) pairs, with the θ of the run."""
-        batch = self.set.batch([place for place, _ in pairs])
-        theta = draw_theta(self.space, batch, torch.tensor([draw for _, draw in pairs]), self.root)
-        return self.space.apply(batch, theta)
+    def transformed(self, pairs: Sequence[tuple[int, int]]) -> list[Tensor]:
+        """T_θ x (C, H, W) at each of (place, draw) pairs, with the θ of the run."""
+        found: dict[int, Tensor] = {}
+        draws = torch.tensor([draw for _, draw in pairs])
+        for rows, batch in self.set.groups([place for place, _ in pairs]):
+            theta = draw_theta(self.space, batch, draws[rows], self.root)
+            found |= zip(rows.tolist(), self.space.apply(batch, theta), strict=True)
+        return [found[row] for row in range(len(pairs))]
 
     def _mistakes(
         self,
@@ -172,7 +182,7 @@ class _Painter:
         self,
         place: int,
         pairs: Sequence[tuple[int, int]],
-        transformed: Tensor,
+        transformed: Sequence[Tensor],
         answers: Mapping[str, Mapping[tuple[int, int], Answer]],
         clean: Mapping[str, Mapping[int, Answer]],
     ) -> Strip:
@@ -201,7 +211,7 @@ class _Painter:
     def _check(
         self,
         pairs: Sequence[tuple[int, int]],
-        transformed: Tensor,
+        transformed: Sequence[Tensor],
         answers: Mapping[str, Mapping[tuple[int, int], Answer]],
     ) -> Check:
         """Classifies some of the pictures again and holds the answers against the stored ones."""
@@ -209,9 +219,11 @@ class _Painter:
         # Spread over the images, since one image's draws would all pass or fail together.
         order = sorted(range(len(pairs)), key=lambda row: pairs[row][1])[: self.checked]
         for name in answers.keys() & self.run.classifiers.keys():
-            probabilities = self.run.classifiers[name].log_probs(transformed[order]).exp()
-            for row, found in zip(order, probabilities, strict=True):
-                stored = answers[name][pairs[row]]
-                gap = abs(float(found[stored.predicted]) - stored.probability)
-                check = check.plus(Check(1, int(gap > AGREE), gap))
+            for places in by_shape(transformed[row].shape for row in order).values():
+                rows = [order[place] for place in places]
+                images = torch.stack([transformed[row] for row in rows])
+                for row, found in zip(rows, self.run.classifiers[name].log_probs(images).exp(), strict=True):
+                    stored = answers[name][pairs[row]]
+                    gap = abs(float(found[stored.predicted]) - stored.probability)
+                    check = check.plus(Check(1, int(gap > AGREE), gap))
         return check

@@ -39,7 +39,8 @@ def render(run: Run) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": sentences.number, "interval": sentences.interval, "listed": sentences.listed}
+    said = (sentences.number, sentences.interval, sentences.listed, sentences.pixels, sentences.size)
+    environment.filters |= {each.__name__: each for each in said}
     appearance = looks(list(run.study.classifiers))
     pictures, check = galleries(run)
     first = run.summary["results"][0]

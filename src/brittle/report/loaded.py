@@ -147,5 +147,6 @@ def _classifier(spec: str, images: Mapping[str, Chosen]) -> Classifier:
     check = getattr(found, "check", None)
     if check is not None:
         for chosen in images.values():
-            check(chosen.images.batch(range(min(CHECKED_IMAGES, len(chosen.images)))).images)
+            for group in chosen.images.groups(range(min(CHECKED_IMAGES, len(chosen.images)))):
+                check(group.batch.images)
     return found

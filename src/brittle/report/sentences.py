@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from brittle.images.base import ImageSet
 from brittle.report.loaded import Run
 
 Row = Mapping[str, Any]
@@ -33,6 +34,22 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     if len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def pixels(images: ImageSet) -> str:
+    """28 × 28 pixels; 120–500 × 90–375 pixels where images differ."""
+    heights, widths = ([shape[axis] for shape in images.shapes] for axis in (1, 2))
+    across, down = (
+        f"{min(sides)}–{max(sides)}" if min(sides) < max(sides) else str(sides[0]) for sides in (widths, heights)
+    )
+    return f"{across} × {down} pixels"
+
+
+def size(images: ImageSet) -> str:
+    """The pixels, how many shapes there are of them, and the channels."""
+    channels = sorted({shape[0] for shape in images.shapes})
+    shapes = f" in {len(images.shapes)} shapes" if len(images.shapes) > 1 else ""
+    return f"{pixels(images)}{shapes}, {' or '.join(map(str, channels))} channel{'s' * (channels != [1])}"
 
 
 def title(run: Run) -> str:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 FEWEST_STEPS = 4  # two a half-chain
 FEWEST_IN_TAIL = 5
+ROUNDING = 1e-12  # of log-weights that are meant to be equal
 
 
 def split_rhat(draws: Tensor) -> Tensor:
@@ -51,8 +52,9 @@ def bulk_ess(draws: Tensor) -> Tensor:
 def tail_ess(draws: Tensor) -> Tensor:
     """The smaller effective size of I(θ ≤ its 5 % quantile) and I(θ ≤ its 95 % quantile): (..., chains, steps) → (...).
 
-    Where ties put all draws on one side of a quantile the other quantile decides. Where that holds for both, the
-    tails were not seen and the size is 1 (ArviZ: the number of draws). NaN as for `bulk_ess`.
+    A quantile between two equal draws is that draw, as in R; ArviZ's may lie a rounding error below it. Where all
+    draws are on one side of a quantile, through ties or too few steps, the other quantile decides. Where that holds
+    for both, the tails were not seen and the size is 1 (ArviZ: the number of draws). NaN as for `bulk_ess`.
     """
     draws = draws.to(torch.float64)
     if draws.shape[-1] < FEWEST_STEPS:
@@ -116,7 +118,7 @@ def pareto_k(log_weights: Tensor) -> Tensor:
     size = (tail > cutoff).sum(-1)
     k = _pareto_shape(torch.where(tail > cutoff, tail.exp() - cutoff.exp(), 0.0), size)
     k = torch.where((size >= FEWEST_IN_TAIL) & k.isfinite(), k, torch.inf)
-    return k.masked_fill(largest[..., -1] == 0, 0.0).masked_fill(x.isnan().any(-1), torch.nan)
+    return k.masked_fill(largest[..., -1] > -ROUNDING, 0.0).masked_fill(x.isnan().any(-1), torch.nan)
 
 
 def _split(draws: Tensor) -> Tensor:
@@ -147,10 +149,11 @@ def _quantiles(x: Tensor, probabilities: Tensor) -> Tensor:
 
 def _normal_scores(x: Tensor) -> Tensor:
     """Average ranks over the last two dimensions, as normal scores with Blom's offset."""
-    flat = x.flatten(-2).contiguous()
-    ordered = flat.sort(-1).values
-    rank = (torch.searchsorted(ordered, flat) + torch.searchsorted(ordered, flat, right=True) + 1) / 2.0
-    return torch.special.ndtri((rank - 3 / 8) / (flat.shape[-1] + 1 / 4)).view(x.shape)
+    ordered, order = x.flatten(-2).sort(-1)
+    before, until = torch.searchsorted(ordered, ordered), torch.searchsorted(ordered, ordered, right=True)
+    rank = torch.empty_like(ordered).scatter_(-1, order, (before + until + 1).to(torch.float64) / 2)
+    scores: Tensor = torch.special.ndtri((rank - 3 / 8) / (rank.shape[-1] + 1 / 4))
+    return scores.view(x.shape)
 
 
 def _rhat(x: Tensor) -> Tensor:
@@ -166,8 +169,9 @@ def _rhat(x: Tensor) -> Tensor:
 def _autocovariance(x: Tensor) -> Tensor:
     steps = x.shape[-1]
     padded = 1 << (2 * steps - 1).bit_length()
-    spectrum = torch.fft.rfft(x - x.mean(-1, keepdim=True), n=padded)
-    return torch.fft.irfft(spectrum.abs().square(), n=padded)[..., :steps] / steps
+    spectrum: Tensor = torch.fft.rfft(x - x.mean(-1, keepdim=True), n=padded)
+    products: Tensor = torch.fft.irfft(spectrum.abs().square(), n=padded)
+    return products[..., :steps] / steps
 
 
 def _ess(x: Tensor) -> Tensor:
@@ -178,7 +182,7 @@ def _ess(x: Tensor) -> Tensor:
     total = covariance[..., :1] + x.mean(-1).var(-1).unsqueeze(-1)
     rho = 1 - (within - covariance) / total
     rho[..., 0] = 1.0
-    pairs = rho[..., : steps // 2 * 2].unflatten(-1, (-1, 2)).sum(-1)
+    pairs = rho[..., : steps // 2 * 2 : 2] + rho[..., 1::2]
     # Geyer's sequence ends at the first pair that is not positive; what stays is made monotone.
     most = max(0, (steps - 3) // 2)
     positive = (pairs[..., :most] > 0).long().cumprod(-1)
@@ -212,7 +216,7 @@ def _pareto_shape(excess: Tensor, size: Tensor) -> Tensor:
     count = size.to(torch.float64).unsqueeze(-1)
     grid = 30 + count.sqrt().floor()
     j = torch.arange(1, 31 + math.isqrt(excess.shape[-1]), dtype=torch.float64, device=excess.device)
-    quartile = (size - (size / 4 + 0.5).floor().long()).clamp(0, excess.shape[-1] - 1)
+    quartile = (size - (size + 2) // 4).clamp(0, excess.shape[-1] - 1)
     b = (1 - (grid / (j - 0.5)).sqrt()) / (3 * excess.gather(-1, quartile.unsqueeze(-1))) + 1 / excess[..., :1]
     k = torch.log1p(-b.unsqueeze(-1) * excess.unsqueeze(-2)).sum(-1) / count
     profile = count * ((-b / k).log() - k - 1)

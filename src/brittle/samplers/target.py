@@ -81,17 +81,14 @@ class Target(Protocol):
 
 
 class Budget(NamedTuple):
-    """How much work an image may cost. A population has chains × steps calls, burn-in included."""
+    """How much work an image may cost: steps of chains, or calls of a population."""
 
     chains: int = 8
     steps: int = 1000  # kept ones, after burn-in
     burn_in: int = 500
     start: Literal["prior", "worst"] = "worst"
     tries: int = 64  # prior draws that a chain looks at for its start
-
-    @property
-    def calls(self) -> int:
-        return self.chains * (self.steps + self.burn_in)
+    calls: int = 2000  # of a population
 
 
 class Sampled(NamedTuple):

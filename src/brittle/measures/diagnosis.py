@@ -1,0 +1,151 @@
+"""Whether an image's weak points can be trusted, and what they say beside the draws themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from brittle.measures.posterior import Posterior
+from brittle.random import fold
+from brittle.samplers.diagnostics import bulk_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
+from brittle.samplers.target import Sampled
+
+GREATEST_RHAT = 1.05
+GREATEST_K = 0.7  # beyond it the largest weights rule (Vehtari, Simpson, Gelman, Yao & Gabry 2024)
+FEWEST = 25  # effective draws
+MOST_JUDGED = 64  # parameters whose mixing is looked at, evenly spread over θ
+PRIOR_DRAWS = 512
+TRUSTED, NOTHING, NOT_MIXED, WEIGHTS, FEW = "trusted", "nothing found", "not mixed", "weights not trusted", "too few"
+
+
+class Diagnosis(NamedTuple):
+    """One image."""
+
+    id: int
+    method: str
+    status: str  # TRUSTED or what is wrong
+    calls: int
+    effective: float  # the least effective size over parameters
+    per_1000: float  # effective draws per 1,000 classifier calls
+    acceptance: float | None
+    rhat: float | None  # the greatest over parameters
+    kish: float | None
+    pareto_k: float | None
+    missed: float | None  # estimate of 1 − µ(x), where the sampler gives one
+    another_label: float | None  # share of the posterior whose predicted label is not ℓ
+    parameter_effective: list[float | None]
+    parameter_rhat: list[float | None]
+    mean: list[float]  # of the posterior
+    deviation: list[float]
+    prior_mean: list[float]
+    prior_deviation: list[float]
+    smallest: list[float] | None  # the θ of another label with the greatest prior density
+    smallest_log_prior: float | None
+    smallest_predicted: int | None
+
+    @property
+    def trusted(self) -> bool:
+        return self.status == TRUSTED
+
+
+def judged(count: int) -> Tensor:
+    """Places of the parameters that are looked at."""
+    return torch.linspace(0, count - 1, min(count, MOST_JUDGED)).round().long().unique()
+
+
+def diagnose(
+    posterior: Posterior, sampled: Sampled, theta: Tensor, log_prior: Tensor, predicted: Tensor
+) -> list[Diagnosis]:
+    """θ (B, n, s, d) with its prior density and predicted label (B, n, s) → a diagnosis per image."""
+    places = judged(theta.shape[-1]).to(theta.device)
+    looked = theta[..., places].double()
+    numbers = torch.arange(PRIOR_DRAWS, device=theta.device)
+    prior = posterior.nuisance.sample(posterior.batch, fold(posterior.prior_keys[:, None], numbers))[..., places]
+    prior_mean, prior_deviation = prior.double().mean(1), prior.double().std(1)
+    varies = prior_deviation > 1e-12
+    log_weight = sampled.log_weight.flatten(1)
+    share = (log_weight - log_weight.amax(1, keepdim=True).nan_to_num(neginf=0.0)).exp()
+    share = share / share.sum(1, keepdim=True).clamp(min=1e-300)
+    flat = looked.flatten(1, 2)
+    mean = (share[..., None] * flat).sum(1)
+    deviation = (share[..., None] * (flat - mean[:, None]).square()).sum(1).sqrt()
+    if sampled.chains:
+        by_parameter = looked.permute(0, 3, 1, 2)
+        effective, rhat = bulk_ess(by_parameter), split_rhat(by_parameter)
+        weights = size = None
+    else:
+        families = None if sampled.families is None else sampled.families.flatten(1)
+        size = kish(log_weight) if families is None else family_kish(log_weight, families)
+        effective = torch.minimum(weighted_ess(flat, log_weight, families), size[:, None])
+        rhat, weights = torch.full_like(effective, math.nan), pareto_k(log_weight)
+    effective = effective.where(varies, torch.nan)
+    rhat = rhat.where(varies, torch.nan)
+    other = (predicted != posterior.labels[:, None, None]).flatten(1) & (log_weight > -torch.inf)
+    density = torch.where(other, log_prior.flatten(1), -torch.inf)
+    best = density.argmax(1)
+    found = sampled.found
+    diagnoses = []
+    for image in range(len(theta)):
+        least = _least(effective[image]) if found[image] else 0.0
+        worst = _greatest(rhat[image]) if sampled.chains and found[image] else None
+        k = None if weights is None or not found[image] else float(weights[image])
+        small = bool(other[image].any()) and bool(density[image, best[image]] > -torch.inf)
+        calls = int(sampled.calls[image])
+        evidence = None if sampled.evidence is None else float(sampled.evidence[image].exp())
+        diagnoses.append(
+            Diagnosis(
+                id=int(posterior.batch.ids[image]),
+                method=sampled.method[image],
+                status=_status(bool(found[image]), sampled.chains, least, worst, k),
+                calls=calls,
+                effective=least,
+                per_1000=1000 * least / max(1, calls),
+                acceptance=_number(sampled.acceptance[image]),
+                rhat=worst,
+                kish=None if size is None else float(size[image]),
+                pareto_k=k,
+                missed=evidence,
+                another_label=float((share[image] * other[image]).sum()) if found[image] else None,
+                parameter_effective=[_number(value) for value in effective[image]],
+                parameter_rhat=[_number(value) for value in rhat[image]],
+                mean=mean[image].tolist(),
+                deviation=deviation[image].tolist(),
+                prior_mean=prior_mean[image].tolist(),
+                prior_deviation=prior_deviation[image].tolist(),
+                smallest=theta[image].flatten(0, 1)[best[image]].tolist() if small else None,
+                smallest_log_prior=float(density[image, best[image]]) if small else None,
+                smallest_predicted=int(predicted[image].flatten()[best[image]]) if small else None,
+            )
+        )
+    return diagnoses
+
+
+def _status(found: bool, chains: bool, effective: float, rhat: float | None, k: float | None) -> str:
+    if not found:
+        return NOTHING
+    if chains and (rhat is None or not rhat <= GREATEST_RHAT):
+        return NOT_MIXED
+    if k is not None and not k <= GREATEST_K:
+        return WEIGHTS
+    return TRUSTED if effective >= FEWEST else FEW
+
+
+def _number(value: Tensor) -> float | None:
+    return float(value) if value.isfinite() else None
+
+
+def _least(values: Tensor) -> float:
+    known = values[~values.isnan()]
+    return float(known.min()) if len(known) else 0.0
+
+
+def _greatest(values: Tensor) -> float | None:
+    known = values[~values.isnan()]
+    return float(known.max()) if len(known) and known.max().isfinite() else None
+
+
+def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    return diagnosis._asdict()

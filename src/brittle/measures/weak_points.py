@@ -1,0 +1,153 @@
+"""Weak points: draws from p(θ | not ℓ(x), x), which say where a classifier breaks (Fawzi & Frossard 2016, section 2.3).
+
+What is kept of an image are draws of equal weight, `keep` of them: a chain's evenly spaced, a population's resampled.
+The diagnosis beside them is made from all that was drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.diagnosis import Diagnosis, diagnose
+from brittle.measures.evaluate import COLUMNS
+from brittle.measures.plan import Unit, by_image
+from brittle.measures.posterior import Posterior
+from brittle.random import fold, uniform
+from brittle.registry import option
+from brittle.samplers import sampler
+from brittle.samplers.target import Budget, Sampled
+
+PREDICTED = COLUMNS.index("predicted")
+STORED_NUMBERS = 1 << 14  # of θ, an image: longer θ are kept fewer times
+FEWEST_KEPT = 8
+KEPT = 7  # the stream that says which draws are kept
+
+
+@register("weak-points")
+@dataclass(frozen=True)
+class WeakPoints:
+    """Draws of θ per image from the posterior that the classifier is wrong."""
+
+    sampler: str = option("auto", "how to draw: the spec of a sampler")
+    calls: int = option(2000, "classifier calls an image, for samplers that draw populations")
+    chains: int = option(8, "chains an image, for samplers that walk")
+    steps: int = option(1000, "steps a chain after burn-in")
+    burn_in: int = option(500, "steps before, in which step sizes adapt")
+    start: Literal["prior", "worst"] = option("worst", "chains start at a prior draw, or at the worst of `tries`")
+    tries: int = option(64, "prior draws that a chain looks at for its start")
+    keep: int = option(200, "draws kept an image, fewer where θ is long")
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "chains", "steps", "tries", "keep"):
+            if getattr(self, name) < 1:
+                raise BrittleError(f"{name} is {getattr(self, name)}", "Give a whole number of at least 1.")
+        if self.burn_in < 0:
+            raise BrittleError(f"burn-in is {self.burn_in}", "Give 0 or more steps.")
+        sampler(self.sampler)
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.chains, self.steps, self.burn_in, self.start, self.tries, self.calls)
+
+    def kept(self, numbers: int) -> int:
+        """Draws kept of an image whose θ has so many numbers."""
+        return min(self.keep, max(FEWEST_KEPT, STORED_NUMBERS // numbers))
+
+    def plan(self, images: int, numbers_per_image: int, numbers_of_theta: int) -> list[Unit]:
+        """A unit is some images with all that is kept of them: fewer where a call is dear."""
+        per_unit = max(1, min(32, (1 << 17) // numbers_per_image))
+        kept = self.kept(numbers_of_theta)
+        return by_image(images, kept, per_unit, kept)
+
+    def sampled(self, posterior: Posterior, keep: int) -> Block:
+        """Draws for a block of images, `keep` of each kept."""
+        found = sampler(self.sampler).sample(posterior, self.budget)
+        images, chains, draws = found.log_weight.shape
+        flat = found.position.double().flatten(1, 2)
+        theta = posterior.theta(flat).float()
+        log_prior = posterior.density(flat, theta).view(images, chains, draws)
+        theta = theta.view(images, chains, draws, -1)
+        predicted = found.record[..., PREDICTED].long()
+        picked = _evenly(found, keep) if found.chains else _resampled(found, keep, fold(posterior.keys, KEPT))
+        return Block(
+            posterior.batch.ids,
+            picked,
+            _at(theta.flatten(1, 2), picked),
+            _at(found.record.flatten(1, 2), picked),
+            _at(log_prior.flatten(1)[..., None], picked)[..., 0],
+            found.found,
+            draws,
+            diagnose(posterior, found, theta, log_prior, predicted),
+        )
+
+
+class Block(NamedTuple):
+    """What is kept of B images, k draws each."""
+
+    ids: Tensor  # (B,)
+    picked: Tensor  # (B, k) place among all draws, chain by chain
+    theta: Tensor  # (B, k, d)
+    outcomes: Tensor  # (B, k, 5)
+    log_prior: Tensor  # (B, k)
+    found: Tensor  # (B,)
+    steps: int  # draws of a chain
+    diagnoses: list[Diagnosis]
+
+    def table(self) -> pa.Table:
+        """Rows image by image; the diagnosis stands in each image's first row."""
+        images, kept, size = self.theta.shape
+        picked = self.picked.flatten().cpu().numpy()
+        columns: dict[str, pa.Array] = {
+            "image": pa.array(self.ids.repeat_interleave(kept).cpu().numpy()),
+            "draw": pa.array(np.tile(np.arange(kept, dtype=np.int32), images)),
+            "chain": pa.array((picked // self.steps).astype(np.int32)),
+            "step": pa.array((picked % self.steps).astype(np.int32)),
+            "found": pa.array(self.found.repeat_interleave(kept).cpu().numpy()),
+        }
+        outcomes = self.outcomes.flatten(0, 1).float().cpu().numpy()
+        for place, name in enumerate(COLUMNS):
+            values = np.ascontiguousarray(outcomes[:, place])
+            columns[name] = pa.array(values.astype(np.int32) if name in ("predicted", "rank") else values)
+        columns["log_prior"] = pa.array(self.log_prior.flatten().float().cpu().numpy())
+        numbers = pa.array(self.theta.flatten().float().cpu().numpy())
+        columns["theta"] = pa.ListArray.from_arrays(pa.array(np.arange(0, len(numbers) + 1, size, np.int32)), numbers)
+        texts = [json.dumps(each._asdict()) for each in self.diagnoses]
+        columns["diagnosis"] = pa.array(
+            [texts[place // kept] if place % kept == 0 else None for place in range(images * kept)], pa.string()
+        )
+        return pa.table(columns)
+
+
+def _at(values: Tensor, picked: Tensor) -> Tensor:
+    """values (B, N, r) at picked (B, k) → (B, k, r)"""
+    return values.gather(1, picked[..., None].expand(-1, -1, values.shape[-1]))
+
+
+def _evenly(found: Sampled, keep: int) -> Tensor:
+    """Places (B, k) of evenly spaced steps of every chain, or of as many chains as can be kept."""
+    images, chains, draws = found.log_weight.shape
+    shown = min(chains, keep)
+    steps = torch.linspace(0, draws - 1, min(draws, keep // shown), device=found.log_weight.device).round().long()
+    places = (torch.arange(shown, device=steps.device)[:, None] * draws + steps).flatten()
+    short = keep - len(places)
+    if short > 0:
+        places = torch.cat((places, places[-1:].expand(short)))
+    return places.expand(images, -1)
+
+
+def _resampled(found: Sampled, keep: int, keys: Tensor) -> Tensor:
+    """Places (B, k) drawn by weight, systematically, in a random order."""
+    weight = torch.softmax(found.log_weight.flatten(1).double(), 1).nan_to_num(nan=1.0)
+    ladder = (torch.arange(keep, device=weight.device) + uniform(keys, 1)) / keep
+    cumulative = weight.cumsum(1)
+    places = torch.searchsorted(cumulative, ladder * cumulative[:, -1:]).clamp(max=weight.shape[1] - 1)
+    return places.gather(1, uniform(fold(keys, 1), keep).argsort(1))

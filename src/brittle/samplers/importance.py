@@ -1,0 +1,64 @@
+"""Importance sampling (Kahn & Harris 1951) with the prior as proposal: every draw counts as much as p(not ℓ) there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from brittle.samplers import register
+from brittle.samplers.chain import KEPT_NUMBERS
+from brittle.samplers.target import Budget, Looked, Prior, Sampled, Target
+
+
+@register("importance")
+@dataclass(frozen=True)
+class Importance:
+    """θ ~ p(θ | x) with the weight p(not ℓ | θ). Draws that a measurement has evaluated already cost nothing."""
+
+    name: ClassVar[str] = "importance"
+    space: ClassVar[Literal["latent", "parameters"]] = "parameters"
+
+    def check(self, target: Target) -> None:
+        """Every prior can be drawn from."""
+
+    def sample(self, target: Target, budget: Budget) -> Sampled:
+        drawn, likelihood = prior_draws(target, budget.calls)
+        return weighted(target, drawn, drawn.seen.log_likelihood, likelihood, self.name)
+
+
+def prior_draws(target: Target, count: int) -> tuple[Prior, Tensor]:
+    """The prior's draws that are kept, and the log-likelihoods (B, count) of all of them.
+
+    Some images at a time, so that float64 positions fit into memory; where even float32 ones of the whole block would
+    not, they are thinned as those of chains are."""
+    images, most = len(target.keys), max(1, KEPT_NUMBERS // max(1, count * target.size))
+    thin = max(1, -(-images // most))
+    positions, seen, likelihoods, calls = [], [], [], 0
+    for rows in torch.arange(images, device=target.keys.device).split(most):
+        part = target.prior(count) if most >= images else target.take(rows).prior(count)
+        positions.append(part.position[:, ::thin].float())
+        seen.append(Looked(*(each[:, ::thin] for each in part.seen)))
+        likelihoods.append(part.seen.log_likelihood)
+        calls = max(calls, part.calls)
+    looked = Looked(*map(torch.cat, zip(*seen, strict=True)))
+    return Prior(torch.cat(positions), looked, calls), torch.cat(likelihoods)
+
+
+def weighted(target: Target, drawn: Prior, log_weight: Tensor, likelihood: Tensor, name: str) -> Sampled:
+    """A population of the prior's draws. Their mean likelihood is an unbiased 1 − µ(x)."""
+    images, device = len(target.keys), target.keys.device
+    return Sampled(
+        drawn.position[:, None],
+        log_weight[:, None],
+        drawn.seen.log_likelihood[:, None],
+        drawn.seen.record[:, None],
+        torch.full((images,), drawn.calls, device=device),
+        torch.full((images,), torch.nan, dtype=torch.float64, device=device),
+        (name,) * images,
+        chains=False,
+        evidence=likelihood.logsumexp(1) - math.log(likelihood.shape[1]),
+    )
