@@ -56,21 +56,38 @@ def compare(
     replacement, after `where` (column=value) or `ids` has chosen among them. `options` are those of the measure
     `robustness`: samples, tolerance, estimand, confidence, worst_of, extra.
     """
-    wanted, place = checked_measure(options), pick_device(device)
+    return _carried_out(
+        job_of({"robustness": options}, classifiers, images, nuisance, count, where, ids, seed, device, batch), progress
+    )
+
+
+def job_of(
+    wanted: Mapping[str, Mapping[str, Any]],
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisance: Any,
+    count: int | None,
+    where: Sequence[str],
+    ids: Sequence[int],
+    seed: int,
+    device: str | None,
+    batch: int | None,
+) -> Job:
+    """The job of some measures, by name with their options, on one image set under one nuisance."""
+    asked, place = {name: checked_measure(name, options) for name, options in wanted.items()}, pick_device(device)
     space = equipped(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
-    chosen = choose(image_set(images), wanted, seed=seed, count=count, where=where, ids=ids)
-    job = Job(
+    chosen = choose(image_set(images), asked, seed=seed, count=count, where=where, ids=ids)
+    return Job(
         classifiers={key: open_classifier(each, device=str(place)) for key, each in classifiers.items()},
         images={chosen.whole.name: chosen},
         nuisances={name: space},
         streams={name: nuisances.name_of(space)},
-        measure=wanted,
+        measures=asked,
         seed=seed,
         device=place,
         batch=batch,
     )
-    return _carried_out(job, progress)
 
 
 def study_of(
@@ -78,11 +95,12 @@ def study_of(
     images: str,
     nuisance: str,
     *,
-    robustness: Mapping[str, Any],
+    wanted: Mapping[str, Mapping[str, Any]],
     seed: int = 0,
     **which: Any,
 ) -> Study:
-    """The study behind one `brittle measure`; `which` says which images (count, where, ids).
+    """The study behind one `brittle measure` or `brittle sample`: measures by name with their options; `which` says
+    which images (count, where, ids).
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
     named = [_named(text) for text in classifiers]
@@ -97,7 +115,10 @@ def study_of(
             "classifiers": dict(named),
             "images": {set_name: {"spec": set_spec} | which},
             "nuisances": {space_name: space},
-            "robustness": {key: value for key, value in robustness.items() if value is not None},
+        }
+        | {
+            name: {key: value for key, value in options.items() if value is not None}
+            for name, options in wanted.items()
         }
     )
 

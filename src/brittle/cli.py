@@ -127,13 +127,15 @@ def measure(
         where=where or [],
         ids=_numbers(ids),
         seed=seed,
-        robustness={
-            "samples": samples,
-            "tolerance": tolerance,
-            "estimand": estimand,
-            "confidence": confidence,
-            "worst-of": worst_of,
-            "extra": [word for word in extra.split("/") if word],
+        wanted={
+            "robustness": {
+                "samples": samples,
+                "tolerance": tolerance,
+                "estimand": estimand,
+                "confidence": confidence,
+                "worst-of": worst_of,
+                "extra": [word for word in extra.split("/") if word],
+            }
         },
     )
     found = _carry_out(study, out, device, batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.images.pixels import ragged
-from brittle.measures.robustness import Robustness
+from brittle.measures import measures
+from brittle.measures.base import Measure
 from brittle.nuisances import nuisances
 from brittle.nuisances.compose import Compose
 from brittle.registry import did_you_mean, options_of
@@ -42,15 +44,16 @@ class ImagesEntry(BaseModel):
 
 
 class Study(BaseModel):
-    """What a run carries out. Classifiers, image sets and nuisances are tables of name = spec, or lists of specs."""
+    """What a run carries out. Classifiers, image sets and nuisances are tables of name = spec, or lists of specs.
 
-    model_config = _STRICT
+    A table named after a measure asks for it and holds its options; with none of them, robustness is measured."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
     title: str = ""
     seed: int = 0
     classifiers: dict[str, str]
     images: dict[str, ImagesEntry]
     nuisances: dict[str, str]
-    robustness: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("classifiers", "nuisances", "images", mode="before")
     @classmethod
@@ -87,28 +90,39 @@ class Study(BaseModel):
             study = cls(**data)
         except ValidationError as error:
             raise _explained(error, where) from error
-        study.measure()
+        for key, table in (study.model_extra or {}).items():
+            if key not in measures.names():
+                raise BrittleError(
+                    f"{where}: unknown key {key!r}", did_you_mean(key, [*cls.model_fields, *measures.names()])
+                )
+            if not isinstance(table, dict):
+                raise BrittleError(f"{where}: {key} is no table", f"Write [{key}] and its options below.")
+        study.measures()
         return study
 
-    def measure(self) -> Robustness:
-        """The measure with its options checked."""
-        return checked_measure(self.robustness)
+    def measures(self) -> dict[str, Measure]:
+        """The measures asked for, options checked, in the order in which they are carried out: robustness first,
+        since others may read what it has found."""
+        asked = self.model_extra or {"robustness": {}}
+        return {
+            name: checked_measure(name, asked[name]) for name in sorted(asked, key=lambda each: each != "robustness")
+        }
 
     def job(self, device: str | None = None, batch: int | None = None) -> Job:
         """Loads everything the study names."""
-        measure, place = self.measure(), pick_device(device)
+        wanted, place = self.measures(), pick_device(device)
         loaded_nuisances = {name: equipped(nuisances.build(spec)) for name, spec in self.nuisances.items()}
         return Job(
             classifiers={name: classifier(spec, device=str(place)) for name, spec in self.classifiers.items()},
             images={
                 name: choose(
-                    image_set(entry.spec), measure, seed=self.seed, count=entry.count, where=entry.where, ids=entry.ids
+                    image_set(entry.spec), wanted, seed=self.seed, count=entry.count, where=entry.where, ids=entry.ids
                 )
                 for name, entry in self.images.items()
             },
             nuisances=loaded_nuisances,
             streams={name: nuisances.name_of(space) for name, space in loaded_nuisances.items()},
-            measure=measure,
+            measures=wanted,
             seed=self.seed,
             device=place,
             batch=batch,
@@ -116,28 +130,28 @@ class Study(BaseModel):
 
     def resolved(self) -> dict[str, Any]:
         """Plain values, defaults filled in: what the run folder keeps and compares."""
-        measure = {
-            field.name.replace("_", "-"): getattr(self.measure(), field.name)
-            for field in dataclasses.fields(Robustness)
+        options = {
+            name: {field.name.replace("_", "-"): getattr(each, field.name) for field in dataclasses.fields(each)}  # type: ignore[arg-type]
+            for name, each in self.measures().items()
         }
-        data = self.model_dump(mode="json") | {"robustness": measure}
-        return dict(_without_none(data))
+        return dict(_without_none(self.model_dump(mode="json") | options))
 
 
-def checked_measure(options: Mapping[str, Any]) -> Robustness:
-    """The measure `robustness` with options as a study or a caller spells them."""
-    fields = {field.name.replace("_", "-"): field.name for field in dataclasses.fields(Robustness)}
+def checked_measure(measure: str, options: Mapping[str, Any]) -> Measure:
+    """A measure with options as a study or a caller spells them."""
+    kind = measures.get(measure)
+    fields = {name: field.name for name, field in options_of(kind).items()}
     arguments = {}
     for key, given in options.items():
         name = key.replace("_", "-")
-        value = tuple(given.split("/")) if name == "extra" and isinstance(given, str) else given
         if name not in fields:
-            raise BrittleError(f"measure 'robustness' has no option {key!r}", did_you_mean(name, fields))
-        arguments[fields[name]] = value
+            raise BrittleError(f"measure {measure!r} has no option {key!r}", did_you_mean(name, fields))
+        several = isinstance(given, str) and typing.get_origin(typing.get_type_hints(kind)[fields[name]]) is tuple
+        arguments[fields[name]] = tuple(given.split("/")) if several else given
     try:
-        checked: Robustness = TypeAdapter(Robustness).validate_python(arguments)
+        checked: Measure = TypeAdapter(kind).validate_python(arguments)
     except ValidationError as error:
-        raise _explained(error, "measure 'robustness'") from error
+        raise _explained(error, f"measure {measure!r}") from error
     return checked
 
 
@@ -150,7 +164,7 @@ def _without_none(value: Any) -> Any:
 
 def choose(
     whole: ImageSet,
-    measure: Robustness,
+    wanted: Mapping[str, Measure],
     *,
     seed: int,
     count: int | None = None,
@@ -162,11 +176,8 @@ def choose(
         whole = whole.where(*([where] if isinstance(where, str) else where))
     if ids:
         whole = whole.only(ids)
-    if measure.estimand == "set" and count is not None and count < len(whole):
-        raise BrittleError(
-            f"estimand 'set' uses every image, but only {count} of {len(whole)} are asked for",
-            "Leave the count out, or use the estimand 'drawn'.",
-        )
+    for measure in wanted.values():
+        measure.check_images(count, len(whole))
     return Chosen(whole.choose(count, seed), whole, count)
 
 

@@ -70,7 +70,7 @@ class Things:
         return found
 
     def unit_files(self, nuisance: str = "*", name: str = "first") -> list[Path]:
-        return sorted((self.out / "units" / name / "toy").glob(f"{nuisance}*/*.parquet"))
+        return sorted((self.out / "units").glob(f"*/{name}/toy/{nuisance}*/*.parquet"))
 
 
 @pytest.fixture

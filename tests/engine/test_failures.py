@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from brittle.api import measure, run
-from brittle.engine.rows import first_bad
+from brittle.measures.rows import first_bad
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
 from brittle.measures.evaluate import draw_theta

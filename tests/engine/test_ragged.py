@@ -64,7 +64,7 @@ def study(folder, *nuisances, **changed):
 
 
 def rows(out, nuisance="*"):
-    files = sorted((out / "units" / "mine" / "photos").glob(f"{nuisance}*/*.parquet"))
+    files = sorted((out / "units").glob(f"*/mine/photos/{nuisance}*/*.parquet"))
     return pa.concat_tables([pq.read_table(file) for file in files])
 
 
@@ -108,7 +108,7 @@ def test_a_ragged_run_killed_in_the_middle_goes_on_to_the_same_numbers(photos, s
     undisturbed = run(wanted, None, batch=8)
     (photos / "delay").write_text("0.03")
     process = start("run", photos / "study.toml", "--out", photos / "run", "--batch", 8)
-    while not list((photos / "run").glob("units/mine/photos/affine*/*.parquet")):
+    while not list((photos / "run").glob("units/robustness/mine/photos/affine*/*.parquet")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)

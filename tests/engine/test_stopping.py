@@ -6,8 +6,9 @@ import pytest
 
 from brittle.api import compare, measure, run
 from brittle.engine.folder import RunFolder
-from brittle.engine.results import findings
-from brittle.measures.robustness import enough
+from brittle.engine.results import JobView
+from brittle.measures.estimate import enough
+from brittle.measures.summary import findings
 from brittle.study import Study
 
 TOLERANCE = {"samples": 5, "tolerance": 0.06}
@@ -47,11 +48,13 @@ def test_the_answer_is_the_same_one_image_at_a_time(study):
 def test_it_stops_at_the_first_checkpoint_that_is_narrow_enough(things, study):
     run(study(), things.out)
     job = Study.of(study()).job()
-    finding = findings(job, RunFolder(things.out).store, "toy", "affine:alpha=20")["first"]
+    measure = job.measures["robustness"]
+    view = JobView(job, RunFolder(things.out).store, "robustness")
+    finding = findings(measure, view, "toy", "affine:alpha=20")["first"]
     assert finding.reach.enough
     assert finding.reach.images > 32
     earlier = [finding.reach._replace(images=images, enough=False) for images in range(32, finding.reach.images, 32)]
-    assert not any(enough(job.measure, finding.tally, reach, 700) for reach in earlier)
+    assert not any(enough(measure, finding.tally, reach, 700) for reach in earlier)
 
 
 @pytest.mark.parametrize("batch", [64, 1000])

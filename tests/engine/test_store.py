@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from brittle.api import run
-from brittle.engine.store import Cell, FolderStore, MemoryStore, Span, gaps, safe_name
+from brittle.engine.store import Cell, FolderStore, MemoryStore, gaps, safe_name
+from brittle.measures.plan import Span
 from brittle.errors import Failure
 
-CELL = Cell("classifier", "images", "nuisance")
+CELL = Cell("measure", "classifier", "images", "nuisance")
 
 
 def unit(number: int, rows: int = 10) -> pa.Table:

@@ -39,7 +39,9 @@ def _pixels(uri: str) -> np.ndarray:
 
 
 def _rows(run: Run, classifier: str, nuisance: str) -> pa.Table:
-    return pa.concat_tables([rows for _, rows in run.folder.store.read(Cell(classifier, "shapes", nuisance))])
+    return pa.concat_tables(
+        [rows for _, rows in run.folder.store.read(Cell(CLEAN if nuisance == CLEAN else "robustness", classifier, "shapes", nuisance))]
+    )
 
 
 def test_pictures_are_the_first_draws_of_the_prior(run: Run, painted: tuple[list[Gallery], Check]) -> None:

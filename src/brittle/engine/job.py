@@ -15,11 +15,10 @@ from brittle.engine.memory import halving
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import Group, ImageSet, shape_of
 from brittle.images.pixels import Shape, ragged
+from brittle.measures.base import Measure, Subject
 from brittle.measures.evaluate import slices
 from brittle.measures.plan import Unit, by_image, rows_per_unit
-from brittle.measures.robustness import Robustness
-from brittle.measures.summary import Subject
-from brittle.types import Classifier, Nuisance
+from brittle.types import Batch, Classifier, Nuisance
 
 CLEAN = "clean"
 CHECKED_IMAGES = 8
@@ -36,7 +35,10 @@ class Chosen:
 
     @property
     def subject(self) -> Subject:
-        return Subject(self.images.labels.numpy(), self.images.classes, len(self.whole), self.whole.labels.numpy())
+        images, whole = self.images, self.whole
+        return Subject(
+            images.labels.numpy(), images.classes, len(whole), whole.labels.numpy(), images.ids.numpy(), images.names
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Job:
     images: Mapping[str, Chosen]
     nuisances: Mapping[str, Nuisance]
     streams: Mapping[str, str]
-    measure: Robustness
+    measures: Mapping[str, Measure]  # in the order in which they are carried out
     seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     batch: int | None = None
@@ -57,14 +59,18 @@ class Job:
         if CLEAN in self.nuisances:
             raise BrittleError(f"a nuisance can't go by the name {CLEAN!r}, which is that of no nuisance", "Rename it.")
 
-    def units(self, images: str, nuisance: str) -> list[Unit]:
-        """The plan of one image set under one nuisance, or of the untouched images."""
+    def units(self, measure: str, images: str, nuisance: str) -> list[Unit]:
+        """The plan of a measure on one image set under one nuisance, or of the untouched images."""
         chosen = self.images[images].images
         numbers = int(np.prod(chosen.shape))
-        if nuisance == CLEAN:
-            per_unit = min(256, rows_per_unit(numbers))
-            return by_image(len(chosen), 1, per_unit, 1)
-        return self.measure.plan(len(chosen), numbers)
+        if measure == CLEAN:
+            return by_image(len(chosen), 1, min(256, rows_per_unit(numbers)), 1)
+        return self.measures[measure].plan(len(chosen), numbers, self.theta_size(images, nuisance))
+
+    def theta_size(self, images: str, nuisance: str) -> int:
+        """Numbers of θ for the images of a set, for its largest where they differ."""
+        one = Batch(torch.zeros(1, *self.images[images].images.shape), torch.zeros(1).long(), torch.zeros(1).long())
+        return int(self.nuisances[nuisance].identity(one).shape[-1])
 
     def batch_size(self, images: str) -> int:
         """Pairs classified at once: what fits the caches of a CPU, or fills a GPU."""
@@ -107,8 +113,8 @@ def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "")
         )
     if nuisance.needs:
         raise BrittleError(
-            f"the nuisance {name!r} needs {', '.join(sorted(nuisance.needs))}, which robustness does not give",
-            "Use it with a measure that does.",
+            f"the nuisance {name!r} needs {', '.join(sorted(nuisance.needs))}, which no measure gives yet",
+            "Use another.",
         )
     try:
         nuisance.check(shape)

@@ -1,53 +1,75 @@
-"""From stored rows to results: what was found for every classifier, image set and nuisance of a job."""
+"""From stored rows to summary.json: what every measure of a job says, and what it was said of."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.engine.job import CLEAN, Chosen, Job
-from brittle.engine.rows import to_columns
+from brittle.engine.job import CLEAN, Chosen, Job, reference_labels
 from brittle.engine.store import Cell, Store
-from brittle.engine.watch import Watch
-from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
-from brittle.measures.summary import Finding, compare_all, summarise
-from brittle.types import Nuisance
+from brittle.measures.base import Subject
+from brittle.measures.plan import Span, Unit
+from brittle.types import Classifier, Nuisance
 
-NEAR_CHANCE = 0.1  # of the way from chance to perfection: an accuracy below that is called near chance
 
+@dataclass(frozen=True)
+class JobView:
+    """A job's rows of one measure."""
 
-def findings(job: Job, store: Store, images: str, nuisance: str) -> dict[str, Finding]:
-    """Per classifier: the tally of its finished prefix, and its clean rows."""
-    chosen = job.images[images]
-    units = job.units(images, nuisance)
-    found = {}
-    for name in job.classifiers:
-        clean = clean_columns(job, store, images, name)
-        watch = Watch(job.measure, units, len(chosen.images), len(chosen.whole), clean["predicted"])
-        for span, rows in store.read(Cell(name, images, nuisance)):
-            watch.feed(span, to_columns(rows))
-        if watch.reach.images == 0:
-            raise BrittleError(
-                f"the run holds nothing of {name!r} under {nuisance!r} yet", "Give `brittle run` again to go on."
-            )
-        found[name] = Finding(watch.tally, watch.reach, clean)
-    return found
+    job: Job
+    store: Store
+    measure: str
+
+    @property
+    def classifiers(self) -> Mapping[str, Classifier]:
+        return self.job.classifiers
+
+    @property
+    def nuisances(self) -> Mapping[str, Nuisance]:
+        return self.job.nuisances
+
+    @property
+    def subjects(self) -> dict[str, Subject]:
+        return {name: chosen.subject for name, chosen in self.job.images.items()}
+
+    @property
+    def seed(self) -> int:
+        return self.job.seed
+
+    def units(self, images: str, nuisance: str) -> list[Unit]:
+        return self.job.units(self.measure, images, nuisance)
+
+    def rows(self, classifier: str, images: str, nuisance: str) -> Iterator[tuple[Span, pa.Table]]:
+        return self.store.read(Cell(self.measure, classifier, images, nuisance))
+
+    def clean(self, classifier: str, images: str) -> dict[str, NDArray[Any]]:
+        return clean_columns(self.job, self.store, images, classifier)
+
+    def references(self, classifier: str, images: str) -> NDArray[np.int64]:
+        found = reference_labels(self.job.classifiers[classifier], classifier, self.job.images[images].images)
+        return np.asarray(found.numpy(), np.int64)
+
+    def prior(self, images: str, nuisance: str) -> str:
+        return _prior(self.job.nuisances[nuisance], self.job.images[images].images)
 
 
 def clean_columns(job: Job, store: Store, images: str, classifier: str) -> dict[str, NDArray[Any]]:
     """The clean rows in planned order; images not reached are left at −1."""
     count = len(job.images[images].images)
-    units = job.units(images, CLEAN)
+    units = job.units(CLEAN, images, CLEAN)
     columns: dict[str, NDArray[Any]] = {
         "predicted": np.full(count, -1, dtype=np.int64),
         "rank": np.full(count, -1, dtype=np.int64),
         "log_p_label": np.full(count, np.nan),
         "log_p_predicted": np.full(count, np.nan),
     }
-    for span, rows in store.read(Cell(classifier, images, CLEAN)):
+    for span, rows in store.read(Cell(CLEAN, classifier, images, CLEAN)):
         here = slice(units[span.first].first_image, units[span.end - 1].end_image)
         for name, values in columns.items():
             values[here] = rows[name].to_numpy()
@@ -55,32 +77,17 @@ def clean_columns(job: Job, store: Store, images: str, classifier: str) -> dict[
 
 
 def summary(job: Job, store: Store) -> dict[str, Any]:
-    """summary.json: a result per (image set, nuisance, classifier), paired comparisons, warnings, and what was used.
-
-    Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
-    results, comparisons, warnings = [], [], []
-    cells = len(job.images) * len(job.nuisances)
-    count = len(job.classifiers)
-    families = (cells * count, cells * max(1, count * (count - 1) // 2))
-    for images, chosen in job.images.items():
-        for nuisance, space in job.nuisances.items():
-            found = findings(job, store, images, nuisance)
-            names = {"image_set": images, "nuisance": nuisance}
-            prior = _prior(space, chosen.images)
-            rows = [
-                {"classifier": name, **names, "prior": prior, "seed": job.seed}
-                | summarise(job.measure, finding, chosen.subject, families[0])
-                for name, finding in found.items()
-            ]
-            results += rows
-            comparisons += [names | pair for pair in compare_all(job.measure, found, chosen.subject, families[1])]
-            warnings += _near_chance(job, nuisance, rows)
+    """summary.json: what every measure says, warnings, and what was used."""
+    found: dict[str, Any] = {}
+    warnings: list[str] = []
+    for name, measure in job.measures.items():
+        said = measure.summarise(JobView(job, store, name))
+        warnings += said.pop("warnings", [])
+        found |= said
+    for images in job.images:
         warnings += _chosen_otherwise(job, images)
-    warnings = list(dict.fromkeys(warnings))
-    return {
-        "results": results,
-        "comparisons": comparisons,
-        "warnings": warnings,
+    return found | {
+        "warnings": list(dict.fromkeys(warnings)),
         "classifiers": {name: {"labels": list(each.labels)} for name, each in job.classifiers.items()},
         "image_sets": {name: _described(chosen) for name, chosen in job.images.items()},
         "skipped": {name: list(chosen.whole.skipped) for name, chosen in job.images.items()},
@@ -122,24 +129,3 @@ def _chosen_otherwise(job: Job, name: str) -> list[str]:
                 "if that is wrong, name the classifier's classes with labels=…"
             )
     return lines
-
-
-def _near_chance(job: Job, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:
-    """A prior can destroy the label itself: then even the best classifier guesses."""
-    labelled = [row for row in rows if row["accuracy_nuisance"] is not None]
-    if not labelled:
-        return []
-    best = max(labelled, key=lambda row: row["accuracy_nuisance"])
-    chance = 1 / len(job.classifiers[best["classifier"]].labels)
-    low = chance + NEAR_CHANCE * (1 - chance)
-    if best["accuracy_nuisance"] >= low:
-        return []
-    if max(row["accuracy_clean"] for row in labelled) < low:
-        return [
-            f"even the best classifier is near chance on the untouched images (accuracy {best['accuracy_clean']:.3f}): "
-            "check range, mean, std and channels, and the order of the labels"
-        ]
-    return [
-        f"under {nuisance} even the best classifier is near chance (accuracy {best['accuracy_nuisance']:.3f}, "
-        f"chance {chance:.3f}): this prior may destroy the label itself; look at its draws"
-    ]

@@ -1,6 +1,6 @@
 """Where finished units live: in memory, or in a run folder that survives `kill -9` at any moment.
 
-A file holds a range of consecutive units of one cell (a classifier, an image set and a nuisance) in planned
+A file holds a range of consecutive units of one cell (a measure, a classifier, an image set and a nuisance) in planned
 order. It is written under another name, flushed, then renamed: what has its name is done. As a cell grows,
 neighbouring files are merged, so that a million units are not a million files.
 """
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brittle.errors import BrittleError, Failure
+from brittle.measures.plan import Span
 
 FAN = 16  # this many neighbours of one size become one file
 LARGEST = 1 << 22  # rows in a merged file
@@ -28,18 +29,12 @@ _NAME = re.compile(r"(\d{9})-(\d{9})\.parquet")
 
 
 class Cell(NamedTuple):
-    """One classifier on one image set under one nuisance, or on the untouched images."""
+    """One measure of one classifier on one image set under one nuisance, or what it says of the untouched images."""
 
+    measure: str
     classifier: str
     images: str
     nuisance: str
-
-
-class Span(NamedTuple):
-    """Units [first, end) in planned order."""
-
-    first: int
-    end: int
 
 
 class Store(Protocol):
@@ -71,7 +66,7 @@ class MemoryStore:
 
 
 class FolderStore:
-    """Parquet files under `folder/classifier/images/nuisance/`."""
+    """Parquet files under `folder/measure/classifier/images/nuisance/`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

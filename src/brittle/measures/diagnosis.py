@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -53,7 +53,7 @@ class Diagnosis(NamedTuple):
 
 def judged(count: int) -> Tensor:
     """Places of the parameters that are looked at."""
-    return torch.linspace(0, count - 1, min(count, MOST_JUDGED)).round().long().unique()
+    return torch.linspace(0, count - 1, min(count, MOST_JUDGED)).round().long()
 
 
 def diagnose(
@@ -145,7 +145,3 @@ def _least(values: Tensor) -> float:
 def _greatest(values: Tensor) -> float | None:
     known = values[~values.isnan()]
     return float(known.max()) if len(known) and known.max().isfinite() else None
-
-
-def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    return diagnosis._asdict()

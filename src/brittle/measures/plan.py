@@ -9,6 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Span(NamedTuple):
+    """Units [first, end) in planned order."""
+
+    first: int
+    end: int
+
+
 class Unit(NamedTuple):
     """Images [first_image, end_image) × draws [first_draw, end_draw), image by image."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from brittle.measures.base import BadAnswer
 from brittle.measures.evaluate import outcomes, slices
 from brittle.random import fold, normal
+from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
 from brittle.samplers.target import Looked, Prior
 from brittle.types import Batch, Classifier, Nuisance
 
@@ -33,6 +36,7 @@ class Posterior:
     batch_size: int
     space: Literal["latent", "parameters"] = "latent"
     known: Tensor | None = None  # (B, m, 5) outcomes of the prior's first m draws, where they are known already
+    tick: Callable[[int], None] = lambda _: None  # told of calls while the work goes on
 
     @property
     def gaussian(self) -> bool:
@@ -59,6 +63,10 @@ class Posterior:
         if self.gaussian:
             return normal(keys, self.size)
         return self.nuisance.sample(self.batch, keys).double()
+
+    @property
+    def measured(self) -> int:
+        return 0 if self.known is None else self.known.shape[1]
 
     def prior(self, count: int) -> Prior:
         keys = fold(self.prior_keys[:, None], torch.arange(count, device=self.prior_keys.device))
@@ -105,7 +113,14 @@ class Posterior:
             at = torch.cat((theta[part], theta[:1].expand(lacking, -1)))
             answers = self.classifier.log_probs(self.nuisance.apply(self.batch.take(padded), at))
             found.append(outcomes(answers, self.labels[padded])[: self.batch_size - lacking])
-        record = torch.cat(found).view(images, count, -1)
+            self.tick(self.batch_size - lacking)
+        return self._looked(torch.cat(found).view(images, count, -1), theta)
+
+    def _looked(self, record: Tensor, theta: Tensor) -> Looked:
+        bad = record[..., OTHER].isnan() | record[..., 0].isnan()
+        if bad.any():
+            row = int(bad.flatten().int().argmax())
+            raise BadAnswer(row // record.shape[1], -1, "NaN or infinite outputs", theta.flatten(0, -2)[row])
         return Looked(record[..., OTHER].double(), record)
 
     def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
@@ -124,9 +139,10 @@ class Posterior:
                 seen = outcomes(self.classifier.log_probs(images_there), self.labels[padded])
                 (gradient,) = torch.autograd.grad(seen[:, OTHER].sum(), moving)
             found.append(seen.detach()[: len(flat[part])])
+            self.tick(CALLS_OF_A_GRADIENT * len(flat[part]))
             gradients.append(gradient[: len(flat[part])])
-        record = torch.cat(found).view(images, count, -1)
-        return Looked(record[..., OTHER].double(), record), torch.cat(gradients).view_as(position).nan_to_num()
+        seen_there = self._looked(torch.cat(found).view(images, count, -1), self.theta(position))
+        return seen_there, torch.cat(gradients).view_as(position).nan_to_num()
 
     def take(self, images: Tensor) -> Posterior:
         return replace(

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.errors import BrittleError
+from brittle.measures.base import RunView, Subject
+from brittle.measures.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate
 from brittle.measures.intervals import betting_bounds, hoeffding_half_width, simultaneous
-from brittle.measures.robustness import ESTIMANDS, METHODS, Estimate, Reach, Robustness, estimate
 from brittle.measures.tally import Tally
+from brittle.measures.watch import Watch
 
+if TYPE_CHECKING:
+    from brittle.measures.robustness import Robustness
 
-class Subject(NamedTuple):
-    """What is known of the images: labels in planned order, class names, and the named set they were drawn from."""
-
-    labels: NDArray[np.int64]  # (M,), −1 where there is none
-    classes: Sequence[str]
-    population: int
-    population_labels: NDArray[np.int64]  # labels of the whole named set
+NEAR_CHANCE = 0.1  # of the way from chance to perfection: an accuracy below that is called near chance
 
 
 class Finding(NamedTuple):
@@ -175,4 +174,63 @@ def compare_all(
         {"first": a, "second": b, "confidence": measure.confidence, "family": family}
         | compare(measure, findings[a], findings[b], subject, together)
         for a, b in itertools.combinations(findings, 2)
+    ]
+
+
+def findings(measure: Robustness, run: RunView, images: str, nuisance: str) -> dict[str, Finding]:
+    """Per classifier: the tally of its finished prefix, and its clean rows."""
+    subject, units, found = run.subjects[images], run.units(images, nuisance), {}
+    for name in run.classifiers:
+        clean = run.clean(name, images)
+        watch = Watch(measure, units, len(subject.labels), subject.population, clean["predicted"])
+        for span, rows in run.rows(name, images, nuisance):
+            watch.feed(span, rows)
+        if watch.reach.images == 0:
+            raise BrittleError(
+                f"the run holds nothing of {name!r} under {nuisance!r} yet", "Give `brittle run` again to go on."
+            )
+        found[name] = Finding(watch.tally, watch.reach, clean)
+    return found
+
+
+def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
+    """A result per (image set, nuisance, classifier), paired comparisons, and warnings.
+
+    Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
+    results, comparisons, warnings = [], [], []
+    cells, count = len(run.subjects) * len(run.nuisances), len(run.classifiers)
+    families = (cells * count, cells * max(1, count * (count - 1) // 2))
+    for images, subject in run.subjects.items():
+        for nuisance in run.nuisances:
+            found = findings(measure, run, images, nuisance)
+            names = {"image_set": images, "nuisance": nuisance}
+            rows = [
+                {"classifier": name, **names, "prior": run.prior(images, nuisance), "seed": run.seed}
+                | summarise(measure, finding, subject, families[0])
+                for name, finding in found.items()
+            ]
+            results += rows
+            comparisons += [names | pair for pair in compare_all(measure, found, subject, families[1])]
+            warnings += _near_chance(run, nuisance, rows)
+    return {"results": results, "comparisons": comparisons, "warnings": warnings}
+
+
+def _near_chance(run: RunView, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:
+    """A prior can destroy the label itself: then even the best classifier guesses."""
+    labelled = [row for row in rows if row["accuracy_nuisance"] is not None]
+    if not labelled:
+        return []
+    best = max(labelled, key=lambda row: row["accuracy_nuisance"])
+    chance = 1 / len(run.classifiers[best["classifier"]].labels)
+    low = chance + NEAR_CHANCE * (1 - chance)
+    if best["accuracy_nuisance"] >= low:
+        return []
+    if max(row["accuracy_clean"] for row in labelled) < low:
+        return [
+            f"even the best classifier is near chance on the untouched images (accuracy {best['accuracy_clean']:.3f}): "
+            "check range, mean, std and channels, and the order of the labels"
+        ]
+    return [
+        f"under {nuisance} even the best classifier is near chance (accuracy {best['accuracy_nuisance']:.3f}, "
+        f"chance {chance:.3f}): this prior may destroy the label itself; look at its draws"
     ]

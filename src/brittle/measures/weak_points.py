@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +17,17 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
+from brittle.measures.base import Measure, Pending, RunView, Task
 from brittle.measures.diagnosis import Diagnosis, diagnose
 from brittle.measures.evaluate import COLUMNS
 from brittle.measures.plan import Unit, by_image
 from brittle.measures.posterior import Posterior
-from brittle.random import fold, uniform
+from brittle.measures.rows import outcome_columns
+from brittle.measures.weak_summary import summarise_weak_points
+from brittle.random import fold, stream_root, uniform
 from brittle.registry import option
 from brittle.samplers import sampler
+from brittle.samplers.chain import ChainSampler
 from brittle.samplers.target import Budget, Sampled
 
 PREDICTED = COLUMNS.index("predicted")
@@ -34,11 +38,13 @@ KEPT = 7  # the stream that says which draws are kept
 
 @register("weak-points")
 @dataclass(frozen=True)
-class WeakPoints:
+class WeakPoints(Measure):
     """Draws of θ per image from the posterior that the classifier is wrong."""
 
+    name: ClassVar[str] = "weak-points"
+
     sampler: str = option("auto", "how to draw: the spec of a sampler")
-    calls: int = option(2000, "classifier calls an image, for samplers that draw populations")
+    budget: int = option(2000, "classifier calls an image, for samplers that draw populations")
     chains: int = option(8, "chains an image, for samplers that walk")
     steps: int = option(1000, "steps a chain after burn-in")
     burn_in: int = option(500, "steps before, in which step sizes adapt")
@@ -47,7 +53,7 @@ class WeakPoints:
     keep: int = option(200, "draws kept an image, fewer where θ is long")
 
     def __post_init__(self) -> None:
-        for name in ("calls", "chains", "steps", "tries", "keep"):
+        for name in ("budget", "chains", "steps", "tries", "keep"):
             if getattr(self, name) < 1:
                 raise BrittleError(f"{name} is {getattr(self, name)}", "Give a whole number of at least 1.")
         if self.burn_in < 0:
@@ -55,8 +61,8 @@ class WeakPoints:
         sampler(self.sampler)
 
     @property
-    def budget(self) -> Budget:
-        return Budget(self.chains, self.steps, self.burn_in, self.start, self.tries, self.calls)
+    def work(self) -> Budget:
+        return Budget(self.chains, self.steps, self.burn_in, self.start, self.tries, self.budget)
 
     def kept(self, numbers: int) -> int:
         """Draws kept of an image whose θ has so many numbers."""
@@ -68,9 +74,41 @@ class WeakPoints:
         kept = self.kept(numbers_of_theta)
         return by_image(images, kept, per_unit, kept)
 
+    def calls(self, unit: Unit) -> int:
+        if not isinstance(sampler(self.sampler), ChainSampler):
+            return unit.images * self.budget
+        return unit.images * self.chains * (self.tries + self.burn_in + self.steps)
+
+    def evaluate(self, task: Task) -> dict[str, Pending]:
+        keep = int(task.pairs.draws.max()) + 1
+        root = stream_root(task.seed, f"{task.stream} weak points", task.batch.ids.device)
+        prior = stream_root(task.seed, task.stream, task.batch.ids.device)
+        drawn = sampler(self.sampler)
+        return {
+            name: self.sampled(
+                Posterior(
+                    task.batch,
+                    task.labels[name],
+                    fold(root, task.batch.ids),
+                    fold(prior, task.batch.ids),
+                    classifier,
+                    task.nuisance,
+                    task.batch_size,
+                    drawn.space,
+                    task.known.get(name),
+                    task.tick,
+                ),
+                keep,
+            ).table
+            for name, classifier in task.classifiers.items()
+        }
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_weak_points(self.sampler, run)
+
     def sampled(self, posterior: Posterior, keep: int) -> Block:
         """Draws for a block of images, `keep` of each kept."""
-        found = sampler(self.sampler).sample(posterior, self.budget)
+        found = sampler(self.sampler).sample(posterior, self.work)
         images, chains, draws = found.log_weight.shape
         flat = found.position.double().flatten(1, 2)
         theta = posterior.theta(flat).float()
@@ -113,13 +151,13 @@ class Block(NamedTuple):
             "step": pa.array((picked % self.steps).astype(np.int32)),
             "found": pa.array(self.found.repeat_interleave(kept).cpu().numpy()),
         }
-        outcomes = self.outcomes.flatten(0, 1).float().cpu().numpy()
-        for place, name in enumerate(COLUMNS):
-            values = np.ascontiguousarray(outcomes[:, place])
-            columns[name] = pa.array(values.astype(np.int32) if name in ("predicted", "rank") else values)
+        found = outcome_columns(self.outcomes.flatten(0, 1).float().cpu().numpy())
+        columns |= {name: pa.array(values) for name, values in found.items()}
         columns["log_prior"] = pa.array(self.log_prior.flatten().float().cpu().numpy())
         numbers = pa.array(self.theta.flatten().float().cpu().numpy())
-        columns["theta"] = pa.ListArray.from_arrays(pa.array(np.arange(0, len(numbers) + 1, size, np.int32)), numbers)
+        columns["theta"] = pa.ListArray.from_arrays(
+            pa.array(np.arange(images * kept + 1, dtype=np.int32) * size), numbers
+        )
         texts = [json.dumps(each._asdict()) for each in self.diagnoses]
         columns["diagnosis"] = pa.array(
             [texts[place // kept] if place % kept == 0 else None for place in range(images * kept)], pa.string()

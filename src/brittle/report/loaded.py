@@ -50,7 +50,7 @@ class Run:
             images=self.images,
             nuisances=self.nuisances,
             streams={name: nuisances.name_of(space) for name, space in self.nuisances.items()},
-            measure=self.study.measure(),
+            measures=self.study.measures(),
             seed=self.study.seed,
         )
 
@@ -131,10 +131,10 @@ def _available(wanted: Mapping[str, str], build: Callable[[str], T], noun: str, 
 
 def _images(study: Study, name: str, begun: dict[str, Any]) -> Chosen:
     """The images in planned order, if they are still those of the run."""
-    entry, measure = study.images[name], study.measure()
+    entry, wanted = study.images[name], study.measures()
     whole = image_set(entry.spec)
-    chosen = choose(whole, measure, seed=study.seed, count=entry.count, where=entry.where, ids=entry.ids)
-    now = fingerprints(Job(classifiers={}, images={name: chosen}, nuisances={}, streams={}, measure=measure))[name]
+    chosen = choose(whole, wanted, seed=study.seed, count=entry.count, where=entry.where, ids=entry.ids)
+    now = fingerprints(Job(classifiers={}, images={name: chosen}, nuisances={}, streams={}, measures=wanted))[name]
     if begun.get("images", {}).get(name, now) != now:
         raise BrittleError("its ids, labels or pixels are no longer those of the run")
     chosen.images.batch([0])

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.engine.job import CLEAN
-from brittle.engine.rows import to_columns
 from brittle.engine.store import Cell, FolderStore
+from brittle.measures.rows import to_columns
 
 
 class Answer(NamedTuple):
@@ -35,7 +35,8 @@ class Rows:
         self._sorted = ids[self._order]
 
     def _parts(self, classifier: str, nuisance: str, reach: tuple[int, int]) -> Iterator[dict[str, NDArray[Any]]]:
-        for _, table in self.store.read(Cell(classifier, self.images, nuisance)):
+        measure = CLEAN if nuisance == CLEAN else "robustness"
+        for _, table in self.store.read(Cell(measure, classifier, self.images, nuisance)):
             columns = to_columns(table)
             place = self._order[np.searchsorted(self._sorted, columns["image"])]
             inside = (place < reach[0]) & (columns["draw"] < reach[1])

@@ -7,20 +7,31 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from torch import Tensor
 
-from brittle.measures.evaluate import COLUMNS
+from brittle.measures.base import BadAnswer
+from brittle.measures.evaluate import COLUMNS, Pairs
 
 SUM_TOLERANCE = 1e-3
 _WHOLE = {"predicted", "rank"}
 
 
-def to_table(ids: NDArray[np.int64], draws: NDArray[np.int64], outcomes: NDArray[np.float32]) -> pa.Table:
-    """ids, draws (R,) and outcomes (R, 5) → the columns of a unit file."""
-    columns: dict[str, NDArray[Any]] = {"image": ids, "draw": draws.astype(np.int32)}
-    for place, name in enumerate(COLUMNS):
-        values = outcomes[:, place]
-        columns[name] = values.astype(np.int32) if name in _WHOLE else np.ascontiguousarray(values)
-    return pa.table(columns)
+def to_table(ids: Tensor, pairs: Pairs, outcomes: Tensor) -> pa.Table:
+    """ids (B,), pairs of R rows and their outcomes (R, 5), fetched from the device → the columns of a unit file."""
+    values, rows, draws = outcomes.cpu().numpy(), pairs.rows.cpu().numpy(), pairs.draws.cpu().numpy()
+    bad = first_bad(values)
+    if bad is not None:
+        raise BadAnswer(int(rows[bad.row]), int(draws[bad.row]), bad.wrong)
+    columns: dict[str, NDArray[Any]] = {"image": ids.cpu().numpy()[rows], "draw": draws.astype(np.int32)}
+    return pa.table(columns | outcome_columns(values))
+
+
+def outcome_columns(outcomes: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """Outcomes (R, 5) as columns by name."""
+    return {
+        name: values.astype(np.int32) if name in _WHOLE else np.ascontiguousarray(values)
+        for name, values in zip(COLUMNS, outcomes.T, strict=True)
+    }
 
 
 def to_columns(rows: pa.Table) -> dict[str, NDArray[Any]]:

@@ -7,13 +7,17 @@ discarded, so one worker or a hundred, resumed or not, give the same numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.engine.store import Span
-from brittle.measures.plan import Unit
-from brittle.measures.robustness import Reach, Robustness, checkpoints, complete, enough
+from brittle.measures.estimate import Reach, checkpoints, complete, enough
+from brittle.measures.plan import Span, Unit
+from brittle.measures.rows import to_columns
+
+if TYPE_CHECKING:
+    from brittle.measures.robustness import Robustness
 
 
 class Watch:
@@ -34,11 +38,11 @@ class Watch:
     def finished(self) -> bool:
         return self.reach.enough or self._next == len(self.units)
 
-    def feed(self, span: Span, columns: Mapping[str, NDArray[Any]]) -> None:
+    def feed(self, span: Span, rows: pa.Table) -> None:
         """Rows of a span; what lies past a gap waits until the gap is filled."""
         if self.finished:
             return
-        self._waiting[span.first] = span, columns
+        self._waiting[span.first] = span, to_columns(rows)
         while (ready := self._waiting.pop(self._next, None)) is not None:
             self._read(*ready)
 
