@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import compare, measure, run
+    from brittle.api import compare, measure, run, sample
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
     from brittle.images import image_set
@@ -21,6 +21,7 @@ _HOMES = {
     "compare": "brittle.api",
     "measure": "brittle.api",
     "run": "brittle.api",
+    "sample": "brittle.api",
     "classifier": "brittle.classifiers",
     "BrittleError": "brittle.errors",
     "image_set": "brittle.images",
@@ -46,6 +47,7 @@ __all__ = [
     "measure",
     "nuisance",
     "run",
+    "sample",
 ]
 
 

@@ -9,14 +9,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from brittle.classifiers import classifier as open_classifier
 from brittle.engine.execute import carry_out
 from brittle.engine.folder import RunFolder
 from brittle.engine.job import CHECKED_IMAGES, Job
 from brittle.engine.progress import Silent
 from brittle.engine.results import summary
-from brittle.engine.store import MemoryStore
+from brittle.engine.store import Cell, MemoryStore
 from brittle.errors import BrittleError
+from brittle.found import Found
 from brittle.images import image_set
 from brittle.measures.evaluate import slices
 from brittle.nuisances import nuisance as open_nuisance
@@ -59,6 +62,35 @@ def compare(
     return _carried_out(
         job_of({"robustness": options}, classifiers, images, nuisance, count, where, ids, seed, device, batch), progress
     )
+
+
+def sample(
+    classifier: Any,
+    images: Any,
+    nuisance: Any,
+    *,
+    count: int | None = 20,
+    where: Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Silent | None = None,
+    **options: Any,
+) -> Found:
+    """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images (all with None).
+
+    `options` are those of the measure `weak-points`: sampler, budget, chains, steps, burn_in, start, tries, keep.
+    """
+    wanted, count = {"weak-points": options}, None if ids else count
+    job = job_of(wanted, {"classifier": classifier}, images, nuisance, count, where, ids, seed, device, batch)
+    job.check()
+    store = MemoryStore()
+    carry_out(job, store, progress or Silent())
+    said = summary(job, store)
+    cell = Cell("weak-points", "classifier", next(iter(job.images)), next(iter(job.nuisances)))
+    rows = pa.concat_tables([rows for _, rows in store.read(cell)])
+    return Found(said["weak_points"][0] | {"warnings": said["warnings"]}, rows, job)
 
 
 def job_of(

@@ -117,7 +117,7 @@ def measure(
 ) -> None:
     """Measure ρ of a classifier under a nuisance, with an interval."""
     from brittle.api import study_of
-    from brittle.report.console import print_measured
+    from brittle.report.console import print_found
 
     study = study_of(
         [classifier, *(against or ())],
@@ -145,7 +145,68 @@ def measure(
         also = {"others": found["results"][1:]} | {key: found[key] for key in ("comparisons", "warnings", "skipped")}
         print(json.dumps(first | also))
         return
-    print_measured(found)
+    print_found(found)
+    if path is not None:
+        print(f"report: {path}")
+
+
+@app.command()
+def sample(
+    classifier: Annotated[str, typer.Argument(help="A classifier's spec, such as onnx:model.onnx.")],
+    images: Annotated[str, typer.Argument(help="An image set's spec, such as folder:photos or sample.")],
+    nuisance: Annotated[str, typer.Option(help="A nuisance's spec, such as affine:alpha=100.")],
+    count: Annotated[int, typer.Option("--images", min=1, help="How many images, drawn by the seed.")] = 20,
+    sampler: Annotated[str, typer.Option(help="How to draw: see `brittle list samplers`.")] = "auto",
+    budget: Annotated[int, typer.Option(min=1, help="Classifier calls an image, for populations.")] = 2000,
+    chains: Annotated[int, typer.Option(min=1, help="Chains an image, for samplers that walk.")] = 8,
+    steps: Annotated[int, typer.Option(min=1, help="Steps a chain after burn-in.")] = 1000,
+    burn_in: Annotated[int, typer.Option(min=0, help="Steps before, in which step sizes adapt.")] = 500,
+    start: Annotated[str, typer.Option(help="Chains start at a prior draw or at the worst of some.")] = "worst",
+    tries: Annotated[int, typer.Option(min=1, help="Prior draws that a chain looks at for its start.")] = 64,
+    keep: Annotated[int, typer.Option(min=1, help="Draws kept an image.")] = 200,
+    where: Annotated[list[str] | None, typer.Option(help="Only images with column=value; may be repeated.")] = None,
+    ids: Annotated[str, typer.Option(help="Only images with these ids: 3/17/240.")] = "",
+    against: Annotated[
+        list[str] | None, typer.Option(help="Also sample this classifier, on the same images; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Keep the draws and a report with pictures in this folder.")] = None,
+    device: Device = None,
+    batch: BatchSize = None,
+    as_json: Json = False,
+) -> None:
+    """Sample where a classifier breaks: draws from p(θ | not the label, x)."""
+    from brittle.api import study_of
+    from brittle.report.console import print_found
+
+    numbers = _numbers(ids)
+    options = {
+        "sampler": sampler,
+        "budget": budget,
+        "chains": chains,
+        "steps": steps,
+        "burn-in": burn_in,
+        "start": start,
+        "tries": tries,
+        "keep": keep,
+    }
+    study = study_of(
+        [classifier, *(against or ())],
+        images,
+        nuisance,
+        count=None if numbers else count,
+        where=where or [],
+        ids=numbers,
+        seed=seed,
+        wanted={"weak-points": options},
+    )
+    found = _carry_out(study, out, device, batch)
+    path = None if out is None else _write_report(out)
+    first, *others = found["weak_points"]
+    if as_json:
+        print(json.dumps(first | {"others": others} | {key: found[key] for key in ("warnings", "skipped")}))
+        return
+    print_found(found)
     if path is not None:
         print(f"report: {path}")
 
@@ -177,14 +238,14 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Carry a study out into a folder, or go on with what is there, and write its report."""
-    from brittle.report.console import print_measured
+    from brittle.report.console import print_found
 
     found = _carry_out(study, out, device, batch)
     path = _write_report(out)
     if as_json:
         print(json.dumps(found | {"report": str(path)}))
     else:
-        print_measured(found)
+        print_found(found)
         print(f"report: {path}")
 
 
@@ -202,10 +263,12 @@ def _write_report(folder: Path) -> Path:
 
 @app.command("list")
 def list_kinds(
-    what: Annotated[str, typer.Argument(help="classifiers, images, nuisances or measures; all by default.")] = "",
+    what: Annotated[
+        str, typer.Argument(help="classifiers, images, nuisances, measures or samplers; all by default.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
-    """List every kind of classifier, image set, nuisance and measure, with its options."""
+    """List every kind of classifier, image set, nuisance, measure and sampler, with its options."""
     from brittle.report.listing import listing, print_listing
 
     found = listing(what)

@@ -75,7 +75,7 @@ class Nuisance(Protocol):
         ...
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
-        """z (B, n, latent) → θ (B, n, d)."""
+        """z (B, n, latent) → θ (B, n, d), in the dtype of z: θ drawn in float64 is rounded only once, at the end."""
         ...
 
     def identity(self, batch: Batch) -> Tensor:

@@ -57,5 +57,5 @@ class DefocusBlur(PixelSized):
         return convolve(images, disk / disk.sum((1, 2), keepdim=True), canvas, "mirror")
 
     def picture(self, height: int, width: int) -> str:
-        radius = at_level(DEFOCUS_RADIUS, self.level) * self.pixels(height, width)
+        radius = min(at_level(DEFOCUS_RADIUS, self.level) * self.pixels(height, width), longest_reach(height, width))
         return f"disks with a radius of {radius:.2g} pixels"

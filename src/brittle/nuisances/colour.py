@@ -13,8 +13,9 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
+from brittle.nuisances.broadcast import per_image
 from brittle.nuisances.levels import at_level
-from brittle.nuisances.light import Adjustment, LevelledAdjustment, per_image
+from brittle.nuisances.light import Adjustment, LevelledAdjustment
 from brittle.registry import option
 from brittle.types import Batch
 

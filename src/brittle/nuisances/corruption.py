@@ -2,13 +2,13 @@
 
 One convention for all of them. θ = (level, …): the first number is ImageNet-C's level (Hendrycks & Dietterich
 2019), any real number from 0 on, and each image's strengths are read from the published tables, piecewise linear
-between 0 (no change) and 1, 2, … 5 and straight on beyond. What follows are a direction or a seed, where the
-corruption has one. Severity multiplies the level and leaves the rest alone: severity 1 is the draw, and with
+between 0 (no change) and 1, 2, … 5 and straight on beyond. What follows are a direction and a seed, where the
+corruption has them. Severity multiplies the level and leaves the rest alone: severity 1 is the draw, and with
 `spread=0,level=1` severity *is* ImageNet-C's level.
 
 Prior: level = `level`·exp(`spread`·z) with z ~ N(0, 1), so that two draws in three lie within a factor
-exp(`spread`) of `level`; `spread=0` fixes it. Directions are uniform over their range. A seed is uniform over the
-whole numbers below 2²⁴, which float32 holds exactly; the random field is made from it in `apply`.
+exp(`spread`) of `level`; `spread=0` fixes it. Directions are uniform over their range. Seeds are
+uniform; the random field is made from them in `apply`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,15 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.random import fold, normal
+from brittle.nuisances.broadcast import as_factor
+from brittle.nuisances.checks import check_positive
+from brittle.nuisances.seeds import SEED_NAMES, seed_from, seed_keys
+from brittle.random import normal
 from brittle.registry import option
 from brittle.types import Batch
 
-SEEDS = 2**24
 REFERENCE_SIDE = 224
-CPU_PIECE = 2_400_000
 ROUNDING = 1e-6  # of float32 draws, relative to the level
-
-
-def per_image(numbers: Tensor) -> Tensor:
-    """(B,) → (B, 1, 1, 1)."""
-    return numbers[:, None, None, None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,15 +45,21 @@ class Corruption(ABC):
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
 
+    piece: ClassVar[int] = 2_500_000  # values of images that a CPU corrupts at a time: sixteen photographs
+
     def __post_init__(self) -> None:
-        if not (self.level > 0 and math.isfinite(self.level)):
-            raise BrittleError(f"option 'level' is {self.level:g}", "It must be a positive number, such as 3.")
+        check_positive(self, "level")
         if not (self.spread >= 0 and math.isfinite(self.spread)):
             raise BrittleError(f"option 'spread' is {self.spread:g}", "It must be a number from 0 on, such as 0.25.")
 
     @abstractmethod
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         """images (B, C, H, W), level (B,) ≥ 0 and the other numbers of θ (B, d − 1) → images, possibly out of range."""
+
+    def prepare(self, images: Tensor, level: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
+        """What `corrupt` is given in place of level and rest, (B, …) each. Images are corrupted a few at a time; small
+        operations by the hundred, which cost as much for a few as for all, belong here."""
+        return level, rest
 
     @abstractmethod
     def picture(self, height: int, width: int) -> str:
@@ -82,7 +84,7 @@ class Corruption(ABC):
         for place, (low, high) in enumerate(self.ranges(), start=1):
             columns.append(low + (high - low) * shares[..., place])
         if self._seeded:
-            columns.append((shares[..., -1] * SEEDS).floor().clamp(max=SEEDS - 1))
+            columns += seed_from(shares[..., -len(SEED_NAMES) :]).unbind(-1)
         return torch.stack(columns, -1)
 
     def identity(self, batch: Batch) -> Tensor:
@@ -108,18 +110,20 @@ class Corruption(ABC):
         return density
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
-        severity = torch.as_tensor(severity, dtype=theta.dtype, device=theta.device)[..., None]
-        moved = torch.cat((severity * theta[..., :1], theta[..., 1:].expand(*(severity * theta).shape[:-1], -1)), -1)
-        return torch.where(severity == 0, torch.zeros_like(moved), moved)
+        factor = as_factor(severity, theta)
+        level = factor * theta[..., :1]
+        moved = torch.cat((level, theta[..., 1:].expand(*level.shape[:-1], -1)), -1)
+        return moved.masked_fill(factor == 0, 0.0)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images = batch.images.contiguous()
         at_once = len(images)
         if images.device.type == "cpu":
             # Fresh memory by the hundred megabytes costs more than the arithmetic; a few megabytes are used again.
-            at_once = max(1, CPU_PIECE // max(1, images[:1].numel()))
-        pieces = zip(torch.split(images, at_once), torch.split(theta, at_once), strict=True)
-        corrupted = (self.corrupt(some, numbers[:, 0].clamp(min=0), numbers[:, 1:]) for some, numbers in pieces)
+            at_once = max(1, self.piece // max(1, images[:1].numel()))
+        prepared = self.prepare(images, theta[:, 0].clamp(min=0), theta[:, 1:])
+        pieces = zip(*(torch.split(each, at_once) for each in (images, *prepared)), strict=True)
+        corrupted = (self.corrupt(*piece) for piece in pieces)
         if torch.is_grad_enabled() and (images.requires_grad or theta.requires_grad):
             return torch.cat(list(corrupted)).clamp(0, 1)
         result = torch.empty_like(images)
@@ -134,7 +138,7 @@ class Corruption(ABC):
 
     @property
     def _seeded(self) -> bool:
-        return self.parameters[-1] == "seed"
+        return self.parameters[-1] == SEED_NAMES[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,5 +153,5 @@ class PixelSized(Corruption):
 
 
 def field_keys(rest: Tensor, stream: int) -> Tensor:
-    """The keys (B,) of a seed's random fields; θ's last number is the seed, and each `stream` is another field."""
-    return fold(rest[:, -1].detach().round().to(torch.int64), stream)
+    """The keys (B,) of a seed's random fields; θ ends with the seed, and each `stream` is another field."""
+    return seed_keys(rest[:, -len(SEED_NAMES) :], stream)

@@ -1,26 +1,20 @@
-"""Randomness over the pixels, in the two forms that θ gives it.
+"""Noise that is θ itself: one number for every value of the image, with a prior, a density and gradients.
 
-Where the transform is a simple function of the numbers themselves, θ *is* the field: one number for every value of
-the image, with a prior, a density and gradients like any other θ (`FieldNuisance`). Where it is not, θ holds a
-strength and a seed, two whole numbers below 2²⁴ that float32 holds exactly, and `apply` makes the field from them.
+Where a transform is no simple function of its random numbers, θ holds a seed instead (`seeds`).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from brittle.random import bits, fold
+from brittle.nuisances.broadcast import as_factor
 from brittle.types import Batch
-
-SEED_NUMBERS = 2
-_SEED_BITS = 24
-_PIECE = 1 << 18
 
 
 class FieldNuisance(ABC):
@@ -71,28 +65,3 @@ class FieldNuisance(ABC):
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         return self.change(batch.images, theta.view(batch.images.shape)).clamp_(0, 1)
-
-
-def as_factor(severity: Tensor | float, theta: Tensor) -> Tensor:
-    """Severity with an axis for θ's numbers, made where θ is: a copy from the host would have a GPU wait."""
-    return severity.to(theta)[..., None] if isinstance(severity, Tensor) else theta.new_full((1,), severity)
-
-
-def seeds(keys: Tensor) -> Tensor:
-    """keys (...) → a seed each (..., 2): uniform whole numbers below 2²⁴, as float64."""
-    word = bits(keys, 1)
-    mask = (1 << _SEED_BITS) - 1
-    return torch.cat(((word >> _SEED_BITS) & mask, word & mask), -1).to(torch.float64)
-
-
-def seed_keys(numbers: Tensor) -> Tensor:
-    """Seeds (..., 2) → keys (...) of the fields they stand for."""
-    whole = numbers.detach().round().to(torch.int64)
-    return fold(whole[..., 0], whole[..., 1])
-
-
-def pieces(numbers: Tensor) -> Iterator[slice]:
-    """Columns of numbers (B, n), a few at a time on a CPU, so that many operations in a row stay in its caches."""
-    rows, columns = numbers.shape
-    width = max(1, _PIECE // max(1, rows)) if numbers.device.type == "cpu" else max(1, columns)
-    return (slice(start, min(start + width, columns)) for start in range(0, columns, width))

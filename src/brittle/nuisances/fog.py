@@ -8,9 +8,11 @@ from typing import ClassVar
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import Corruption, field_keys, per_image
+from brittle.nuisances.broadcast import per_image
+from brittle.nuisances.corruption import Corruption, field_keys
 from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.plasma import plasma
+from brittle.nuisances.seeds import SEED_NAMES
 
 AMOUNT = (0.0, 1.5, 2.0, 2.5, 2.5, 3.0)
 DECAY = (2.0, 2.0, 2.0, 1.7, 1.5, 1.4)
@@ -25,7 +27,7 @@ class Fog(Corruption):
     and a = 1.5, 2, 2.5, 2.5 and 3 at levels 1 to 5; the clouds are finer at higher levels (ImageNet-C). Severity
     multiplies the level; the seed stays."""
 
-    parameters: ClassVar = ("level", "seed")
+    parameters: ClassVar = ("level", *SEED_NAMES)
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         amount, decay = strengths(level, AMOUNT, DECAY)

@@ -18,9 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.fill import Occluder
+from brittle.nuisances.checks import check_positive
+from brittle.nuisances.occluder import Occluder
 from brittle.nuisances.shares import ShareLaw
 from brittle.registry import option
 from brittle.types import Batch
@@ -42,8 +42,7 @@ class FourierMask(ShareLaw, Occluder):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_law()
-        if not 0 < self.decay < math.inf:
-            raise BrittleError(f"option 'decay' is {self.decay:g}", "It must be a positive number.")
+        check_positive(self, "decay")
 
     @property
     def mask_names(self) -> tuple[str, ...]:

@@ -16,11 +16,13 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import PixelSized, field_keys, per_image
-from brittle.nuisances.haze import tint
+from brittle.nuisances.broadcast import per_image
+from brittle.nuisances.corruption import PixelSized, field_keys
 from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.plasma import plasma
+from brittle.nuisances.seeds import SEED_NAMES
 from brittle.nuisances.streaks import Streaks
+from brittle.nuisances.tints import tint
 from brittle.random import uniform_field
 
 KEPT = (1.0, 1.0, 0.8, 0.7, 0.65, 0.6)
@@ -57,7 +59,7 @@ class Frost(PixelSized):
     x ← a·x + b·ice with a = 1, 0.8, 0.7, 0.65, 0.6 and b = 0.4, 0.6, 0.7, 0.7, 0.75 at levels 1 to 5 (ImageNet-C).
     The ice is drawn, not photographed: see the file. Severity multiplies the level; the seed stays."""
 
-    parameters: ClassVar = ("level", "seed")
+    parameters: ClassVar = ("level", *SEED_NAMES)
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         kept, amount = strengths(level, KEPT, ICE)

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from brittle.nuisances.broadcast import as_factor
 from brittle.random import normal
 from brittle.types import Batch
 
@@ -62,5 +63,4 @@ class GaussianNuisance(ABC):
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
         centre = self.centre(batch).to(theta)
-        far = severity.to(theta)[..., None] if isinstance(severity, Tensor) else severity
-        return centre + far * (theta - centre)
+        return centre + as_factor(severity, theta) * (theta - centre)

@@ -19,6 +19,7 @@ from brittle.nuisances import register
 from brittle.nuisances.constants import constant
 from brittle.nuisances.gaussian import GaussianNuisance
 from brittle.nuisances.image_metric import DISPLACEMENT, image_precision
+from brittle.nuisances.translate import translate
 from brittle.nuisances.warp import Interpolation, Outside, affine_sources, pixel_map_to_matrix, resample
 from brittle.registry import option
 from brittle.types import Batch
@@ -71,6 +72,15 @@ def _in_pixels(theta: Tensor, unit: Unit, height: int, width: int) -> Tensor:
     return theta if unit == "pixels" else theta * constant((width, height), theta.device, theta.dtype)
 
 
+def _whole_within_rounding(shift: Tensor) -> Tensor:
+    """Shifts that a share was multiplied out to → to two bits less, so that whole pixels are whole.
+
+    A share such as 7/49 is rounded when it is stored, and its product with the side again, which can leave it an ulp
+    away from 7. Veltkamp's splitting; its gradient is 1."""
+    fivefold = 5 * shift
+    return fivefold - (fivefold - shift)
+
+
 def _turn_and_zoom(degrees: Tensor, log_zoom: Tensor) -> Tensor:
     """(B,), (B,) → (B, 2, 2): the content turns clockwise by `degrees` and grows by e^log_zoom."""
     angle, shrink = degrees * (math.pi / 180), torch.exp(-log_zoom)
@@ -96,6 +106,14 @@ class Translation(Linear):
     def matrices(self, theta: Tensor, height: int, width: int) -> Tensor:
         still = torch.eye(2, dtype=theta.dtype, device=theta.device).expand(len(theta), 2, 2)
         return pixel_map_to_matrix(still, _in_pixels(theta, self.unit, height, width), height, width)
+
+    def apply(self, batch: Batch, theta: Tensor) -> Tensor:
+        if self.interpolation == "nearest":  # takes whole pixels whatever the rounding
+            return super().apply(batch, theta)
+        shift = _in_pixels(theta, self.unit, *batch.images.shape[-2:])
+        if self.unit == "share":
+            shift = _whole_within_rounding(shift)
+        return translate(batch.images, shift, self.fill, cubic=self.interpolation == "bicubic")
 
     def describe(self, height: int, width: int) -> str:
         x, y = (self.sigma, self.sigma) if self.unit == "pixels" else (self.sigma * width, self.sigma * height)

@@ -13,6 +13,7 @@ from torch import Tensor
 from brittle.nuisances import register
 from brittle.nuisances.corruption import PixelSized, field_keys
 from brittle.nuisances.levels import at_level, strengths
+from brittle.nuisances.seeds import SEED_NAMES
 from brittle.nuisances.separable import gaussian_blur
 from brittle.random import bits
 
@@ -47,7 +48,7 @@ class GlassBlur(PixelSized):
     itself, with the same spread across and down (1.8, 1.8, 3.2, 3.6 and 4.7 pixels, measured on 224×224) and a like
     skew. Severity multiplies the level; the seed stays."""
 
-    parameters: ClassVar = ("level", "seed")
+    parameters: ClassVar = ("level", *SEED_NAMES)
     differentiable: ClassVar = False
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:

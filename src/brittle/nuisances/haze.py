@@ -16,31 +16,15 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.constants import constant
 from brittle.nuisances.corruption import Corruption, PixelSized, field_keys
 from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.plasma import plasma
+from brittle.nuisances.seeds import SEED_NAMES
 from brittle.nuisances.streaks import Streaks
+from brittle.nuisances.tints import Colour, tint
 from brittle.random import uniform_field
 
-Colour = tuple[float, float, float]
-
-LUMA: Colour = (0.299, 0.587, 0.114)
 PARTICLES = 512
-
-
-def grey(images: Tensor) -> Tensor:
-    """images (B, C, H, W) → brightness (B, 1, H, W); the mean where the channels are not red, green and blue."""
-    if images.shape[1] != 3:
-        return images.mean(1, keepdim=True)
-    return (images[:, 0:1] * LUMA[0]).add_(images[:, 1:2], alpha=LUMA[1]).add_(images[:, 2:3], alpha=LUMA[2])
-
-
-def tint(colour: Colour, images: Tensor) -> Tensor:
-    """A colour (1, C, 1, 1) for these images: its brightness where they have no colours."""
-    if images.shape[1] == 3:
-        return constant(colour, images.device, images.dtype)[None, :, None, None]
-    return images.new_full((1, images.shape[1], 1, 1), sum(c * w for c, w in zip(colour, LUMA, strict=True)))
 
 
 def veil(images: Tensor, density: Tensor, clouds: Tensor, colour: Colour) -> Tensor:
@@ -75,7 +59,7 @@ class Smog(Corruption):
     Koschmieder's model with optical density 0.3, 0.55, 0.8, 1.1 and 1.5 at levels 1 to 5 (this package's own) under
     wide soft clouds made from the seed. Severity multiplies the level; the seed stays."""
 
-    parameters: ClassVar = ("level", "seed")
+    parameters: ClassVar = ("level", *SEED_NAMES)
 
     COLOUR: ClassVar[Colour] = (0.70, 0.67, 0.58)
     DENSITY: ClassVar = (0.0, 0.3, 0.55, 0.8, 1.1, 1.5)
@@ -97,7 +81,7 @@ class Dust(PixelSized):
     of two to six pixels of 224, whose light grows from 0.3 to 0.9 (all this package's own), made from the seed.
     Severity multiplies the level; the seed stays."""
 
-    parameters: ClassVar = ("level", "seed")
+    parameters: ClassVar = ("level", *SEED_NAMES)
 
     COLOUR: ClassVar[Colour] = (0.76, 0.66, 0.49)
     DENSITY: ClassVar = (0.0, 0.2, 0.4, 0.6, 0.8, 1.1)
@@ -126,7 +110,7 @@ class Sandstorm(PixelSized):
     streaks of sand 8 to 24 pixels of 224 long whose strength grows from 0.2 to 0.6 (all this package's own). Severity
     multiplies the level; direction and seed stay."""
 
-    parameters: ClassVar = ("level", "direction", "seed")
+    parameters: ClassVar = ("level", "direction", *SEED_NAMES)
 
     COLOUR: ClassVar[Colour] = (0.80, 0.56, 0.29)
     DENSITY: ClassVar = (0.0, 0.4, 0.75, 1.1, 1.5, 2.0)

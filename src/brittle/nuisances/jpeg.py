@@ -20,8 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brittle.nuisances import register
+from brittle.nuisances.broadcast import per_image
 from brittle.nuisances.constants import constant
-from brittle.nuisances.corruption import Corruption, per_image
+from brittle.nuisances.corruption import Corruption
 from brittle.nuisances.levels import at_level, strengths
 
 QUALITY = (100.0, 25.0, 18.0, 15.0, 10.0, 7.0)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.nuisances.checks import check_positive
 from brittle.nuisances.constants import constant
 
 LEVEL_HELP = "ImageNet-C's level, 1 to 5 or any number between, in place of "
@@ -35,12 +36,13 @@ def strengths(level: Tensor, *tables: Sequence[float]) -> tuple[Tensor, ...]:
     t(l) = t₀ + Σₖ (tₖ₊₁ − tₖ)·clamp(l − k, 0, 1), the last step without its upper end."""
     places = level[:, None] - constant((0.0, 1.0, 2.0, 3.0, 4.0), level.device, level.dtype)
     steps = places.clamp(min=0).minimum(constant((1.0, 1.0, 1.0, 1.0, math.inf), level.device, level.dtype))
+    first = constant(tuple(table[0] for table in tables), level.device, level.dtype)
+    slopes = constant(tuple(itertools.chain(*map(_slopes, tables))), level.device, level.dtype).view(-1, 5)
+    return ((steps[:, None] * slopes).sum(-1) + first).unbind(1)
 
-    def strength(table: Sequence[float]) -> Tensor:
-        slopes = tuple(above - below for below, above in itertools.pairwise(table))
-        return (steps * constant(slopes, level.device, level.dtype)).sum(-1) + table[0]
 
-    return tuple(strength(table) for table in tables)
+def _slopes(table: Sequence[float]) -> Iterator[float]:
+    return (above - below for below, above in itertools.pairwise(table))
 
 
 def growth(table: Sequence[float], level: float | None, factor: Tensor) -> Tensor:
@@ -55,8 +57,6 @@ def check_strength(thing: object, name: str) -> None:
     """Refuses an option without width, a level without strength, and both of them at once."""
     value: float = getattr(thing, name)
     level: float | None = getattr(thing, "level", None)
-    for option, number in ((name, value), ("level", level)):
-        if number is not None and not (number > 0 and math.isfinite(number)):
-            raise BrittleError(f"option {option!r} is {number:g}", "It must be a positive number.")
+    check_positive(thing, name, *(["level"] if hasattr(thing, "level") else []))
     if level is not None and value != getattr(type(thing), name):
         raise BrittleError(f"options 'level' and {name!r} both say how strong it is", "Give one of them.")

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.field import as_factor
+from brittle.nuisances.broadcast import as_factor, per_image
 from brittle.nuisances.gaussian import GaussianNuisance
 from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength, strengths
 from brittle.registry import option
@@ -81,11 +81,6 @@ class LevelledAdjustment(Adjustment):
         return torch.stack([like.new_full((), at_level(table, self.level or 0.0)) for table in self.tables])
 
 
-def per_image(theta: Tensor) -> Tensor:
-    """(B, k) → (B, k, 1, 1)."""
-    return theta[:, :, None, None]
-
-
 @register("brightness")
 @dataclass(frozen=True)
 class Brightness(LevelledAdjustment):
@@ -113,7 +108,7 @@ class Brightness(LevelledAdjustment):
     def describe(self, height: int, width: int) -> str:
         if self.level is None:
             return f"brightness with a standard deviation of {100 * self.sigma:.3g} % of the range from black to white"
-        added = at_level(self.tables[0], self.level)
+        added = min(at_level(self.tables[0], self.level), 1.0)
         return f"every image brighter by {100 * added:.3g} % of the range from black to white"
 
 

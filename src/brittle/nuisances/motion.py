@@ -15,7 +15,7 @@ from brittle.nuisances import register
 from brittle.nuisances.convolve import canvas_for, convolve, longest_reach
 from brittle.nuisances.corruption import Corruption, PixelSized
 from brittle.nuisances.levels import at_level, strengths
-from brittle.nuisances.streaks import splat
+from brittle.nuisances.streaks import margins_for, splat
 from brittle.nuisances.warp import warp
 from brittle.registry import option
 
@@ -25,12 +25,17 @@ ZOOM = (0.0, 0.10, 0.15, 0.20, 0.24, 0.30)
 ZOOMS = 11
 
 
+def longest_streak(height: int, width: int) -> int:
+    """In pixels; a streak leads one way only, so it may be twice as long as a kernel reaches to both sides."""
+    return 2 * longest_reach(height, width)
+
+
 def draw_out(images: Tensor, length: Tensor, sigma: Tensor, degrees: Tensor) -> Tensor:
     """Every point of images (B, C, H, W) becomes a fading streak; length, sigma in pixels, direction in degrees (B,).
 
     k(t) ∝ exp(−t²/2σ²) for 0 ≤ t ≤ length along the direction, 0° being to the right and 90° down."""
     height, width = images.shape[-2:]
-    longest = 2 * longest_reach(height, width)
+    longest = longest_streak(height, width)
     length = length.clamp(max=longest)
     share = torch.linspace(0, 1, max(longest, 8), dtype=length.dtype, device=length.device)
     weights = torch.exp(-0.5 * (share * (length / sigma.clamp(min=1e-6))[:, None]).square())
@@ -38,7 +43,8 @@ def draw_out(images: Tensor, length: Tensor, sigma: Tensor, degrees: Tensor) -> 
     angle, along = degrees[:, None] * (math.pi / 180), share * length[:, None]
     x, y = along * torch.cos(angle), along * torch.sin(angle)
     canvas = canvas_for(height, width, x, y, longest)
-    kernels = splat(weights, x, y, canvas.height, canvas.width)
+    margins = margins_for(x, y, canvas.height, canvas.width, longest + 1)
+    kernels = splat(weights, x, y, canvas.height, canvas.width, margins)
     return convolve(images, kernels, canvas, "edge")
 
 
@@ -71,7 +77,8 @@ class MotionBlur(PixelSized):
 
     def picture(self, height: int, width: int) -> str:
         pixels = self.pixels(height, width)
-        length, sigma = at_level(MOTION_LENGTH, self.level) * pixels, at_level(MOTION_SIGMA, self.level) * pixels
+        length = min(at_level(MOTION_LENGTH, self.level) * pixels, longest_streak(height, width))
+        sigma = at_level(MOTION_SIGMA, self.level) * pixels
         return f"streaks {length:.2g} pixels long that fade with a standard deviation of {sigma:.2g} pixels"
 
 

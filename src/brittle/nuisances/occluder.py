@@ -1,8 +1,8 @@
 """What every nuisance that hides pixels shares: what the hidden pixels become, and how θ carries it.
 
 The filling is a grey value, the image's mean colour, uniform noise, or a piece of another image set's picture.
-θ is the mask's numbers and then the filling's: none for a grey value or the mean colour; for noise a seed, as two
-whole numbers below 2²⁴ (exact in float32), from which the noise is made; for a texture the picture's number and
+θ is the mask's numbers and then the filling's: none for a grey value or the mean colour; for noise a seed, from
+which the noise is made; for a texture the picture's number and
 where the piece lies in it, across and down, as shares of the room there is. The filling's numbers stay as they are
 along the severity path; identity is θ = 0, whose mask is empty.
 """
@@ -20,14 +20,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.random import fold, key_of, normal, uniform, uniform_field
+from brittle.nuisances.broadcast import as_factor
+from brittle.nuisances.seeds import SEED_NAMES, seed_from, seed_keys, seed_log_prior
+from brittle.random import fold, normal, uniform, uniform_field
 from brittle.registry import option
 from brittle.types import Batch
 
 Fill = float | Literal["mean", "noise"]
 
-_SEEDS = 2**24
-_NOISE = key_of("noise filling")
 _WORDS = {"mean": "the image's mean colour", "noise": "noise"}
 
 
@@ -143,13 +143,11 @@ class Occluder(ABC):
         return density + self._filling_log_prior(theta[..., size:])
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
-        if not isinstance(severity, Tensor):
-            severity = theta.new_full((), severity)
-        severity = severity.to(theta)[..., None]
-        theta = theta.expand_as(theta * severity)
+        factor = as_factor(severity, theta)
+        theta = theta.expand_as(factor * theta)
         size = self.mask_size(batch)
-        moved = torch.cat((self.mask_at(theta[..., :size], severity, batch), theta[..., size:]), -1)
-        return moved.masked_fill(severity == 0, 0.0)
+        moved = torch.cat((self.mask_at(theta[..., :size], factor, batch), theta[..., size:]), -1)
+        return moved.masked_fill(factor == 0, 0.0)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images, size = batch.images, self.mask_size(batch)
@@ -159,7 +157,8 @@ class Occluder(ABC):
         if self.fill == "mean":
             return torch.where(hidden, images.mean((2, 3), keepdim=True), images)
         if self.fill == "noise":
-            return torch.where(hidden, _noise(images, theta[:, size:]), images)
+            noise = uniform_field(seed_keys(theta[:, size:]), images[0].numel()).view(images.shape).to(images.dtype)
+            return torch.where(hidden, noise, images)
         if self.fill == 0:
             return images * hidden.logical_not()  # black without torch.where, which takes twice as long
         return torch.where(hidden, self.fill, images)
@@ -175,29 +174,26 @@ class Occluder(ABC):
     def _filling_names(self) -> tuple[str, ...]:
         if self.texture is not None:
             return ("picture", "piece x", "piece y")
-        return ("seed 1", "seed 2") if self.fill == "noise" else ()
+        return SEED_NAMES if self.fill == "noise" else ()
 
     def filling(self, shares: Tensor) -> Tensor:
         """Uniform numbers (..., numbers of the filling) → the filling's part of θ."""
         if self.texture is not None:
             return torch.cat((_whole(shares[..., :1], len(self.texture)), shares[..., 1:]), -1)
-        return _whole(shares, _SEEDS)
+        return seed_from(shares)
 
     def draw_filling(self, keys: Tensor) -> Tensor:
         """keys (...) → the filling's part of θ (..., numbers of the filling), float64."""
         return self.filling(uniform(fold(keys, -1), len(self._filling_names)))
 
     def _filling_log_prior(self, theta: Tensor) -> Tensor:
-        """Whole numbers are uniform, and a real number stands for the nearest whole one."""
+        """Pictures are uniform, and a real number stands for the nearest whole one."""
         if self.texture is None:
-            number, share = theta, theta[..., :0]
-            count = _SEEDS
-        else:
-            number, share = theta[..., :1], theta[..., 1:]
-            count = len(self.texture)
-        inside = ((number >= -0.5) & (number < count - 0.5)).all(-1) & ((share >= 0) & (share <= 1)).all(-1)
-        density = theta.new_full((), -number.shape[-1] * math.log(count))
-        return torch.where(inside, density, -math.inf)
+            return seed_log_prior(theta)
+        number, place = theta[..., 0], theta[..., 1:]
+        count = len(self.texture)
+        inside = (number >= -0.5) & (number < count - 0.5) & ((place >= 0) & (place <= 1)).all(-1)
+        return torch.where(inside, theta.new_full((), -math.log(count)), -math.inf)
 
     def _pieces(self, images: Tensor, theta: Tensor) -> Tensor:
         """The piece of a picture that lies under each image, pictures enlarged or reduced until they just cover it."""
@@ -223,10 +219,3 @@ class Occluder(ABC):
 def _whole(shares: Tensor, count: int) -> Tensor:
     """Uniform on [0, 1] → uniform on 0, 1, …, count − 1."""
     return (shares * count).floor().clamp(0, count - 1)
-
-
-def _noise(images: Tensor, seeds: Tensor) -> Tensor:
-    """Uniform noise for every pixel and channel."""
-    first, second = seeds.round().long().unbind(-1)
-    keys = fold(fold(first, _NOISE), second)
-    return uniform_field(keys, images[0].numel()).view(images.shape).to(images.dtype)

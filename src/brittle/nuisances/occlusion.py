@@ -10,7 +10,8 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.fill import Occluder
+from brittle.nuisances.checks import check_positive
+from brittle.nuisances.occluder import Occluder
 from brittle.nuisances.rectangles import draw, prior, rectangles_mask, union_area
 from brittle.registry import option
 from brittle.types import Batch
@@ -45,9 +46,7 @@ class Occlusion(Occluder):
         super().__post_init__()
         if self.scale is not None and self.sigma is not None:
             raise BrittleError("options 'scale' and 'sigma' both set the prior's width", "Give one of them.")
-        for name, value in (("scale", self.scale), ("sigma", self.sigma)):
-            if value is not None and not 0 < value < math.inf:
-                raise BrittleError(f"option {name!r} is {value:g}", "It must be a positive number.")
+        check_positive(self, "scale", "sigma")
         if not 1 <= self.rectangles <= 16:
             raise BrittleError(f"option 'rectangles' is {self.rectangles}", "There can be 1 to 16.")
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.fill import Occluder
+from brittle.nuisances.occluder import Occluder
 from brittle.nuisances.rectangles import rectangles_mask
 from brittle.nuisances.shares import ShareLaw
 from brittle.registry import option
@@ -81,6 +81,10 @@ class Patch(ShareLaw, Occluder):
         return first, first + side
 
     def describe(self, height: int, width: int) -> str:
-        what = "area" if self.of == "area" else "sides"
+        of = f"{self.share_words} of the image's {'area' if self.of == 'area' else 'sides'}"
+        if self.law == "exact":
+            share = float(self.draw_share(torch.zeros(0, dtype=torch.float64)))
+            side = math.sqrt(share) if self.of == "area" else share
+            of = f"{round(side * height)}×{round(side * width)} pixels (about {of})"
         where = "inside it" if self.place == "inside" else "with its centre inside it"
-        return f"a rectangle of {self.share_words} of the image's {what}, {where}, filled with {self.filled_with}"
+        return f"a rectangle of {of}, {where}, filled with {self.filled_with}"

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.field import as_factor
+from brittle.nuisances.broadcast import as_factor
+from brittle.nuisances.checks import check_positive
 from brittle.nuisances.warp import pixel_centres
 from brittle.random import normal
 from brittle.registry import option
@@ -41,9 +41,7 @@ class Shadow:
     differentiable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name, value in (("sigma", self.sigma), ("softness", self.softness)):
-            if not (value > 0 and math.isfinite(value)):
-                raise BrittleError(f"option {name!r} is {value:g}", "It must be a positive number.")
+        check_positive(self, "sigma", "softness")
 
     def check(self, shape: tuple[int, int, int]) -> None:
         """Every image will do."""

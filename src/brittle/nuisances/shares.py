@@ -16,6 +16,7 @@ from brittle.errors import BrittleError
 from brittle.registry import option
 
 _KNOTS = 2**16  # of the tabulated Beta quantile function
+_SMALLEST, _LARGEST = torch.finfo(torch.float32).tiny, 1 - 2.0**-24  # float32's numbers next to 0 and 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,8 @@ class ShareLaw:
         table = _beta_quantiles(first, second, uniforms.device)
         place = uniforms * _KNOTS
         below = place.long().clamp_(max=_KNOTS - 1)
-        return torch.lerp(table[below], table[below + 1], place - below)
+        # θ is rounded to float32, and at 0 and 1 themselves a density with a or b below 1 is infinite.
+        return torch.lerp(table[below], table[below + 1], place - below).clamp(_SMALLEST, _LARGEST)
 
     def share_log_prior(self, share: Tensor) -> Tensor | None:
         """Shares (...) → log density (...); None where the share is always the same, which is no density."""
@@ -68,7 +70,7 @@ class ShareLaw:
         if self.law == "uniform":
             inside = (share >= first) & (share <= second)
             return torch.where(inside, share.new_full((), -math.log(second - first)), -math.inf)
-        inside = (share >= 0) & (share <= 1)
+        inside = (share > 0) & (share < 1)
         density = torch.xlogy(share.new_full((), first - 1), share) + torch.xlogy(
             share.new_full((), second - 1), 1 - share
         )

@@ -8,7 +8,7 @@ so that each value walks away from x through the quantile that it drew.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,9 +17,10 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.field import SEED_NUMBERS, as_factor, pieces, seed_keys, seeds
+from brittle.nuisances.broadcast import as_factor
 from brittle.nuisances.levels import LEVEL_HELP, at_level, check_strength, growth
-from brittle.random import uniform_field
+from brittle.nuisances.seeds import SEED_NAMES, seed_from, seed_keys
+from brittle.random import uniform, uniform_field
 from brittle.registry import option
 from brittle.types import Batch
 
@@ -27,6 +28,7 @@ GRAIN = (0.0, *(photons**-0.5 for photons in (60, 25, 12, 5, 3)))
 
 SUMMED = 4.0  # means up to here are summed term by term, which 17 terms do to within a millionth
 TERMS = 17
+CPU_PIECE = 1 << 18
 
 
 def poisson_quantile(shares: Tensor, means: Tensor) -> Tensor:
@@ -71,7 +73,7 @@ class Shot:
     photons: float = option(25.0, "photons that a white pixel receives on average; fewer are more noise")
     level: float | None = option(None, LEVEL_HELP + "`photons`")
 
-    parameters: ClassVar[Sequence[str]] = ("grain", "seed 1", "seed 2")
+    parameters: ClassVar[Sequence[str]] = ("grain", *SEED_NAMES)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = False
 
@@ -89,14 +91,14 @@ class Shot:
         return None
 
     def sample(self, batch: Batch, keys: Tensor) -> Tensor:
-        drawn = seeds(keys)
+        drawn = seed_from(uniform(keys, len(SEED_NAMES)))
         return torch.cat((torch.full_like(drawn[..., :1], self.grain), drawn), -1).to(batch.images.dtype)
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
         raise BrittleError("shot noise comes from a seed, not from Gaussian numbers", "Draw θ with sample.")
 
     def identity(self, batch: Batch) -> Tensor:
-        return batch.images.new_zeros(len(batch.images), 1 + SEED_NUMBERS)
+        return batch.images.new_zeros(len(batch.images), len(self.parameters))
 
     def log_prior(self, theta: Tensor, batch: Batch) -> None:
         return None
@@ -120,3 +122,10 @@ class Shot:
             f"{self.grain**-2:.3g} photons for a white pixel, whose value then varies with a standard deviation of "
             f"{100 * self.grain:.2g} %"
         )
+
+
+def pieces(numbers: Tensor) -> Iterator[slice]:
+    """Columns of numbers (B, n), a few at a time on a CPU, so that many operations in a row stay in its caches."""
+    rows, columns = numbers.shape
+    width = max(1, CPU_PIECE // max(1, rows)) if numbers.device.type == "cpu" else max(1, columns)
+    return (slice(start, min(start + width, columns)) for start in range(0, columns, width))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
+from brittle.nuisances.broadcast import as_factor
 from brittle.nuisances.tiles import cells, fits
 from brittle.random import uniform
 from brittle.registry import option
@@ -67,12 +68,10 @@ class Shuffle:
         return None
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
-        if not isinstance(severity, Tensor):
-            severity = theta.new_full((), severity)
-        severity = severity.to(theta)[..., None]
-        theta = theta.expand_as(theta * severity)
-        moved = torch.cat(((theta[..., :1] * severity).clamp(max=1), theta[..., 1:]), -1)
-        return moved.masked_fill(severity == 0, 0.0)
+        factor = as_factor(severity, theta)
+        share = (factor * theta[..., :1]).clamp(max=1)
+        moved = torch.cat((share, theta[..., 1:].expand(*share.shape[:-1], -1)), -1)
+        return moved.masked_fill(factor == 0, 0.0)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images, grid = batch.images, self.grid
@@ -105,8 +104,10 @@ class Shuffle:
         return torch.empty_like(order).scatter_(1, order, order.gather(1, following))
 
     def describe(self, height: int, width: int) -> str:
+        count = round(self.share * self.grid**2)
+        moving = count if count > 1 else "none"
         return (
-            f"{100 * self.share:.3g} % of the {self.grid}×{self.grid} patches, about {height / self.grid:.3g}×"
+            f"{moving} of the {self.grid}×{self.grid} patches, about {height / self.grid:.3g}×"
             f"{width / self.grid:.3g} pixels each, change places"
         )
 

@@ -10,10 +10,12 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.corruption import PixelSized, field_keys, per_image
-from brittle.nuisances.haze import grey
+from brittle.nuisances.broadcast import per_image
+from brittle.nuisances.corruption import PixelSized, field_keys
 from brittle.nuisances.levels import at_level, strengths
 from brittle.nuisances.motion import draw_out
+from brittle.nuisances.seeds import SEED_NAMES
+from brittle.nuisances.tints import grey
 from brittle.nuisances.warp import warp
 from brittle.random import normal_field
 
@@ -41,7 +43,7 @@ class Snow(PixelSized):
     is so small that flakes would be thinner than a pixel, they blend into their mean. Below level 1 the flakes of
     level 1 fade in. Severity multiplies the level; direction and seed stay."""
 
-    parameters: ClassVar = ("level", "direction", "seed")
+    parameters: ClassVar = ("level", "direction", *SEED_NAMES)
     differentiable: ClassVar = False
 
     def ranges(self) -> Sequence[tuple[float, float]]:
@@ -67,5 +69,5 @@ class Snow(PixelSized):
         return torch.lerp(white, images, per_image(kept)).add_(flakes).add_(flakes.flip(2, 3))
 
     def picture(self, height: int, width: int) -> str:
-        size = max(at_level(FLAKE, self.level) * self.pixels(height, width), 1.0)
+        size = max(max(at_level(FLAKE, self.level), SMALLEST_FLAKE) * self.pixels(height, width), 1.0)
         return f"flakes about {size:.2g} pixels wide before the wind draws them out"

@@ -9,27 +9,59 @@ import torch
 from torch import Tensor
 
 
-def splat(weights: Tensor, x: Tensor, y: Tensor, height: int, width: int) -> Tensor:
+class Margins(NamedTuple):
+    """How many pixels beyond each side of an image its points may lie."""
+
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+def margins_for(x: Tensor, y: Tensor, height: int, width: int, reach: int) -> Margins:
+    """Margins for points between these x and y, none of them further outside than `reach`; on a device, where looking
+    at them would mean waiting, all of that is allowed for."""
+    if x.device.type != "cpu":
+        return Margins(reach, reach, reach, reach)
+    left, right = _outside(x, width)
+    return Margins(left, right, *_outside(y, height))
+
+
+def _outside(places: Tensor, size: int) -> tuple[int, int]:
+    low, high = places.detach().aminmax()
+    return max(-math.floor(low), 0), max(math.floor(high) + 1 - size, 0)
+
+
+def splat(weights: Tensor, x: Tensor, y: Tensor, height: int, width: int, margins: Margins) -> Tensor:
     """weights, x, y (B, T), places in pixels → (B, height, width), each weight shared among its four nearest pixels.
 
     What leaves on one side comes in on the other."""
+    # With the margins drawn too, a point's four pixels lie at one place plus four constants. To bring each of them
+    # inside by itself would take longer than all the rest.
+    tall, wide = margins.top + height + margins.bottom + 1, margins.left + width + margins.right + 1
     with torch.no_grad():  # whole numbers, which floats hold exactly and turn into places several times faster
-        left, top = x.floor(), y.floor()
-        rows, columns = _both_neighbours(top, height), _both_neighbours(left, width)
-        places = [(row * width + column).long() for row in rows for column in columns]
-    right_share, lower_share = x - left, y - top
-    shares = [down * across for down in (1 - lower_share, lower_share) for across in (1 - right_share, right_share)]
-    drawn = weights.new_zeros(len(weights), height * width)
-    for place, share in zip(places, shares, strict=True):
-        drawn.scatter_add_(1, place, weights * share)
-    return drawn.view(-1, height, width)
+        first_column, first_row = x.floor(), y.floor()
+        places = torch.add(first_column, first_row, alpha=wide).add_(margins.top * wide + margins.left).long()
+    right = weights * (x - first_column)
+    left = weights - right
+    lower_share = y - first_row
+    lower_right, lower_left = right * lower_share, left * lower_share
+    drawn = weights.new_zeros(len(weights), tall * wide)
+    corners = ((0, left - lower_left), (1, right - lower_right), (wide, lower_left), (wide + 1, lower_right))
+    for beyond, shared in corners:
+        drawn[:, beyond:].scatter_add_(1, places, shared)
+    drawn = drawn.view(-1, tall, wide)
+    return _wrapped(_wrapped(drawn, 1, margins.top, height), 2, margins.left, width)
 
 
-def _both_neighbours(first: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """A whole place and the next, on a circle of `count`."""
-    first = first - (first / count).floor() * count
-    second = first + 1
-    return first, second.masked_fill_(second >= count, 0)
+def _wrapped(drawn: Tensor, dim: int, before: int, size: int) -> Tensor:
+    """The `size` pixels from `before` on, and added to them what lies whole sizes before and after."""
+    inside = drawn.narrow(dim, before, size)
+    for start in range(before % size - size, drawn.shape[dim], size):
+        low, high = max(start, 0), min(start + size, drawn.shape[dim])
+        if start != before and low < high:
+            inside.narrow(dim, low - start, high - low).add_(drawn.narrow(dim, low, high - low))
+    return inside
 
 
 class Streaks(NamedTuple):
@@ -48,5 +80,11 @@ class Streaks(NamedTuple):
         share = (torch.arange(points, dtype=self.x.dtype, device=self.x.device) + 0.5) / points
         apart = torch.hypot(self.dx, self.dy) / points
         marks = (self.light * apart)[..., None] * (4 * share * (1 - share))
-        x, y = (start[..., None] + go[..., None] * share for start, go in ((self.x, self.dx), (self.y, self.dy)))
-        return splat(marks.flatten(1), x.flatten(1), y.flatten(1), height, width)
+        x, y = self.x.remainder(width), self.y.remainder(height)
+        ends = torch.stack((x, x + self.dx)), torch.stack((y, y + self.dy))
+        margins = margins_for(ends[0], ends[1], height, width, math.ceil(longest))
+        x, y = (
+            torch.addcmul(start[..., None], go[..., None], share).flatten(1)
+            for start, go in ((x, self.dx), (y, self.dy))
+        )
+        return splat(marks.flatten(1), x, y, height, width, margins)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.fill import Occluder
+from brittle.nuisances.occluder import Occluder
 from brittle.nuisances.shares import ShareLaw
 from brittle.registry import option
 from brittle.types import Batch
@@ -82,8 +82,11 @@ class Tiles(ShareLaw, Occluder):
         ).index_select(2, rows)
 
     def describe(self, height: int, width: int) -> str:
+        share = f"{self.share_words}, in whole tiles,"
+        if self.law == "exact":
+            share = f"{float(self.draw_share(torch.zeros(0))) * self.grid**2:.0f}"
         return (
-            f"{self.share_words} of the {self.grid}×{self.grid} tiles, about {height / self.grid:.3g}×"
+            f"{share} of the {self.grid}×{self.grid} tiles, about {height / self.grid:.3g}×"
             f"{width / self.grid:.3g} pixels each, filled with {self.filled_with}"
         )
 

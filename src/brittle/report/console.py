@@ -9,12 +9,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from brittle.report.weak_console import print_weak_points
+
 
 def with_interval(value: float | None, interval: list[float] | None) -> str:
     """0.589 [0.568, 0.619]"""
     if value is None:
         return "–"
     return f"{value:.3f}" if interval is None else f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+def print_found(found: dict[str, Any]) -> None:
+    """What every measure of a run has to say."""
+    if "results" in found:
+        print_measured(found)
+    if "weak_points" in found:
+        print_weak_points(found)
 
 
 def print_measured(found: dict[str, Any]) -> None:

@@ -16,10 +16,17 @@ from brittle.images import image_sets
 from brittle.measures import measures
 from brittle.nuisances import nuisances
 from brittle.registry import Registry, did_you_mean, options_of
+from brittle.samplers import samplers
 
 
 def _registries() -> dict[str, Registry[Any]]:
-    return {"classifiers": classifiers, "images": image_sets, "nuisances": nuisances, "measures": measures}
+    return {
+        "classifiers": classifiers,
+        "images": image_sets,
+        "nuisances": nuisances,
+        "measures": measures,
+        "samplers": samplers,
+    }
 
 
 def listing(what: str = "") -> dict[str, list[dict[str, Any]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -39,13 +39,28 @@ class Info(NamedTuple):
     accepted: Tensor  # (B, n)
 
 
-class Kernel(NamedTuple):
+class Standing(Protocol):
+    """What of a state is kept. Kernels may have states of their own."""
+
+    @property
+    def position(self) -> Tensor: ...
+    @property
+    def log_likelihood(self) -> Tensor: ...
+    @property
+    def record(self) -> Tensor: ...
+
+
+S = TypeVar("S", bound=Standing)
+
+
+class Kernel(NamedTuple, Generic[S]):
     """A sampler for one target."""
 
-    init: Callable[[Tensor, Looked], State]  # positions (B, n, d), and what was seen there
-    step: Callable[[Tensor, State], tuple[State, Info]]  # keys (B, n)
-    adapt: Callable[[State, Info, int], State]  # after each step of burn-in, which are counted from 1
+    init: Callable[[Tensor, Looked], S]  # positions (B, n, d), and what was seen there
+    step: Callable[[Tensor, S], tuple[S, Info]]  # keys (B, n)
+    adapt: Callable[[S, Info, int], S]  # after each step of burn-in, which are counted from 1
     calls: int = 1  # classifier calls of a step of one chain
+    ahead: int = 0  # classifier calls of an image before the first step
 
 
 class ChainSampler(ABC):
@@ -58,7 +73,7 @@ class ChainSampler(ABC):
         """Every target will do, unless a subclass says otherwise."""
 
     @abstractmethod
-    def kernel(self, target: Target, chains: int) -> Kernel: ...
+    def kernel(self, target: Target, chains: int) -> Kernel[Any]: ...
 
     def sample(self, target: Target, budget: Budget) -> Sampled:
         self.check(target)
@@ -116,7 +131,7 @@ def begin(target: Target, budget: Budget) -> Prior:
     return Prior(at(first.position), seen, first.calls)
 
 
-def run(kernel: Kernel, target: Target, budget: Budget, name: str) -> Sampled:
+def run(kernel: Kernel[S], target: Target, budget: Budget, name: str) -> Sampled:
     """Burn-in, then the steps that are kept; chains that found no start give no draws."""
     images, device = len(target.keys), target.keys.device
     keys = fold(fold(target.keys, MOVE)[:, None], torch.arange(budget.chains, device=device))
@@ -141,7 +156,7 @@ def run(kernel: Kernel, target: Target, budget: Budget, name: str) -> Sampled:
                 state.log_likelihood,
                 state.record,
             )
-    calls = start.calls + budget.chains * kernel.calls * (budget.burn_in + kept * thin)
+    calls = start.calls + kernel.ahead + budget.chains * kernel.calls * (budget.burn_in + kept * thin)
     return Sampled(
         positions,
         torch.where(likelihoods > -torch.inf, 0.0, -torch.inf),

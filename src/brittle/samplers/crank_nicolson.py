@@ -38,7 +38,7 @@ class CrankNicolson(ChainSampler):
     def check(self, target: Target) -> None:
         needs_gaussian(target, self.name)
 
-    def kernel(self, target: Target, chains: int) -> Kernel:
+    def kernel(self, target: Target, chains: int) -> Kernel[State]:
         def init(position: Tensor, seen: Looked) -> State:
             scale = torch.full_like(target.keys, self.step, dtype=torch.float64)
             return State(position, torch.zeros_like(seen.log_likelihood), *seen, scale)

@@ -38,7 +38,7 @@ def prior_draws(target: Target, count: int) -> tuple[Prior, Tensor]:
     images, most = len(target.keys), max(1, KEPT_NUMBERS // max(1, count * target.size))
     thin = max(1, -(-images // most))
     positions, seen, likelihoods, calls = [], [], [], 0
-    for rows in torch.arange(images, device=target.keys.device).split(most):
+    for rows in torch.split(torch.arange(images, device=target.keys.device), most):
         part = target.prior(count) if most >= images else target.take(rows).prior(count)
         positions.append(part.position[:, ::thin].float())
         seen.append(Looked(*(each[:, ::thin] for each in part.seen)))

@@ -21,7 +21,7 @@ class Independence(ChainSampler):
 
     name: ClassVar[str] = "independence"
 
-    def kernel(self, target: Target, chains: int) -> Kernel:
+    def kernel(self, target: Target, chains: int) -> Kernel[State]:
         def init(position: Tensor, seen: Looked) -> State:
             scale = torch.ones_like(target.keys, dtype=torch.float64)
             return State(position, torch.zeros_like(seen.log_likelihood), *seen, scale)

@@ -53,7 +53,7 @@ class Langevin(ChainSampler):
                 "Use the sampler auto or crank-nicolson.",
             )
 
-    def kernel(self, target: Target, chains: int) -> Kernel:
+    def kernel(self, target: Target, chains: int) -> Kernel[State]:
         def drift(state: State) -> Tensor:
             assert state.gradient is not None
             length = state.gradient.norm(dim=-1, keepdim=True)
@@ -79,7 +79,7 @@ class Langevin(ChainSampler):
             return accept(keys, state, proposed, gain + back - there)
 
         adapt = robbins_monro(0.574, greatest=2.0) if self.adapt else unchanged
-        return Kernel(init, step, adapt, CALLS_OF_A_GRADIENT)
+        return Kernel(init, step, adapt, CALLS_OF_A_GRADIENT, ahead=CALLS_OF_A_GRADIENT * chains)
 
 
 def half_square(position: Tensor) -> Tensor:

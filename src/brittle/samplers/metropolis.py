@@ -40,7 +40,7 @@ class Metropolis(ChainSampler):
                 "Use the sampler independence, importance or rejection.",
             )
 
-    def kernel(self, target: Target, chains: int) -> Kernel:
+    def kernel(self, target: Target, chains: int) -> Kernel[State]:
         widths = torch.full((), self.sigma) if self.sigma is not None else prior_spread(target)[:, None]
 
         def init(position: Tensor, seen: Looked) -> State:

@@ -4,6 +4,9 @@ Between the two lie the densities p(not ℓ | θ)^t p(θ), t from 0 to 1. A roun
 its next t, draws some of them by these weights, and moves those. As in waste-free SMC (Dau & Chopin 2022) every place
 that a mover visits becomes a particle, and once t = 1 these are the draws.
 
+Moves are Crank–Nicolson's about a Gaussian fitted to the particles, where there are enough to fit one. A mover goes by
+the fit of the half of the particles that it does not stem from: fitted to themselves, small populations contract.
+
 Powers of 0 and of 1 lead nowhere. For classifiers that give nothing else it is the Gaussian prior that changes:
 p(not ℓ | z) N(z; 0, I/t), from a t at which some draws are wrong to t = 1.
 """
@@ -11,6 +14,7 @@ p(not ℓ | z) N(z; 0, I/t), from a t at which some draws are wrong to t = 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -21,13 +25,15 @@ from brittle.errors import BrittleError
 from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.chain import GREATEST_SCALE, KEPT_NUMBERS, LEAST_SCALE, MOVE, NOISE, State, accept
+from brittle.samplers.chain import KEPT_NUMBERS, LEAST_SCALE, MOVE, NOISE, State, accept
 from brittle.samplers.crank_nicolson import crank_nicolson
 from brittle.samplers.diagnostics import kish
+from brittle.samplers.metropolis import prior_spread
 from brittle.samplers.target import Budget, Sampled, Target
 
 PARTICLES, PICK, WIDEN = 5, 6, 7  # streams of an image's randomness
 FEWEST_PARTICLES = 32
+PARTICLES_A_DIMENSION = 10  # that a fit needs
 WIDTHS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # of the prior, in its own standard deviations
 WIDENED_DRAWS = 64  # looked at for each width
 WRONG_ENOUGH = 0.1  # share of draws
@@ -50,6 +56,21 @@ class Crowd(NamedTuple):
     def take(self, images: Tensor) -> Crowd:
         return Crowd(*(each[images] for each in self))
 
+    def at(self, places: Tensor) -> Crowd:
+        """Some particles (B, n), all of one weight."""
+
+        def of(values: Tensor) -> Tensor:
+            index = places.view(*places.shape, *(1,) * (values.ndim - 2))
+            return values.gather(1, index.expand(*places.shape, *values.shape[2:]))
+
+        return self._replace(
+            position=of(self.position),
+            log_likelihood=of(self.log_likelihood),
+            record=of(self.record),
+            families=of(self.families),
+            log_weight=torch.zeros_like(places, dtype=torch.float64),
+        )
+
     def put(self, images: Tensor, other: Crowd) -> None:
         for mine, theirs in zip(self, other, strict=True):
             mine[images] = theirs
@@ -63,9 +84,9 @@ class SequentialMonteCarlo:
     name: ClassVar[str] = "smc"
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    particles: int | None = option(None, "how many; a tenth of the calls unless given")
-    moves: int = option(4, "moves in a round, made by one in so many of the particles")
-    fall: float = option(0.5, "share to which the effective size falls from one t to the next")
+    particles: int | None = option(None, "how many; an eighth of the calls unless given")
+    moves: int = option(2, "moves in a round, made by one in so many of the particles")
+    fall: float = option(0.7, "share to which the effective size falls from one t to the next")
 
     def __post_init__(self) -> None:
         if self.particles is not None and self.particles < 2:
@@ -79,7 +100,7 @@ class SequentialMonteCarlo:
         """Every prior can be drawn from, and then moved in one way or another."""
 
     def sample(self, target: Target, budget: Budget) -> Sampled:
-        movers = max(1, (self.particles or max(FEWEST_PARTICLES, budget.calls // 10)) // self.moves)
+        movers = max(1, (self.particles or max(FEWEST_PARTICLES, budget.calls // 8)) // self.moves)
         count = movers * self.moves
         crowd, calls = begin(target, count)
         rounds = max(1, (budget.calls - int(calls.min())) // count)
@@ -91,13 +112,11 @@ class SequentialMonteCarlo:
                 break
             here, keys = target.take(active), fold(fold(target.keys[active], PARTICLES), turn)
             some = weighed(crowd.take(active), self.fall if turn < 2 * rounds - 1 else 0.0)
-            spread = weighted_spread(some)
-            some, accepted = moved(here, picked(some, movers, fold(keys, PICK)), self.moves, spread, fold(keys, MOVE))
+            chosen = picked(some.log_weight, movers, fold(keys, PICK))
+            proposal = proposal_for(here, some, (chosen < count // 2).long())
+            some, accepted = moved(here, some.at(chosen), self.moves, proposal, fold(keys, MOVE))
             # Step sizes stay as they are once draws are kept.
-            greatest = 1.0 if target.gaussian else GREATEST_SCALE
-            some = some._replace(
-                scale=torch.where(kept.rounds[active] == 0, adapted(some.scale, accepted, greatest), some.scale)
-            )
+            some = some._replace(scale=torch.where(kept.rounds[active] == 0, adapted(some.scale, accepted), some.scale))
             crowd.put(active, some)
             calls[active] += count
             kept.add(active[some.power == 1], accepted[some.power == 1], crowd)
@@ -165,7 +184,7 @@ def begin(target: Target, count: int) -> tuple[Crowd, Tensor]:
         torch.where(widened[:, None], likelihood, possible),
         widened.to(likelihood),
         widened,
-        torch.full_like(likelihood[:, 0], 1.0 if target.gaussian else 2.38 / math.sqrt(target.size)),
+        torch.full_like(likelihood[:, 0], 1.0),
         torch.zeros_like(likelihood[:, 0]),
     )
     calls = torch.full_like(target.keys, first.calls)
@@ -195,7 +214,7 @@ def wide_enough(target: Target) -> Tensor:
     widths = torch.tensor(WIDTHS, dtype=torch.float64, device=target.keys.device)
     draws = normal(fold(fold(target.keys, WIDEN)[:, None], numbers), target.size)
     seen = target.look(widths.repeat_interleave(WIDENED_DRAWS)[:, None] * draws)
-    wrong = seen.log_likelihood.exp().unflatten(1, (len(WIDTHS), -1)).mean(2)
+    wrong = seen.log_likelihood.exp().view(-1, len(WIDTHS), WIDENED_DRAWS).mean(2)
     return widths[wrong.clamp(max=WRONG_ENOUGH).argmax(1)]
 
 
@@ -221,64 +240,110 @@ def weighed(crowd: Crowd, fall: float) -> Crowd:
     return crowd._replace(power=power, log_weight=log_weight, evidence=crowd.evidence + gained)
 
 
-def picked(crowd: Crowd, count: int, keys: Tensor) -> Crowd:
-    """Some particles, by systematic resampling (Carpenter, Clifford & Fearnhead 1999): one u an image.
+def picked(log_weight: Tensor, count: int, keys: Tensor) -> Tensor:
+    """Places (B, count) of particles, in order, by systematic resampling: one u an image.
 
-    Where all weights are equal, those that moved last."""
-    cumulative = crowd.log_weight.softmax(1).cumsum(1)
+    Where all weights are equal it is every so many-th, which of particles that moved is where they came to at last."""
+    cumulative = log_weight.softmax(1).cumsum(1)
     points = (torch.arange(count, device=keys.device) + uniform(keys, 1)) / count
     chosen = torch.searchsorted(cumulative / cumulative[:, -1:], points, right=True)
-    last = torch.arange(cumulative.shape[1] - count, cumulative.shape[1], device=keys.device)
-    equal = crowd.log_weight.amin(1) == crowd.log_weight.amax(1)
-    chosen = torch.where(equal[:, None], last, chosen)
-
-    def at(values: Tensor) -> Tensor:
-        return values.gather(1, chosen.view(*chosen.shape, *(1,) * (values.ndim - 2)).expand(-1, -1, *values.shape[2:]))
-
-    return Crowd(*map(at, crowd[:4]), torch.zeros_like(points), *crowd[5:])
+    moves = log_weight.shape[1] // count
+    last = torch.arange(moves - 1, log_weight.shape[1], moves, device=keys.device)
+    equal = log_weight.amin(1, keepdim=True) == log_weight.amax(1, keepdim=True)
+    return torch.where(equal, last, chosen)
 
 
-def weighted_spread(crowd: Crowd) -> Tensor:
-    """Standard deviations (B, 1, d) of the particles."""
-    share = crowd.log_weight.softmax(1)[..., None]
-    mean = (share * crowd.position).sum(1, keepdim=True)
-    return (share * (crowd.position - mean).square()).sum(1, keepdim=True).sqrt().clamp(min=1e-9)
+class Proposal(NamedTuple):
+    """How the movers of B images go on."""
+
+    draw: Callable[[Tensor, Tensor, Tensor], Tensor]  # keys (B, n), positions (B, n, d), scale (B, 1, 1) → positions
+    excess: Callable[[Tensor], Tensor]  # (B, n, d) → (B, n) log of the prior over what `draw` leaves as it is
 
 
-def moved(target: Target, crowd: Crowd, moves: int, spread: Tensor, keys: Tensor) -> tuple[Crowd, Tensor]:
-    """All places that the particles come through in some moves, and the share (B,) of proposals accepted."""
-    power = torch.where(crowd.widened, 1.0, crowd.power)[:, None]
+def proposal_for(target: Target, crowd: Crowd, half: Tensor) -> Proposal:
+    """Crank–Nicolson's about a fit, for each mover that of its `half` (B, n); about the prior where particles are too
+    few for a fit; a random walk as wide as they are where it is not Gaussian; draws of a prior that has no density."""
     width = torch.where(crowd.widened, crowd.power**-0.5, 1.0)[:, None, None]
-    scale, numbers = crowd.scale[:, None, None], torch.arange(crowd.families.shape[1], device=keys.device)
-    density = None if target.gaussian else target.log_prior(crowd.position)
-    flat = torch.zeros_like(crowd.log_likelihood)
-    state = State(crowd.position, flat if density is None else density, crowd.log_likelihood, crowd.record, crowd.scale)
-    places, accepted = [], torch.zeros_like(crowd.scale)
+
+    def log_prior(position: Tensor) -> Tensor:
+        found = -0.5 * (position / width).square().sum(-1) if target.gaussian else target.log_prior(position)
+        assert found is not None
+        return found
+
+    def nothing(position: Tensor) -> Tensor:
+        return torch.zeros_like(position[..., 0])
+
+    if not target.gaussian and target.log_prior(crowd.position[:, :1]) is None:
+        return Proposal(lambda keys, position, scale: target.draw(keys), nothing)
+    if crowd.position.shape[1] >= PARTICLES_A_DIMENSION * target.size:
+        mean, factor = fitted(crowd, width * prior_spread(target)[:, None])
+        inverse = torch.linalg.inv(factor)
+        volume = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1).gather(1, half)
+
+        def of_half(both: Tensor) -> Tensor:
+            """(B, 2, n, d) → (B, n, d)."""
+            return torch.where((half == 0)[..., None], both[:, 0], both[:, 1])
+
+        def white(position: Tensor) -> Tensor:
+            return of_half((position[:, None] - mean) @ inverse.mT)
+
+        def about_fit(keys: Tensor, position: Tensor, scale: Tensor) -> Tensor:
+            return of_half(mean + crank_nicolson(white(position), scale, keys)[:, None] @ factor.mT)
+
+        return Proposal(about_fit, lambda z: log_prior(z) + 0.5 * white(z).square().sum(-1) + volume)
+    if target.gaussian:
+        return Proposal(lambda keys, z, scale: width * crank_nicolson(z / width, scale, keys), nothing)
+    share = crowd.log_weight.softmax(1)[..., None]
+    off = crowd.position - (share * crowd.position).sum(1, keepdim=True)
+    step = (share * off.square()).sum(1, keepdim=True).sqrt() * 2.38 / math.sqrt(target.size)
+    return Proposal(lambda keys, theta, scale: theta + scale * step * normal(keys, target.size), log_prior)
+
+
+def fitted(crowd: Crowd, spread: Tensor) -> tuple[Tensor, Tensor]:
+    """Means (B, 2, 1, d) of the two halves of the particles, and factors (B, 2, d, d) of their covariances.
+
+    Few particles say little of a covariance, which is drawn towards that of the prior, with its `spread` (B, 1, d)."""
+    images, count, size = crowd.position.shape
+    second = torch.arange(count, device=crowd.position.device) >= count // 2
+    log_weight = torch.stack([crowd.log_weight.masked_fill(other, -torch.inf) for other in (second, ~second)], 1)
+    share = log_weight.softmax(-1).nan_to_num()[..., None]  # 0 in a half that has nothing
+    mean = (share * crowd.position[:, None]).sum(2, keepdim=True)
+    off = crowd.position[:, None] - mean
+    covariance = (share * off).mT @ off
+    doubt = size / (size + kish(log_weight)[..., None, None])
+    prior = torch.diag_embed(spread.square().expand(images, 2, size))
+    return mean, torch.linalg.cholesky((1 - doubt) * covariance + doubt * prior)
+
+
+def moved(target: Target, movers: Crowd, moves: int, proposal: Proposal, keys: Tensor) -> tuple[Crowd, Tensor]:
+    """All places that the movers come to, one after the other, and the share (B,) of proposals accepted."""
+    power = torch.where(movers.widened, 1.0, movers.power)[:, None]
+    numbers = torch.arange(movers.families.shape[1], device=keys.device)
+    excess = proposal.excess(movers.position)
+    state = State(movers.position, excess, movers.log_likelihood, movers.record, movers.scale)
+    places, accepted = [], torch.zeros_like(movers.scale)
     for number in range(moves):
         each = fold(fold(keys, number)[:, None], numbers)
-        if target.gaussian:
-            position = width * crank_nicolson(state.position / width, scale, fold(each, NOISE))
-        elif density is not None:
-            position = state.position + scale * spread * normal(fold(each, NOISE), target.size)
-        else:
-            position = target.draw(fold(each, NOISE))
-        found = None if density is None else target.log_prior(position)
-        proposed = State(position, flat if found is None else found, *target.look(position), state.scale)
+        position = proposal.draw(fold(each, NOISE), state.position, state.scale[:, None, None])
+        proposed = State(position, proposal.excess(position), *target.look(position), state.scale)
         gain = power * (proposed.log_likelihood - state.log_likelihood)
         state, info = accept(each, state, proposed, gain + proposed.log_prior - state.log_prior)
         places.append(state)
         accepted += info.accepted.double().mean(1) / moves
-    families = crowd.families.repeat(1, moves)
-    everywhere = crowd._replace(
-        position=torch.cat([place.position for place in places], 1),
-        log_likelihood=torch.cat([place.log_likelihood for place in places], 1),
-        record=torch.cat([place.record for place in places], 1),
-        families=families,
-        log_weight=torch.zeros_like(families, dtype=torch.float64),
+
+    def along(values: list[Tensor]) -> Tensor:
+        return torch.stack(values, 2).flatten(1, 2)
+
+    crowd = movers._replace(
+        position=along([place.position for place in places]),
+        log_likelihood=along([place.log_likelihood for place in places]),
+        record=along([place.record for place in places]),
+        families=movers.families.repeat_interleave(moves, 1),
+        log_weight=movers.log_weight.repeat_interleave(moves, 1),
     )
-    return everywhere, accepted
+    return crowd, accepted
 
 
-def adapted(scale: Tensor, accepted: Tensor, greatest: float) -> Tensor:
+def adapted(scale: Tensor, accepted: Tensor) -> Tensor:
     """Step sizes (B,) that come nearer to an acceptance of 0.3."""
-    return (scale * torch.exp(3 * (accepted - 0.3))).clamp(LEAST_SCALE, greatest)
+    return (scale * torch.exp(3 * (accepted - 0.3))).clamp(LEAST_SCALE, 1.0)

@@ -55,6 +55,11 @@ class Target(Protocol):
         """Whether `slope` can be had."""
         ...
 
+    @property
+    def measured(self) -> int:
+        """How many of the prior's first draws a measurement has looked at."""
+        ...
+
     def draw(self, keys: Tensor) -> Tensor:
         """keys (B, n) → positions (B, n, d), exactly from the prior."""
         ...
