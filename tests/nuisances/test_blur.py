@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -58,6 +60,16 @@ def test_defocus_is_a_convolution_with_a_disk(level, radius, picture):
         assert np.abs(blurred.numpy() - expected).mean() < 0.003
 
 
+@pytest.mark.parametrize("radius", [0.05, 0.2, 0.4])
+def test_a_disk_within_a_pixel_has_the_variance_of_a_disk(radius):
+    """r²/4 across and down; samples of the disk alone would change nothing."""
+    point = torch.zeros(1, 1, 21, 21, dtype=torch.float64)
+    point[..., 10, 10] = 1
+    disk = nuisance("defocus-blur", scaled=False).apply(batch_of(point), torch.tensor([[radius / 3]]).double())[0, 0]
+    places = torch.arange(21.0, dtype=torch.float64) - 10
+    assert (disk.sum(0) * places.square()).sum().item() == pytest.approx(radius**2 / 4, rel=0.1)
+
+
 @pytest.mark.parametrize("sigma", [0.01, 0.4, 1.3, 5.0])
 def test_convolution_and_matrices_are_the_same_gaussian_blur(sigma, picture):
     sigmas = torch.tensor([sigma])
@@ -78,3 +90,17 @@ def test_the_fourier_transform_and_direct_convolution_agree(name, picture, monke
 def test_the_descriptions_say_the_pixels():
     assert "1.5 pixels" in nuisance("gaussian-blur").describe(112, 200)
     assert "3 pixels" in nuisance("defocus-blur").describe(112, 200)
+
+
+def test_a_disk_or_a_streak_that_the_image_is_too_small_for_is_described_as_it_is_drawn():
+    images = torch.zeros(1, 1, 24, 24)
+    images[..., 12, 16] = 1
+    batch = Batch(images, torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+    disk = nuisance("defocus-blur", level=8.0, scaled=False)
+    said = float(disk.describe(24, 24).split("radius of ")[1].split(" ")[0])
+    seen = (disk.apply(batch, torch.tensor([[8.0]]))[0, 0] > 1e-4).sum().item()
+    assert math.pi * (said + 0.5) ** 2 == pytest.approx(seen, rel=0.1)  # the rim falls off over one pixel
+    streak = nuisance("motion-blur", level=8.0, scaled=False)
+    said = float(streak.describe(24, 24).split("streaks ")[1].split(" ")[0])
+    seen = (streak.apply(batch, torch.tensor([[8.0, 0.0]]))[0, 0].sum(0) > 1e-4).sum().item()
+    assert said == pytest.approx(seen, abs=1.5)

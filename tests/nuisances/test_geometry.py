@@ -20,17 +20,77 @@ def picture() -> Batch:
     return batch_of(torch.rand(1, 3, 20, 31, generator=generator))
 
 
-def test_a_translation_by_whole_pixels_is_exact_to_float32_and_positive_moves_the_content_left_and_up(picture):
-    moved = nuisance("translation", unit="pixels").apply(picture, torch.tensor([[4.0, 3.0]]))
-    torch.testing.assert_close(moved[..., :-3, :-4], picture.images[..., 3:, 4:], atol=2e-5, rtol=0)
-    assert moved[..., -3:, :].abs().max() < 1e-4
-    assert moved[..., :, -4:].abs().max() < 1e-4
+def shifted(images: torch.Tensor, across: int, down: int, fill: float = 0.0) -> torch.Tensor:
+    """The content moved left by `across` and up by `down` pixels, by slices of a wide frame."""
+    height, width = images.shape[-2:]
+    frame = torch.full((*images.shape[:-2], 3 * height, 3 * width), fill)
+    frame[..., height : 2 * height, width : 2 * width] = images
+    return frame[..., height + down : 2 * height + down, width + across : 2 * width + across]
 
 
-def test_a_shift_of_a_share_is_that_share_of_the_side(picture):
-    by_share = nuisance("translation").apply(picture, torch.tensor([[4 / 31, 3 / 20]]))
-    by_pixels = nuisance("translation", unit="pixels").apply(picture, torch.tensor([[4.0, 3.0]]))
-    torch.testing.assert_close(by_share, by_pixels, atol=2e-5, rtol=0)
+SIDES = [(28, 28), (32, 32), (49, 97), (107, 31), (224, 224), (160, 256), (251, 199)]
+
+
+@pytest.mark.parametrize("size", SIDES, ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize("options", ["", "interpolation=bicubic", "fill=0.3", "interpolation=nearest"])
+def test_a_translation_by_whole_pixels_is_exact_and_positive_moves_the_content_left_and_up(size, options):
+    """Bit for bit, though k/n·n is not always k in float32: each image of the batch by another number of pixels."""
+    height, width = size
+    across = torch.tensor([0, 1, -1, 5, -(width // 3), width // 2 + 1, width - 1, width, -3])
+    down = torch.tensor([0, 2, -7, height // 3, 6, -(height // 2), 1 - height, 4, -height])
+    batch = batch_of(torch.rand(len(across), 2, *size, generator=torch.Generator().manual_seed(1)))
+    fill = 0.3 if "fill" in options else 0.0
+    pairs = zip(batch.images, across.tolist(), down.tolist(), strict=True)
+    expected = torch.stack([shifted(image, x, y, fill) for image, x, y in pairs])
+    pixels = torch.stack((across, down), 1).float()
+    for unit, theta in (("pixels", pixels), ("share", pixels / torch.tensor([width, height]))):
+        moved = nuisances.build(f"translation:unit={unit},{options}".rstrip(",")).apply(batch, theta)
+        assert torch.equal(moved, expected), unit
+
+
+@pytest.mark.parametrize("fill", [0.0, 0.25, "edge", "mirror"])
+@pytest.mark.parametrize("interpolation", ["bilinear", "nearest", "bicubic"])
+def test_a_translation_is_the_affine_map_that_shifts(fill, interpolation):
+    batch = batch_of(torch.rand(40, 3, 20, 31, generator=torch.Generator().manual_seed(2)))
+    shift = 9 * torch.randn(40, 2, generator=torch.Generator().manual_seed(3))  # some leave the image far behind
+    affine = torch.cat((torch.tensor([1.0, 0.0, 0.0, 1.0]).expand(40, 4), 2 * shift / torch.tensor([31, 20])), 1)
+    expected = nuisance("affine", fill=fill, interpolation=interpolation).apply(batch, affine)
+    moved = nuisance("translation", unit="pixels", fill=fill, interpolation=interpolation).apply(batch, shift)
+    torch.testing.assert_close(moved, expected, atol=2e-5, rtol=0)
+
+
+def test_gradients_pass_where_a_share_is_taken_for_whole_pixels():
+    """dT/d(share) = n·dT/d(pixel), at 7/49 too, whose product with 49 is not 7 in float32."""
+    batch = batch_of(torch.rand(1, 1, 49, 49, generator=torch.Generator().manual_seed(4)))
+    share, pixels = (torch.tensor([[7.0, 14.0]]) / side for side in (49, 1))
+    gradients = []
+    for unit, theta in (("share", share), ("pixels", pixels)):
+        theta.requires_grad_()
+        nuisance("translation", unit=unit).apply(batch, theta)[..., 3, 5].sum().backward()
+        gradients.append(theta.grad)
+    row, column = 3 + 14, 5 + 7
+    here, right, below = batch.images[0, 0, [row, row, row + 1], [column, column + 1, column]]
+    torch.testing.assert_close(gradients[1], torch.stack((right - here, below - here))[None])
+    torch.testing.assert_close(gradients[0], 49 * gradients[1])
+
+
+@pytest.mark.parametrize("fill", [0.4, "edge", "mirror"])
+def test_gradients_of_bicubic_translations_are_finite_differences(fill):
+    batch = batch_of(
+        0.3 + 0.4 * torch.rand(1, 2, 9, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
+    )
+    space = nuisance("translation", unit="pixels", interpolation="bicubic", fill=fill)
+    theta = torch.tensor([[2.3, -1.6]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda t: space.apply(batch, t), theta, atol=1e-6)
+
+
+def test_a_batch_too_large_for_one_piece_is_translated_as_its_images_are():
+    batch = batch_of(torch.rand(9, 3, 224, 224, generator=torch.Generator().manual_seed(5)))
+    space = nuisance("translation")
+    theta = space.sample(batch, draw_keys(0, "pieces", batch.ids, torch.arange(1)))[:, 0]
+    together = space.apply(batch, theta)
+    for place in range(9):
+        assert torch.equal(space.apply(batch.take(torch.tensor([place])), theta[place, None])[0], together[place])
 
 
 def test_a_quarter_turn_of_a_square_is_rot90_clockwise():

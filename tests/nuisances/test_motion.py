@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 import scipy.ndimage
+import scipy.stats
 import torch
 
 from brittle.errors import BrittleError
 from brittle.nuisances import nuisance
+from brittle.random import draw_keys
 from brittle.types import Batch
 
 
@@ -48,6 +50,24 @@ def test_a_point_is_drawn_out_to_the_left_and_up_for_positive_directions():
     assert left[0, 40, 32:41].sum() > 0.9
     assert up[0, 32:41, 40].sum() > 0.9
     assert left.sum().item() == pytest.approx(1, abs=1e-4)
+
+
+def test_edge_pixels_repeat_outside():
+    """A streak to the left brings in what lies to the right: at the right edge of a ramp nothing but its last value."""
+    ramp = batch_of(torch.linspace(0, 1, 64, dtype=torch.float64).expand(1, 1, 64, 64))
+    blurred = nuisance("motion-blur").apply(ramp, torch.tensor([[5.0, 0.0]], dtype=torch.float64))
+    torch.testing.assert_close(blurred[..., -1], torch.ones(1, 1, 64, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("turn", [10.0, 45.0, 180.0])
+def test_directions_are_uniform_within_the_turn(turn):
+    batch, space = batch_of(torch.zeros(1, 1, 8, 8)), nuisance("motion-blur", turn=turn)
+    directions = space.sample(batch, draw_keys(0, "turn", batch.ids, torch.arange(3000)))[0, :, 1]
+    assert scipy.stats.kstest(directions.numpy(), scipy.stats.uniform(-turn, 2 * turn).cdf).pvalue > 1e-3
+    theta = torch.tensor([[[3.0, 0.99 * turn], [3.0, 1.01 * turn]]])
+    inside, outside = space.log_prior(theta, batch)[0].tolist()
+    assert inside == pytest.approx(scipy.stats.lognorm(0.25, scale=3.0).logpdf(3.0) - np.log(2 * turn), abs=1e-5)
+    assert outside == -np.inf
 
 
 def test_a_direction_that_is_none_is_refused():

@@ -125,3 +125,22 @@ def test_an_exact_share_has_no_density():
 def test_a_law_that_makes_no_sense_is_refused(spec, word):
     with pytest.raises(BrittleError, match=word):
         nuisances.build(spec)
+
+
+@pytest.mark.parametrize("law", ["a=0.02,b=0.02", "a=0.3,b=2", "a=2,b=0.1"])
+def test_beta_shares_stay_off_the_ends_where_their_density_is_infinite(law):
+    batch = blank(1, 8, 8)
+    batch = batch._replace(images=batch.images.float())
+    space = nuisances.build(f"patch:law=beta,{law}")
+    theta = space.sample(batch, draw_keys(0, "ends", batch.ids, torch.arange(5000)))
+    assert ((theta[..., 0] > 0) & (theta[..., 0] < 1)).all()
+    assert space.log_prior(theta, batch).isfinite().all()
+    theta[:, :2, 0] = torch.tensor([0.0, 1.0])
+    assert (space.log_prior(theta[:, :2], batch) == -torch.inf).all()
+
+
+@pytest.mark.parametrize("options", ["share=0.3", "share=0.001", "share=0.3,of=side"])
+def test_the_description_says_the_pixels_that_are_hidden(options):
+    space, batch = nuisances.build(f"patch:{options}"), blank(5, 24, 32)
+    width, height = sides(space.hidden(thetas(space, batch), 24, 32))
+    assert f"{height[0]}×{width[0]} pixels" in space.describe(24, 32)

@@ -45,3 +45,14 @@ def test_cells_go_one_at_a_time_from_the_image_itself():
     assert cells[0] == 28
     assert cells[-1] == 11
     assert set(cells.diff().tolist()) == {0, -1}
+
+
+@pytest.mark.parametrize("side", [28, 64, 224])
+def test_the_first_cell_goes_when_rounding_that_turns_from_up_to_down_says(side):
+    """Below level 1 there are ⌊(1 − 0.4·l)·n + 1 − l⌋ cells: fewer than n from l = 1/(0.4·n + 1) on, not at once."""
+    due = 1 / (0.4 * side + 1)
+    ramp = torch.linspace(0, 1, side).expand(3, 1, side, side)
+    batch = Batch(ramp, torch.zeros(3, dtype=torch.int64), torch.zeros(3, dtype=torch.int64))
+    moved = nuisance("pixelate").apply(batch, torch.tensor([[0.1 * due], [0.9 * due], [1.1 * due]]))
+    torch.testing.assert_close(moved[:2], batch.images[:2])
+    assert moved[2, 0, 0].unique().numel() == side - 1

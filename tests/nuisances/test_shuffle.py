@@ -90,3 +90,11 @@ def test_a_shuffle_that_makes_no_sense_is_refused(spec, word):
 def test_more_patches_than_pixels_are_refused_before_work_starts():
     with pytest.raises(BrittleError, match=r"does not fit.*28"):
         nuisances.build("shuffle:grid=32").check((1, 28, 40))
+
+
+@pytest.mark.parametrize(("share", "said"), [(1.0, "16"), (0.3, "5"), (0.05, "none")])
+def test_the_description_counts_the_patches_that_move(share, said):
+    space, batch = nuisance("shuffle", share=share), photo(3, 20, 20)
+    moved = (space.sources(thetas(space, batch)) != torch.arange(16)).sum(1)
+    assert moved.tolist() == [0 if said == "none" else int(said)] * 3
+    assert space.describe(20, 20).startswith(f"{said} of the 4×4 patches")

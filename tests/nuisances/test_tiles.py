@@ -74,3 +74,10 @@ def test_a_grid_that_makes_no_sense_is_refused(spec, word):
 def test_more_tiles_than_pixels_are_refused_before_work_starts():
     with pytest.raises(BrittleError, match=r"does not fit.*28"):
         nuisances.build("tiles:grid=32").check((1, 28, 40))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+def test_the_description_counts_the_tiles_that_are_hidden(share):
+    space, batch = nuisance("tiles", share=share), blank(3, 20, 20)
+    hidden = space.hidden(thetas(space, batch), 20, 20)[0].sum().item() / 25
+    assert space.describe(20, 20).startswith(f"{hidden:.0f} of the 4×4 tiles")

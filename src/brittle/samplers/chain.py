@@ -159,7 +159,7 @@ def run(kernel: Kernel[S], target: Target, budget: Budget, name: str) -> Sampled
     calls = start.calls + kernel.ahead + budget.chains * kernel.calls * (budget.burn_in + kept * thin)
     return Sampled(
         positions,
-        torch.where(likelihoods > -torch.inf, 0.0, -torch.inf),
+        torch.where(likelihoods > -torch.inf, 0.0, -torch.inf).to(likelihoods),
         likelihoods,
         records,
         torch.full((images,), calls, device=device),

@@ -31,5 +31,5 @@ class Rejection:
         numbers = torch.arange(drawn.position.shape[1], device=target.keys.device)
         coins = uniform(fold(fold(target.keys, KEEP)[:, None], numbers), 1)[..., 0]
         kept = coins.log() < drawn.seen.log_likelihood
-        found = weighted(target, drawn, torch.where(kept, 0.0, -torch.inf), likelihood, self.name)
+        found = weighted(target, drawn, torch.where(kept, 0.0, -torch.inf).to(likelihood), likelihood, self.name)
         return found._replace(acceptance=kept.double().mean(1))

@@ -1,0 +1,174 @@
+"""Effective draws per 1,000 classifier calls of every sampler, on the same images, in one run.
+
+    python benchmarks/samplers.py [--images 20] [--nuisance affine:alpha=100 …] [--device cpu]
+
+Images are the first of the bundled sample that the classifier gets right. For chains the effective size is the least
+bulk ESS over parameters, for populations the lesser of Kish's size and the least weighted size; the table has the
+median over images. Every call counts: starts, burn-in, all temperatures, and a gradient as three. Beside what a
+sampler claims stands what it keeps: over repeated runs with other seeds, the variance of the posterior's mean against
+the posterior's own variance (median over images and parameters of realised over claimed size).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import torch
+
+from brittle.classifiers import classifier
+from brittle.engine.folder import environment
+from brittle.images import image_set
+from brittle.measures.diagnosis import Diagnosis, diagnose
+from brittle.measures.posterior import Posterior
+from brittle.measures.weak_points import PREDICTED
+from brittle.nuisances import nuisance
+from brittle.random import fold, stream_root
+from brittle.samplers import sampler
+from brittle.samplers.target import Budget
+from brittle.types import Batch
+
+METROPOLIS = [f"metropolis:step={step},adapt=no" for step in (0.1, 0.3, 0.6, 1, 2)]
+SAMPLERS = [
+    "rejection",
+    "importance",
+    *METROPOLIS,
+    "metropolis",
+    "crank-nicolson",
+    "independence",
+    "langevin",
+    "tempered",
+    "smc",
+    "adaptive",
+    "auto",
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--classifier", nargs="+", default=["bundled:plain", "bundled:augmented"])
+    parser.add_argument("--nuisance", nargs="+", default=["affine:alpha=100", "affine:alpha=400"])
+    parser.add_argument("--sampler", nargs="+", default=SAMPLERS)
+    parser.add_argument("--images", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=8)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", type=Path, help="also write the rows there, as JSON")
+    chosen = parser.parse_args()
+    rows = []
+    for name in chosen.classifier:
+        for space in chosen.nuisance:
+            found = compared(name, space, chosen.sampler, chosen.images, chosen.repeats, chosen.device)
+            print(table(name, space, found), flush=True)
+            rows += found
+    if chosen.out is not None:
+        chosen.out.write_text(json.dumps({"rows": rows, "environment": environment()}, indent=1))
+
+
+def right(name: str, count: int, device: str) -> tuple[object, Batch]:
+    """A classifier, and the first images of the sample that it gets right."""
+    network, images = classifier(name, device=device), image_set("sample")
+    batch = images.choose(None, 0).batch(range(4 * count), torch.device(device))
+    good = (network.log_probs(batch.images).argmax(1) == batch.labels).nonzero()[:count, 0]
+    return network, batch.take(good)
+
+
+def compared(
+    name: str, space: str, samplers: list[str], count: int, repeats: int, device: str
+) -> list[dict[str, object]]:
+    network, batch = right(name, count, device)
+    rows = []
+    for spec in samplers:
+        draw, began = sampler(spec), time.perf_counter()
+        runs = []
+        for seed in range(repeats):
+            root = stream_root(seed, "samplers", device)
+            posterior = Posterior(
+                batch,
+                batch.labels,
+                fold(fold(root, 1), batch.ids),
+                fold(fold(root, 2), batch.ids),
+                network,  # type: ignore[arg-type]
+                nuisance(space),
+                160,
+                draw.space,
+            )
+            drawn = draw.sample(posterior, Budget())
+            images, chains, steps = drawn.log_weight.shape
+            flat = drawn.position.double().flatten(1, 2)
+            theta = posterior.theta(flat)
+            log_prior = posterior.density(flat, theta).view(images, chains, steps)
+            runs.append(
+                diagnose(
+                    posterior,
+                    drawn,
+                    theta.float().view(images, chains, steps, -1),
+                    log_prior,
+                    drawn.record[..., PREDICTED].long(),
+                )
+            )
+        seconds = (time.perf_counter() - began) / repeats
+        rows.append({"classifier": name, "nuisance": space, "sampler": spec, "seconds": seconds} | told(runs))
+        print(f"{name} {space} {spec}: {rows[-1]}", flush=True)
+    return rows
+
+
+def told(runs: list[list[Diagnosis]]) -> dict[str, object]:
+    first = torch.tensor([[each.per_1000 for each in run] for run in runs])
+    missed = [each.missed for each in runs[0] if each.missed is not None]
+    rhat = [each.rhat for each in runs[0] if each.rhat is not None]
+    calls = torch.tensor([each.calls for each in runs[0]]).double().median()
+    return {
+        "calls": float(calls),
+        "per_1000": float(first.median(1).values.median()),
+        "least": float(first.median(1).values.min()),
+        "trusted": sum(each.trusted for each in runs[0]) / len(runs[0]),
+        "rhat": float(torch.tensor(rhat).median()) if rhat else None,
+        "missed": float(torch.tensor(missed).median()) if missed else None,
+        "realised": realised(runs),
+    }
+
+
+def realised(runs: list[list[Diagnosis]]) -> float | None:
+    """Median over images and parameters of (effective size that the spread of repeated runs shows) / (claimed)."""
+    if len(runs) < 4:
+        return None
+    means = torch.tensor([[each.mean for each in run] for run in runs], dtype=torch.float64)
+    spread = torch.tensor([[each.deviation for each in run] for run in runs], dtype=torch.float64).square().mean(0)
+    within = torch.tensor(
+        [[[value or 0.0 for value in each.parameter_effective] for each in run] for run in runs], dtype=torch.float64
+    )
+    # The posterior's variance is that within runs and between them: chains that stand apart see too little of it.
+    between = means.var(0)
+    return float(((spread + between) / between / within.mean(0)).median())
+
+
+def table(name: str, space: str, rows: list[dict[str, object]]) -> str:
+    missed = next((row["missed"] for row in rows if row["missed"] is not None), float("nan"))
+    lines = [
+        f"### {name}, {space}: 1 − µ(x) {missed:.2g} (median)",
+        "",
+        "| sampler | calls an image | effective / 1,000 calls | realised ÷ claimed | R̂ (median) | trusted | seconds |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in rows:
+        rhat = "" if row["rhat"] is None else f"{row['rhat']:.2f}"
+        kept = "" if row["realised"] is None else f"{row['realised']:.2f}"
+        lines.append(
+            f"| {row['sampler']} | {row['calls']:.0f} | {row['per_1000']:.1f} | {kept} | {rhat} "
+            f"| {100 * float(row['trusted']):.0f} % | {row['seconds']:.1f} |"  # type: ignore[arg-type]
+        )
+    plain = max(float(row["per_1000"]) for row in rows if str(row["sampler"]).startswith("metropolis")) or 1e-9  # type: ignore[arg-type]
+    by_name = {row["sampler"]: float(row["per_1000"]) for row in rows}  # type: ignore[arg-type]
+    if "auto" in by_name and "rejection" in by_name:
+        lines += [
+            "",
+            f"auto ÷ best plain Metropolis {by_name['auto'] / plain:.1f}, auto ÷ rejection "
+            f"{by_name['auto'] / max(by_name['rejection'], 1e-9):.1f}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
