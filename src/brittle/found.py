@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 
@@ -38,7 +41,7 @@ class Found:
         here = self._of(id)
         kept = here.filter(here["found"])
         numbers = kept["theta"].combine_chunks().flatten().to_numpy()
-        return np.asarray(numbers.reshape(kept.num_rows, -1), np.float32)
+        return np.asarray(numbers.reshape(kept.num_rows, len(self.rows["theta"][0])), np.float32)
 
     def predicted(self, id: int) -> list[str]:
         """The label (k,) that the classifier gives at each of those draws."""
@@ -61,8 +64,30 @@ class Found:
             log_weight=torch.where(found, 0.0, -torch.inf),
         )
 
+    def picture(self, path: str | Path, images: int | Sequence[int] = 8) -> Path:
+        """Writes a picture (PNG, or what the name ends in): images and what the classifier takes them for when they
+        are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
+        from brittle.report.weak_draws import read_draws, shown_images
+        from brittle.report.weak_gallery import Called, Subject, strips
+        from brittle.report.weak_picture import write_picture
+
+        if isinstance(images, int):
+            chosen = shown_images(self.summary["per_image"], images)
+        else:
+            rows = {row["id"]: row for row in self.summary["per_image"]}
+            chosen = [rows[id] for id in images if self._of(id).num_rows]
+        if not chosen:
+            raise BrittleError("there is no image to show: all are wrong untouched", "Name some by their ids.")
+        job, name = self.job, self.summary["nuisance"]
+        subject = job.images[self.summary["image_set"]].images
+        called = Called(job.classifiers[self.summary["classifier"]].labels, subject.classes)
+        made = Subject(subject, job.nuisances[name], job.seed, job.streams[name], called)
+        shown = strips(made, chosen, read_draws([self.rows], [row["id"] for row in chosen]))
+        write_picture(Path(path), shown, f"Weak points under {name}")
+        return Path(path)
+
     def _of(self, id: int) -> pa.Table:
-        here = self.rows.filter(pa.compute.equal(self.rows["image"], id))
+        here = self.rows.filter(pc.equal(self.rows["image"], id))
         if not here.num_rows:
             raise BrittleError(f"there is no image {id} among those sampled", f"There is: {self.ids[:20]}.")
         return here

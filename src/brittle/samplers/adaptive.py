@@ -130,7 +130,6 @@ def fit(z: Tensor, log_weight: Tensor, keys: Tensor, kernels: int, prior_share: 
     eye = torch.eye(d, dtype=z.dtype, device=z.device)
     spread = (1 - share) * spread + share * eye
     factor = torch.linalg.cholesky(spread + 1e-9 * eye)
-    # systematic resampling
     cumulative = weight.cumsum(-1)
     first = uniform(fold(keys, CENTRE), 1)
     ladder = (torch.arange(kernels, device=z.device) + first) / kernels
@@ -154,12 +153,19 @@ def fit(z: Tensor, log_weight: Tensor, keys: Tensor, kernels: int, prior_share: 
 
 def tempered(log_weight: Tensor, least: float) -> Tensor:
     """Normalised weights (B, N), raised to the greatest power up to 1 whose Kish size is at least `least`."""
-    finite = log_weight - log_weight.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
-    low, high = torch.zeros_like(finite[:, :1]), torch.ones_like(finite[:, :1])
-    power = high
-    for _ in range(30):
-        weight = torch.softmax(power * finite, -1)
-        enough = 1 / weight.square().sum(-1, keepdim=True) >= least
-        low, high = torch.where(enough, power, low), torch.where(enough, high, power)
-        power = torch.where(low == 1, 1.0, (low + high) / 2)
-    return torch.softmax(low * finite, -1).nan_to_num(nan=1 / finite.shape[-1])
+    above = log_weight - log_weight.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
+
+    def shares(power: Tensor) -> tuple[Tensor, Tensor]:
+        weight = torch.softmax(power * above, -1)
+        return weight, 1 / weight.square().sum(-1, keepdim=True) >= least
+
+    low, high = torch.zeros_like(above[:, :1]), torch.ones_like(above[:, :1])
+    weight, enough = shares(high)
+    if not enough.all():
+        low = torch.where(enough, high, low)
+        for _ in range(20):
+            middle = (low + high) / 2
+            fine = shares(middle)[1]
+            low, high = torch.where(fine, middle, low), torch.where(fine, high, middle)
+        weight = shares(low)[0]
+    return weight.nan_to_num(nan=1 / above.shape[-1])

@@ -149,7 +149,8 @@ def _quantiles(x: Tensor, probabilities: Tensor) -> Tensor:
 
 def _normal_scores(x: Tensor) -> Tensor:
     """Average ranks over the last two dimensions, as normal scores with Blom's offset."""
-    ordered, order = x.flatten(-2).sort(-1)
+    ordered, order = x.flatten(-2).contiguous().sort(-1)
+    ordered = ordered.contiguous()
     before, until = torch.searchsorted(ordered, ordered), torch.searchsorted(ordered, ordered, right=True)
     rank = torch.empty_like(ordered).scatter_(-1, order, (before + until + 1).to(torch.float64) / 2)
     scores: Tensor = torch.special.ndtri((rank - 3 / 8) / (rank.shape[-1] + 1 / 4))

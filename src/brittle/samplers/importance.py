@@ -17,7 +17,7 @@ from brittle.samplers.target import Budget, Looked, Prior, Sampled, Target
 @register("importance")
 @dataclass(frozen=True)
 class Importance:
-    """θ ~ p(θ | x) with the weight p(not ℓ | θ). Draws that a measurement has evaluated already cost nothing."""
+    """θ ~ p(θ | x) with the weight p(not ℓ | θ). Where robustness has been measured, its draws, at no further call."""
 
     name: ClassVar[str] = "importance"
     space: ClassVar[Literal["latent", "parameters"]] = "parameters"
@@ -26,7 +26,7 @@ class Importance:
         """Every prior can be drawn from."""
 
     def sample(self, target: Target, budget: Budget) -> Sampled:
-        drawn, likelihood = prior_draws(target, budget.calls)
+        drawn, likelihood = prior_draws(target, target.measured or budget.calls)
         return weighted(target, drawn, drawn.seen.log_likelihood, likelihood, self.name)
 
 
