@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from brittle import api
+from brittle.report.html import write_report
 
 NAMES = ('<b>&"x --> $a$', "plain")
 CLASSES = ["circle <i>", "square", "cross"]
@@ -30,7 +32,7 @@ def second(images):
 
 
 def _write_run(folder: Path, *, labelled: bool = True, **changes: Any) -> Path:
-    """A run of 24 images of 10×8 pixels into `folder`/run; `changes` replace keys of the study."""
+    """A run of 24 images of 10×8 pixels into `folder`/run; `changes` replace keys of the study, None removes one."""
     (folder / "tiny.py").write_text(TINY)
     random = np.random.default_rng(0)
     arrays: dict[str, Any] = {"images": random.integers(0, 256, (24, 8, 10), dtype=np.uint8)}
@@ -46,7 +48,8 @@ def _write_run(folder: Path, *, labelled: bool = True, **changes: Any) -> Path:
         "nuisances": ["affine:alpha=50", "affine:alpha=10", "translation:sigma=0.1"],
         "robustness": {"samples": 8, "extra": ["nll", "ece"]},
     }
-    api.run(study | changes, folder / "run", device="cpu")
+    study = {key: value for key, value in (study | changes).items() if value is not None}
+    api.run(study, folder / "run", device="cpu")
     return folder / "run"
 
 
@@ -55,9 +58,49 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write_run(tmp_path_factory.mktemp("report"))
 
 
+WEAK = {"nuisances": ["translation:sigma=0.2", "occlusion:rectangles=1,scale=0.2"], "weak-points": {"budget": 400}}
+
+
+@pytest.fixture(scope="session")
+def weak_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weak points and nothing else."""
+    return _write_run(tmp_path_factory.mktemp("weak"), robustness=None, **WEAK)
+
+
+@pytest.fixture(scope="session")
+def both_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write_run(tmp_path_factory.mktemp("both"), **WEAK)
+
+
 @pytest.fixture(scope="session")
 def write_run() -> Callable[..., Path]:
     return _write_run
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    @property
+    def ids(self) -> set[str | None]:
+        return {attributes.get("id") for _, attributes in self.tags}
+
+
+@pytest.fixture(scope="session")
+def page_of() -> Callable[[Path], Page]:
+    """The report of a run folder, written and read."""
+    return lambda folder: Page(write_report(folder).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")

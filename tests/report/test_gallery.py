@@ -40,7 +40,12 @@ def _pixels(uri: str) -> np.ndarray:
 
 def _rows(run: Run, classifier: str, nuisance: str) -> pa.Table:
     return pa.concat_tables(
-        [rows for _, rows in run.folder.store.read(Cell(CLEAN if nuisance == CLEAN else "robustness", classifier, "shapes", nuisance))]
+        [
+            rows
+            for _, rows in run.folder.store.read(
+                Cell(CLEAN if nuisance == CLEAN else "robustness", classifier, "shapes", nuisance)
+            )
+        ]
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,28 +15,20 @@ from brittle.report.loaded import load
 from brittle.report.sentences import cautions, findings, ranks
 
 
-class Page(HTMLParser):
-    """Tags with their attributes, and the text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 @pytest.fixture(scope="module")
-def page(run_folder: Path) -> Page:
-    return Page(write_report(run_folder).read_text(encoding="utf-8"))
+def page(run_folder: Path, page_of: Callable[[Path], Any]) -> Any:
+    return page_of(run_folder)
 
 
-def test_report_loads_nothing_from_elsewhere(page: Page) -> None:
+@pytest.fixture(params=["run_folder", "weak_folder", "both_folder"])
+def any_folder(request: pytest.FixtureRequest) -> Path:
+    """A run of each sort: robustness, weak points, both."""
+    folder: Path = request.getfixturevalue(request.param)
+    return folder
+
+
+def test_report_loads_nothing_from_elsewhere(any_folder: Path, page_of: Callable[[Path], Any]) -> None:
+    page = page_of(any_folder)
     for tag, attributes in page.tags:
         assert tag not in ("link", "iframe", "object", "embed")
         for key in ("src", "href", "xlink:href", "srcset", "data"):
@@ -47,8 +39,8 @@ def test_report_loads_nothing_from_elsewhere(page: Page) -> None:
     assert not re.search(r"url\((?!#)|@import", page.text)
 
 
-def test_names_are_escaped_everywhere(run_folder: Path, page: Page, names: tuple[str, str]) -> None:
-    text = write_report(run_folder).read_text(encoding="utf-8")
+def test_names_are_escaped_everywhere(any_folder: Path, page_of: Callable[[Path], Any], names: tuple[str, str]) -> None:
+    page, text = page_of(any_folder), (any_folder / "report.html").read_text(encoding="utf-8")
     assert "<b>&" not in text
     assert "<i>" not in text
     assert not any(tag == "i" for tag, _ in page.tags)
@@ -56,7 +48,7 @@ def test_names_are_escaped_everywhere(run_folder: Path, page: Page, names: tuple
     assert "circle <i>" in page.text
 
 
-def test_every_rho_and_interval_of_the_summary_is_shown(run_folder: Path, page: Page) -> None:
+def test_every_rho_and_interval_of_the_summary_is_shown(run_folder: Path, page: Any) -> None:
     summary = json.loads((run_folder / "summary.json").read_text())
     assert len(summary["results"]) == 6
     for row in summary["results"]:
@@ -69,7 +61,8 @@ def test_every_rho_and_interval_of_the_summary_is_shown(run_folder: Path, page: 
         assert f"{pair['rho_difference']:.3f}".replace("-", "−") in page.text
 
 
-def test_pictures_and_figures_have_words_and_ids_are_unique(page: Page) -> None:
+def test_pictures_and_figures_have_words_and_ids_are_unique(any_folder: Path, page_of: Callable[[Path], Any]) -> None:
+    page = page_of(any_folder)
     images = [attributes for tag, attributes in page.tags if tag == "img"]
     assert images
     assert all(attributes["alt"] for attributes in images)
@@ -81,38 +74,40 @@ def test_pictures_and_figures_have_words_and_ids_are_unique(page: Page) -> None:
     assert page.tags[0] == ("html", {"lang": "en"})
 
 
-def test_same_run_gives_the_same_bytes(run_folder: Path) -> None:
-    assert write_report(run_folder).read_bytes() == write_report(run_folder).read_bytes()
-    assert not list(run_folder.glob("*.tmp"))
+def test_same_run_gives_the_same_bytes(any_folder: Path) -> None:
+    assert write_report(any_folder).read_bytes() == write_report(any_folder).read_bytes()
+    assert not list(any_folder.glob("*.tmp"))
 
 
 def test_one_classifier_and_one_nuisance_have_neither_pairs_nor_curve(
-    tmp_path: Path, write_run: Callable[..., Path]
+    tmp_path: Path, write_run: Callable[..., Path], page_of: Callable[[Path], Any]
 ) -> None:
     folder = write_run(
         tmp_path, classifiers={"only": f"python:{tmp_path}/tiny.py:first"}, nuisances=["affine:alpha=50"]
     )
-    page = Page(write_report(folder).read_text(encoding="utf-8"))
-    assert not {"paired", "options"} & {attributes.get("id") for _, attributes in page.tags}
+    page = page_of(folder)
+    assert not {"paired", "options"} & page.ids
     assert "Paired differences" not in page.text
     assert "tie means" not in page.text
 
 
 def test_images_without_labels_are_measured_against_the_clean_prediction(
-    tmp_path: Path, write_run: Callable[..., Path]
+    tmp_path: Path, write_run: Callable[..., Path], page_of: Callable[[Path], Any]
 ) -> None:
     folder = write_run(tmp_path, labelled=False)
-    page = Page(write_report(folder).read_text(encoding="utf-8"))
+    page = page_of(folder)
     assert "have no labels" in page.text
     assert "clean accuracy" not in page.text
     assert "draw 0" in page.text
 
 
-def test_report_is_written_when_images_and_classifiers_are_gone(tmp_path: Path, write_run: Callable[..., Path]) -> None:
+def test_report_is_written_when_images_and_classifiers_are_gone(
+    tmp_path: Path, write_run: Callable[..., Path], page_of: Callable[[Path], Any]
+) -> None:
     folder = write_run(tmp_path)
     (tmp_path / "images.npz").unlink()
     (tmp_path / "tiny.py").unlink()
-    page = Page(write_report(folder).read_text(encoding="utf-8"))
+    page = page_of(folder)
     assert "The image set shapes can't be loaded any more" in page.text
     assert "The classifier plain can't be loaded any more" in page.text
     assert not any(tag == "img" for tag, _ in page.tags)
@@ -120,13 +115,13 @@ def test_report_is_written_when_images_and_classifiers_are_gone(tmp_path: Path, 
 
 
 def test_pictures_of_other_images_are_not_shown_as_those_of_the_run(
-    tmp_path: Path, write_run: Callable[..., Path]
+    tmp_path: Path, write_run: Callable[..., Path], page_of: Callable[[Path], Any]
 ) -> None:
     folder = write_run(tmp_path)
     kept = json.loads((folder / "begun.json").read_text())
     kept["images"]["shapes"] = "24 images, of which these are not"
     (folder / "begun.json").write_text(json.dumps(kept))
-    page = Page(write_report(folder).read_text(encoding="utf-8"))
+    page = page_of(folder)
     assert "no longer those of the run" in page.text
     assert not any(tag == "img" for tag, _ in page.tags)
 

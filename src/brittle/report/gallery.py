@@ -75,11 +75,14 @@ class Check(NamedTuple):
 
 
 def galleries(run: Run) -> tuple[list[Gallery], Check]:
-    """A gallery for every image set and nuisance, in the study's order."""
-    found, check = [], Check()
+    """A gallery for every image set and nuisance, in the study's order; none where robustness was not measured."""
+    found: list[Gallery] = []
+    check = Check()
+    if "results" not in run.summary:
+        return found, check
     for images in run.study.images:
         for nuisance in run.study.nuisances:
-            gallery = Gallery(images, nuisance, note=_why_not(run, images, nuisance))
+            gallery = Gallery(images, nuisance, note=why_not(run, images, nuisance))
             if not gallery.note:
                 try:
                     gallery, checked = _Painter(run, images, nuisance).paint()
@@ -90,7 +93,8 @@ def galleries(run: Run) -> tuple[list[Gallery], Check]:
     return found, check
 
 
-def _why_not(run: Run, images: str, nuisance: str) -> str:
+def why_not(run: Run, images: str, nuisance: str) -> str:
+    """Why there can be no pictures of an image set under a nuisance; "" if there can be."""
     if images not in run.images:
         return f"The image set {images} can't be loaded any more, so there are no pictures of it."
     if nuisance not in run.nuisances:

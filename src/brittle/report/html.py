@@ -12,13 +12,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from brittle.engine.store import write_durably
-from brittle.report import sentences
+from brittle.report import sentences, weak_points, weak_sentences
 from brittle.report.colours import Look, looks
 from brittle.report.figures import class_figure, curve_figure, shown_classes
 from brittle.report.gallery import LONGEST, Gallery, galleries
 from brittle.report.loaded import Run, load
 from brittle.report.options import Curve, curves
+from brittle.report.weak_points import Part
 
+MOST_HEADLINES = 6  # of weak points, on top of the report
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
 
 
@@ -43,16 +45,21 @@ def render(run: Run) -> str:
     environment.filters |= {each.__name__: each for each in said}
     appearance = looks(list(run.study.classifiers))
     pictures, check = galleries(run)
-    first = run.summary["results"][0]
+    weak, weak_check = weak_points.parts(run)
+    first = next(iter(run.summary.get("results", ())), None)
     return environment.get_template("report.html.j2").render(
         run=run,
         title=sentences.title(run),
         looks=appearance,
         first=first,
-        extras={key: name for key, name in EXTRAS.items() if key in first},
+        extras={key: name for key, name in EXTRAS.items() if first is not None and key in first},
         cautions=sentences.cautions(run),
-        sets=[_image_set(run, name, appearance, pictures, place) for place, name in enumerate(run.study.images)],
+        sets=[_image_set(run, name, appearance, pictures, weak, place) for place, name in enumerate(run.study.images)],
         check=check,
+        weak=weak,
+        weak_check=weak_check,
+        longest_table=weak_points.TABLE,
+        most_rows=weak_points.MOST_ROWS,
         longest=LONGEST,
         calls=_calls(run),
         command=f"brittle run study.toml --out {shlex.quote(run.folder.path.resolve().name + '-again')}",
@@ -62,10 +69,17 @@ def render(run: Run) -> str:
 
 
 def _image_set(
-    run: Run, name: str, appearance: Mapping[str, Look], pictures: Sequence[Gallery], place: int
+    run: Run,
+    name: str,
+    appearance: Mapping[str, Look],
+    pictures: Sequence[Gallery],
+    weak: Sequence[Part],
+    place: int,
 ) -> dict[str, Any]:
     """Everything of one image set, ready for the template."""
     rows, chosen = run.results(name), run.images.get(name)
+    entries = [*rows, *run.weak_points(name)]
+    sampled = [part for part in weak if part.entry["image_set"] == name]
     shown = [gallery for gallery in pictures if gallery.image_set == name]
     return {
         "name": name,
@@ -73,9 +87,15 @@ def _image_set(
         "chosen": chosen,
         "rows": rows,
         "by_nuisance": {nuisance: run.results(name, nuisance) for nuisance in run.study.nuisances},
+        "used": [entry["images"] for entry in entries],
+        "priors": {entry["nuisance"]: entry["prior"] for entry in entries},
         "ranks": {nuisance: sentences.ranks(run, name, nuisance) for nuisance in run.study.nuisances},
-        "labelled": all(row["reference"] == "label" for row in rows),
-        "findings": sentences.findings(run, name),
+        "labelled": all(row["reference"] == "label" for row in rows) if rows else _labelled(run, name),
+        "classes_there": len(rows[0].get("classes", ()) if rows else run.summary["image_sets"][name]["classes"]),
+        "findings": [
+            *sentences.findings(run, name),
+            *(weak_sentences.headline(part.entry, part.called.names) for part in sampled[:MOST_HEADLINES]),
+        ],
         "pairs": run.comparisons(name),
         "curves": _curves(run, rows, appearance, shown, f"s{place}"),
         "classes": _classes(run, name, appearance, f"s{place}"),
@@ -84,10 +104,18 @@ def _image_set(
     }
 
 
+def _labelled(run: Run, name: str) -> bool:
+    """Whether all images have labels, as far as can still be known."""
+    chosen = run.images.get(name)
+    return True if chosen is None else bool((chosen.images.labels >= 0).all())
+
+
 def _curves(
     run: Run, rows: Sequence[Mapping[str, Any]], appearance: Mapping[str, Look], shown: Sequence[Gallery], key: str
 ) -> list[tuple[Curve, Markup]]:
     change = {gallery.nuisance: gallery.change for gallery in shown}
+    if not rows:
+        return []
     return [
         (curve, Markup(curve_figure(f"{key}o{place}", curve, rows, appearance, falling=_falling(curve, change))))
         for place, curve in enumerate(curves(run.nuisances))
@@ -109,7 +137,7 @@ def _classes(run: Run, name: str, appearance: Mapping[str, Look], key: str) -> l
     found = []
     for place, nuisance in enumerate(run.study.nuisances):
         rows = run.results(name, nuisance)
-        if all(len(row.get("classes", ())) > 1 for row in rows):
+        if rows and all(len(row.get("classes", ())) > 1 for row in rows):
             classes = shown_classes(rows)
             found.append(
                 {
@@ -125,14 +153,19 @@ def _classes(run: Run, name: str, appearance: Mapping[str, Look], key: str) -> l
 
 
 def _calls(run: Run) -> dict[str, int]:
-    """Images classified, per classifier: every draw, and each set's untouched images once."""
+    """Images classified, per classifier: every draw and whatever samplers tried, and each set's untouched images
+    once."""
     calls = {}
     for name in run.study.classifiers:
-        rows = [row for row in run.summary["results"] if row["classifier"] == name]
-        clean = {row["image_set"]: 0 for row in rows}
-        for row in rows:
+        rows, sampled = (
+            [entry for entry in run.summary.get(key, ()) if entry["classifier"] == name]
+            for key in ("results", "weak_points")
+        )
+        clean = {row["image_set"]: 0 for row in (*rows, *sampled)}
+        for row in (*rows, *sampled):
             clean[row["image_set"]] = max(clean[row["image_set"]], row["images"])
-        calls[name] = sum(row["images"] * row["samples"] for row in rows) + sum(clean.values())
+        drawn = sum(row["images"] * row["samples"] for row in rows) + sum(entry["calls"] for entry in sampled)
+        calls[name] = drawn + sum(clean.values())
     return calls
 
 

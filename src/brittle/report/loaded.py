@@ -64,15 +64,21 @@ class Run:
         return hashlib.sha256(self.folder.study.read_bytes()).hexdigest()
 
     def results(self, images: str, nuisance: str | None = None) -> list[dict[str, Any]]:
-        return [
-            row for row in self.summary["results"] if row["image_set"] == images and nuisance in (None, row["nuisance"])
-        ]
+        """What robustness says; nothing where it was not measured."""
+        return self._of("results", images, nuisance)
 
     def comparisons(self, images: str, nuisance: str | None = None) -> list[dict[str, Any]]:
+        return self._of("comparisons", images, nuisance)
+
+    def weak_points(self, images: str, nuisance: str | None = None) -> list[dict[str, Any]]:
+        """An entry per nuisance and classifier; none where weak points were not sampled."""
+        return self._of("weak_points", images, nuisance)
+
+    def _of(self, key: str, images: str, nuisance: str | None) -> list[dict[str, Any]]:
         return [
-            pair
-            for pair in self.summary["comparisons"]
-            if pair["image_set"] == images and nuisance in (None, pair["nuisance"])
+            entry
+            for entry in self.summary.get(key, ())
+            if entry["image_set"] == images and nuisance in (None, entry["nuisance"])
         ]
 
     def class_count(self, name: str) -> int | None:
@@ -97,7 +103,8 @@ def load(path: Path) -> Run:
     folder = RunFolder(path)
     study, summary = Study.of(folder.read_study(), str(folder.study)), folder.read_summary()
     begun = _json(folder.begun)
-    lacking = set(study.classifiers) - {row["classifier"] for row in summary["results"]}
+    summed = [{entry["classifier"] for entry in summary[key]} for key in ("results", "weak_points") if key in summary]
+    lacking = set(study.classifiers) - set.intersection(*summed) if summed else set()
     if lacking:
         raise BrittleError(
             f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",

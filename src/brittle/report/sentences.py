@@ -55,11 +55,14 @@ def size(images: ImageSet) -> str:
 def title(run: Run) -> str:
     if run.study.title:
         return run.study.title
-    return f"Robustness of {listed(list(run.study.classifiers), 3)} under {listed(list(run.study.nuisances), 3)}"
+    what = "Robustness" if "results" in run.summary else "Weak points"
+    return f"{what} of {listed(list(run.study.classifiers), 3)} under {listed(list(run.study.nuisances), 3)}"
 
 
 def findings(run: Run, images: str) -> list[str]:
-    """What to know about one image set, most important first."""
+    """What robustness says of one image set, most important first; nothing where it was not measured."""
+    if not run.results(images):
+        return []
     rows, pairs = run.results(images), run.comparisons(images)
     names = list(dict.fromkeys((pair["first"], pair["second"]) for pair in pairs))
     said = [_pair(run, images, *each) for each in names] if len(names) <= MOST_PAIRS else _leaders(run, images)
@@ -180,7 +183,7 @@ def cautions(run: Run) -> list[str]:
     for name, skipped in run.summary["skipped"].items():
         if skipped:
             said.append(f"{len(skipped)} images of {name} can't be read and were left out: {listed(skipped, 3)}.")
-    for row in run.summary["results"]:
+    for row in run.summary.get("results", ()):
         if row["tolerance"] is not None and not row["tolerance_reached"]:
             said.append(
                 f"Tolerance not reached: {row['classifier']} under {row['nuisance']} has a half-width of "

@@ -29,7 +29,7 @@ class Auto:
 
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    longest: int = option(32, "numbers of a position up to which mixtures are fitted")
+    longest: int = option(16, "numbers of a position up to which mixtures are fitted")
     pilot: float = option(0.1, "share of the calls spent on prior draws that decide between the other two")
     enough: float = option(0.1, "effective share of the pilot's draws from which on prior draws suffice")
 

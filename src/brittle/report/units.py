@@ -1,0 +1,19 @@
+"""What a number of θ is measured in, for the axes of figures."""
+
+from __future__ import annotations
+
+from brittle.nuisances.occlusion import Occlusion
+from brittle.types import Nuisance
+
+
+def with_unit(nuisance: Nuisance, parameter: str) -> str:
+    """shift x (share of the width); the name alone where there is no unit, or none that is known."""
+    unit = ""
+    if parameter in ("angle", "direction"):
+        unit = "degrees"
+    elif parameter in ("shift x", "shift y"):
+        side = "width" if parameter == "shift x" else "height"
+        unit = {"pixels": "pixels", "share": f"share of the {side}"}.get(getattr(nuisance, "unit", ""), f"half {side}s")
+    elif isinstance(nuisance, Occlusion) and parameter.split()[0] in ("left", "top", "right", "bottom"):
+        unit = "pixels"
+    return f"{parameter} ({unit})" if unit else parameter
