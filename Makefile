@@ -23,10 +23,12 @@ check: .venv/test-ready
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/measure.py
 	$(BIN)/python benchmarks/nuisances.py
+	$(BIN)/python benchmarks/samplers.py
 
 docs: .venv/test-ready
 	$(BIN)/python docs/make.py
 	$(BIN)/python docs/nuisances.py
+	$(BIN)/python docs/weak_points.py
 
 # The bundled weights and images, from FashionMNIST's four idx files in FASHION.
 bundled: .venv/test-ready

@@ -16,6 +16,7 @@ TITLES = {
     "images": "Image sets",
     "nuisances": "Nuisances",
     "measures": "Measures",
+    "samplers": "Samplers",
 }
 
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -25,6 +25,9 @@ from brittle.measures.evaluate import slices
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.study import Study, checked_measure, choose, differences, equipped, pick_device
+
+if TYPE_CHECKING:
+    from brittle.training.harden import Hardened
 
 PIXELS_HASHED = 1 << 24
 
@@ -78,12 +81,13 @@ def sample(
     progress: Silent | None = None,
     **options: Any,
 ) -> Found:
-    """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images (all with None).
+    """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None.
 
     `options` are those of the measure `weak-points`: sampler, budget, chains, steps, burn_in, start, tries, keep.
     """
-    wanted, count = {"weak-points": options}, None if ids else count
-    job = job_of(wanted, {"classifier": classifier}, images, nuisance, count, where, ids, seed, device, batch)
+    whole, count = image_set(images), None if ids else count
+    wanted = {"weak-points": {"images": len(whole)} | options}
+    job = job_of(wanted, {"classifier": classifier}, whole, nuisance, count, where, ids, seed, device, batch)
     job.check()
     store = MemoryStore()
     carry_out(job, store, progress or Silent())
@@ -91,6 +95,22 @@ def sample(
     cell = Cell("weak-points", "classifier", next(iter(job.images)), next(iter(job.nuisances)))
     rows = pa.concat_tables([rows for _, rows in store.read(cell)])
     return Found(said["weak_points"][0] | {"warnings": said["warnings"]}, rows, job)
+
+
+def harden(
+    classifier: Any, images: Any, nuisance: Any, out: str | Path | None = None, *, test: Any = None, **options: Any
+) -> Hardened:
+    """Fine-tunes a classifier on its weak points under a nuisance, in rounds; the classifier given stays as it is.
+
+    `classifier` is a torch module, or the spec of one. `images` are labelled; parts of them choose the round and measure
+    before and after, or parts of `test`. `out` gets the weights, what happened in every round, and where everything is
+    named by a spec, a run folder of before and after; the same call goes on from its last finished round. `options`:
+    on, rounds, steps, batch_size, share, sampled, budget, sampler, rate, decay, held_out, cost, samples, seed, device and
+    progress.
+    """
+    from brittle.training.harden import harden_classifier  # what trains is imported when something is trained
+
+    return harden_classifier(classifier, images, nuisance, out, test=test, **options)
 
 
 def job_of(

@@ -189,6 +189,7 @@ def sample(
         "start": start,
         "tries": tries,
         "keep": keep,
+        "images": len(numbers) or count,
     }
     study = study_of(
         [classifier, *(against or ())],
@@ -259,6 +260,115 @@ def _write_report(folder: Path) -> Path:
     from brittle.report.html import write_report
 
     return write_report(folder)
+
+
+@app.command()
+def train(
+    network: Annotated[str, typer.Argument(help="A network's spec, such as cnn-2, cnn-2-stn or cnn-1-da:shift=4.")],
+    images: Annotated[str, typer.Argument(help="The training images' spec, such as idx:images.gz,labels=labels.gz.")],
+    out: Annotated[Path, typer.Option(help="The file of weights, .safetensors; one half done is gone on with.")],
+    test: Annotated[str | None, typer.Option(help="Images whose error is printed once training is over.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="How often every image is seen.")] = 50,
+    seed: Annotated[int, typer.Option(help="Of first weights, order, augmentation and dropout.")] = 0,
+    device: Device = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images a step.")] = 128,
+    rate: Annotated[float | None, typer.Option("--lr", help="Learning rate; the network's own by default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train one of the papers' networks, or go on with it, and print its test error."""
+    from brittle.engine.progress import Bar
+    from brittle.training import train as train_into
+
+    with Bar() as progress:
+        found = train_into(
+            network,
+            images,
+            out,
+            test=test,
+            epochs=epochs,
+            seed=seed,
+            device=device,
+            batch_size=batch_size,
+            rate=rate,
+            progress=progress,
+        )
+    if as_json:
+        print(json.dumps(found))
+        return
+    print(f"{found['network']}: {found['epochs']} epochs of {found['images']} images, loss {found['loss']:.4f}")
+    if found["test_error"] is not None:
+        print(f"test error: {found['test_error']:.2%} of {found['test_images']} images")
+    print(f"classifier: {found['classifier']}")
+
+
+@app.command()
+def harden(
+    classifier: Annotated[
+        str, typer.Argument(help="The spec of a torch module, such as torch:package.module:factory,weights=….")
+    ],
+    images: Annotated[str, typer.Argument(help="Labelled images' spec, such as folder:photos; split into parts.")],
+    nuisance: Annotated[str, typer.Option(help="A nuisance's spec, such as affine:alpha=100.")],
+    out: Annotated[
+        Path, typer.Option(help="The folder for weights, rounds and report; one half done is gone on with.")
+    ],
+    test: Annotated[
+        str | None,
+        typer.Option(help="Images that choose the round and measure before and after; parts of IMAGES by default."),
+    ] = None,
+    on: Annotated[str, typer.Option(help="Train on weak-points, or on plain draws of the prior.")] = "weak-points",
+    rounds: Annotated[int, typer.Option(min=1, help="How often weak points are sampled and trained on.")] = 3,
+    steps: Annotated[int, typer.Option(min=1, help="Gradient steps a round.")] = 300,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images a gradient step.")] = 128,
+    share: Annotated[float, typer.Option(help="Share of weak points in a batch; the others are clean images.")] = 0.5,
+    sampled: Annotated[int, typer.Option(min=1, help="Training images a round whose weak points are sampled.")] = 2000,
+    budget: Annotated[int, typer.Option(min=1, help="Classifier calls an image in sampling.")] = 32,
+    sampler: Annotated[str, typer.Option(help="How weak points are drawn: importance, adaptive, smc, auto.")] = (
+        "importance"
+    ),
+    held_out: Annotated[
+        float, typer.Option(help="Share of IMAGES that chooses the round; as many measure before and after.")
+    ] = 0.2,
+    cost: Annotated[float, typer.Option(help="Clean accuracy that a round may lose on the held-out images.")] = 0.01,
+    samples: Annotated[int, typer.Option(min=1, help="Draws of θ an image in measuring before and after.")] = 100,
+    rate: Annotated[float, typer.Option("--lr", help="Learning rate, at its highest in a round.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Fine-tune a classifier on its weak points, choose a round, and measure before and after."""
+    from brittle.api import harden as harden_into
+    from brittle.engine.progress import Bar
+    from brittle.report.harden_console import print_criterion, print_hardened
+
+    settings = {
+        "on": on,
+        "rounds": rounds,
+        "steps": steps,
+        "batch_size": batch_size,
+        "share": share,
+        "sampled": sampled,
+        "budget": budget,
+        "sampler": sampler,
+        "held_out": held_out,
+        "cost": cost,
+        "samples": samples,
+        "rate": rate,
+    }
+    if not as_json:
+        print_criterion(settings)
+    with Bar() as progress:
+        done = harden_into(
+            classifier, images, nuisance, out, test=test, seed=seed, device=device, progress=progress, **settings
+        )
+    for warning in done.summary["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
+    path = None if done.summary["classifier"] is None else _write_report(out)
+    if as_json:
+        print(json.dumps(done.summary | {"report": None if path is None else str(path)}))
+        return
+    print_hardened(done)
+    if path is not None:
+        print(f"report: {path}")
 
 
 @app.command("list")

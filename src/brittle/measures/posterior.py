@@ -13,19 +13,20 @@ from brittle.measures.base import BadAnswer
 from brittle.measures.evaluate import outcomes, slices
 from brittle.random import fold, normal
 from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
-from brittle.samplers.target import Looked, Prior
-from brittle.types import Batch, Classifier, Nuisance
+from brittle.samplers.target import Looked, Prior, standard_normal
+from brittle.types import Batch, Classifier, Nuisance, Parted
 
 OTHER = 1  # place of log p(not ℓ) among the outcomes
+CELL = -2  # the stream that says where in its cell a θ lies
 
 
 @dataclass(frozen=True)
 class Posterior:
     """The weak points of one classifier on a block of images under one nuisance.
 
-    Positions are z where the nuisance has a latent form and `space` is "latent", θ otherwise. What is remembered of
-    each position are its outcomes. Evaluation batches are padded to one size, so that the same images give the same
-    chains in any order."""
+    Positions are z where the nuisance, or each of its parts, has a latent form and `space` is "latent", θ otherwise.
+    What is remembered of each position are its outcomes. Evaluation batches are padded to one size, so that the same
+    images give the same chains in any order."""
 
     batch: Batch
     labels: Tensor  # (B,) what counts as right
@@ -40,12 +41,29 @@ class Posterior:
 
     @property
     def gaussian(self) -> bool:
-        return self.space == "latent" and self.nuisance.latent(self.batch) is not None
+        return self.parts == 1
+
+    @property
+    def parts(self) -> int:
+        if self.space == "parameters":
+            return 0
+        return 1 if self._latent is not None else self._parted.parts(self.batch) if self._parted is not None else 0
 
     @property
     def size(self) -> int:
-        latent = self.nuisance.latent(self.batch) if self.gaussian else None
-        return latent if latent is not None else int(self.nuisance.identity(self._one).shape[-1])
+        return self._latent if self._latent is not None else int(self.nuisance.identity(self._one).shape[-1])
+
+    @property
+    def _latent(self) -> int | None:
+        """The length of z where all of θ has a latent form."""
+        return self.nuisance.latent(self.batch) if self.space == "latent" else None
+
+    @property
+    def _parted(self) -> Parted | None:
+        """The nuisance, where positions are the latent forms of its parts."""
+        if self.space == "parameters" or self._latent is not None or not isinstance(self.nuisance, Parted):
+            return None
+        return self.nuisance if self.nuisance.parts(self.batch) else None
 
     @property
     def hard(self) -> bool:
@@ -60,9 +78,10 @@ class Posterior:
         return self.batch.take(torch.zeros(1, dtype=torch.int64, device=self.batch.images.device))
 
     def draw(self, keys: Tensor) -> Tensor:
-        if self.gaussian:
-            return normal(keys, self.size)
-        return self.nuisance.sample(self.batch, keys).double()
+        if self._latent is not None:
+            return normal(keys, self._latent)
+        theta = self.nuisance.sample(self.batch, keys).double()
+        return theta if self._parted is None else self._parted.to_parts(theta, fold(keys, CELL), self.batch)
 
     @property
     def measured(self) -> int:
@@ -86,11 +105,15 @@ class Posterior:
 
     def theta(self, position: Tensor) -> Tensor:
         """Positions (B, n, d) → θ (B, n, d′)."""
+        if self._parted is not None:
+            return self._parted.from_parts(position, self.batch)
         return self.nuisance.push(position, self.batch) if self.gaussian else position
 
     def log_prior(self, position: Tensor) -> Tensor | None:
         if self.gaussian:
             return -0.5 * position.square().sum(-1)
+        if self._parted is not None:
+            return standard_normal(position) + self._parted.log_coupling(self.theta(position), self.batch)
         found = self.nuisance.log_prior(position, self.batch)
         return None if found is None else found.double()
 

@@ -51,9 +51,10 @@ class WeakPoints(Measure):
     start: Literal["prior", "worst"] = option("worst", "chains start at a prior draw, or at the worst of `tries`")
     tries: int = option(64, "prior draws that a chain looks at for its start")
     keep: int = option(200, "draws kept an image, fewer where θ is long")
+    images: int = option(20, "how many images of each set, the first in planned order")
 
     def __post_init__(self) -> None:
-        for name in ("budget", "chains", "steps", "tries", "keep"):
+        for name in ("budget", "chains", "steps", "tries", "keep", "images"):
             if getattr(self, name) < 1:
                 raise BrittleError(f"{name} is {getattr(self, name)}", "Give a whole number of at least 1.")
         if self.burn_in < 0:
@@ -72,7 +73,7 @@ class WeakPoints(Measure):
         """A unit is some images with all that is kept of them: fewer where a call is dear."""
         per_unit = max(1, min(32, (1 << 17) // numbers_per_image))
         kept = self.kept(numbers_of_theta)
-        return by_image(images, kept, per_unit, kept)
+        return by_image(min(images, self.images), kept, per_unit, kept)
 
     def calls(self, unit: Unit) -> int:
         if not isinstance(sampler(self.sampler), ChainSampler):
