@@ -10,8 +10,8 @@ demo: .venv/demo-ready
 test: .venv/test-ready lint types check
 
 lint: .venv/test-ready
-	$(BIN)/ruff check src tests benchmarks docs
-	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs papers
+	$(BIN)/ruff format --check src tests benchmarks docs papers
 
 types: .venv/test-ready
 	$(BIN)/mypy

@@ -17,6 +17,7 @@ TITLES = {
     "nuisances": "Nuisances",
     "measures": "Measures",
     "samplers": "Samplers",
+    "networks": "Networks that `brittle train` trains",
 }
 
 

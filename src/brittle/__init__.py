@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import compare, measure, run, sample
+    from brittle.api import compare, harden, measure, run, sample
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
     from brittle.images import image_set
@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "compare": "brittle.api",
+    "harden": "brittle.api",
     "measure": "brittle.api",
     "run": "brittle.api",
     "sample": "brittle.api",
@@ -43,6 +44,7 @@ __all__ = [
     "__version__",
     "classifier",
     "compare",
+    "harden",
     "image_set",
     "measure",
     "nuisance",

@@ -316,19 +316,30 @@ def harden(
         typer.Option(help="Images that choose the round and measure before and after; parts of IMAGES by default."),
     ] = None,
     on: Annotated[str, typer.Option(help="Train on weak-points, or on plain draws of the prior.")] = "weak-points",
+    loss: Annotated[
+        str, typer.Option(help="How weak points count: equal, or corrected so that the mean loss is the prior's.")
+    ] = "corrected",
     rounds: Annotated[int, typer.Option(min=1, help="How often weak points are sampled and trained on.")] = 3,
     steps: Annotated[int, typer.Option(min=1, help="Gradient steps a round.")] = 300,
     batch_size: Annotated[int, typer.Option(min=1, help="Images a gradient step.")] = 128,
     share: Annotated[float, typer.Option(help="Share of weak points in a batch; the others are clean images.")] = 0.5,
-    sampled: Annotated[int, typer.Option(min=1, help="Training images a round whose weak points are sampled.")] = 2000,
-    budget: Annotated[int, typer.Option(min=1, help="Classifier calls an image in sampling.")] = 32,
+    anchor: Annotated[
+        float, typer.Option(help="Share of the untouched classifier's answer in what weak points are trained to.")
+    ] = 0.5,
+    sampled: Annotated[int, typer.Option(min=1, help="Training images a round whose weak points are sampled.")] = 5000,
+    calls: Annotated[int, typer.Option(min=1, help="Classifier calls a round in sampling.")] = 40_000,
     sampler: Annotated[str, typer.Option(help="How weak points are drawn: importance, adaptive, smc, auto.")] = (
         "importance"
     ),
     held_out: Annotated[
         float, typer.Option(help="Share of IMAGES that chooses the round; as many measure before and after.")
     ] = 0.2,
-    cost: Annotated[float, typer.Option(help="Clean accuracy that a round may lose on the held-out images.")] = 0.01,
+    ways: Annotated[
+        str, typer.Option(help="How far from the untouched weights to a round's own the candidates lie: a/b/c.")
+    ] = "0.5/0.75/1",
+    cost: Annotated[
+        float, typer.Option(help="Clean accuracy that a candidate may lose on the held-out images.")
+    ] = 0.01,
     samples: Annotated[int, typer.Option(min=1, help="Draws of θ an image in measuring before and after.")] = 100,
     rate: Annotated[float, typer.Option("--lr", help="Learning rate, at its highest in a round.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
@@ -338,18 +349,22 @@ def harden(
     """Fine-tune a classifier on its weak points, choose a round, and measure before and after."""
     from brittle.api import harden as harden_into
     from brittle.engine.progress import Bar
+    from brittle.registry import convert
     from brittle.report.harden_console import print_criterion, print_hardened
 
     settings = {
         "on": on,
+        "loss": loss,
         "rounds": rounds,
         "steps": steps,
         "batch_size": batch_size,
         "share": share,
+        "anchor": anchor,
         "sampled": sampled,
-        "budget": budget,
+        "calls": calls,
         "sampler": sampler,
         "held_out": held_out,
+        "ways": convert(ways, tuple[float, ...], "--ways"),
         "cost": cost,
         "samples": samples,
         "rate": rate,
@@ -374,11 +389,11 @@ def harden(
 @app.command("list")
 def list_kinds(
     what: Annotated[
-        str, typer.Argument(help="classifiers, images, nuisances, measures or samplers; all by default.")
+        str, typer.Argument(help="classifiers, images, nuisances, measures, samplers or networks; all by default.")
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """List every kind of classifier, image set, nuisance, measure and sampler, with its options."""
+    """List every kind of classifier, image set, nuisance, measure, sampler and network, with its options."""
     from brittle.report.listing import listing, print_listing
 
     found = listing(what)

@@ -97,3 +97,27 @@ class Nuisance(Protocol):
     def describe(self, height: int, width: int) -> str:
         """What the prior means on images of this size, in pixels or shares a person can picture."""
         ...
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """What a nuisance without a latent form may have: θ made of alike parts, each of which alone has a latent form.
+
+    p(θ) is a coupling, in which the parts can change places, times the product of what the parts are alone: as a
+    density of z, N(z; 0, I) · exp(log_coupling)."""
+
+    def parts(self, batch: Batch) -> int:
+        """How many; 0 where θ has other numbers besides."""
+        ...
+
+    def from_parts(self, z: Tensor, batch: Batch) -> Tensor:
+        """z (B, n, d) → θ (B, n, d), part by part, in the dtype of z."""
+        ...
+
+    def to_parts(self, theta: Tensor, keys: Tensor, batch: Batch) -> Tensor:
+        """θ (B, n, d), keys (B, n) → a draw of N(0, I) among the z that stand for it."""
+        ...
+
+    def log_coupling(self, theta: Tensor, batch: Batch) -> Tensor:
+        """θ (B, n, d) → (B, n), 0 where the parts are independent."""
+        ...

@@ -8,10 +8,10 @@ import torch
 from PIL import Image
 
 from brittle.api import measure, run
-from brittle.measures.rows import first_bad
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
 from brittle.measures.evaluate import draw_theta
+from brittle.measures.rows import first_bad
 from brittle.nuisances import nuisances
 from brittle.random import shuffled, stream_root
 

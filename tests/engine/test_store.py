@@ -9,8 +9,8 @@ import pytest
 
 from brittle.api import run
 from brittle.engine.store import Cell, FolderStore, MemoryStore, gaps, safe_name
-from brittle.measures.plan import Span
 from brittle.errors import Failure
+from brittle.measures.plan import Span
 
 CELL = Cell("measure", "classifier", "images", "nuisance")
 

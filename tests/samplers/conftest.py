@@ -42,6 +42,10 @@ class Toy:
     differentiable: bool = True
     measured: int = 0
 
+    @property
+    def parts(self) -> int:
+        return int(self.gaussian)
+
     def draw(self, keys: Tensor) -> Tensor:
         return normal(keys, self.size)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from importlib import resources
+from pathlib import Path
 
 from torch import Tensor, nn
 
@@ -57,6 +59,7 @@ class BundledLoader:
     """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], nothing to prepare."""
 
     name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True)
+    weights: str | None = option(None, "other weights of the same network, such as `brittle harden` writes")
 
     def __post_init__(self) -> None:
         if self.name not in NAMES:
@@ -69,12 +72,11 @@ class BundledLoader:
         if not file.is_file():
             raise Failure(f"the weights of bundled:{self.name} are missing", "Install Brittle again.")
         network = SmallNet()
-        with resources.as_file(file) as path:
+        with resources.as_file(file) if self.weights is None else nullcontext(Path(self.weights)) as path:
             load_weights(network, path)
             with safe_open(path, framework="pt") as tensors:
                 metadata = tensors.metadata() or {}
-        found = TorchClassifier(
-            network, device=device, name=f"bundled:{self.name}", labels=FASHION_LABELS, output="logits"
-        )
+        name = f"bundled:{self.name}" if self.weights is None else f"bundled:{self.name},weights={self.weights}"
+        found = TorchClassifier(network, device=device, name=name, labels=FASHION_LABELS, output="logits")
         found.about = "; ".join(f"{key}: {value}" for key, value in sorted(metadata.items()) if key != "format")
         return found

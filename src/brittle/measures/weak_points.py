@@ -177,9 +177,8 @@ def _evenly(found: Sampled, keep: int) -> Tensor:
     shown = min(chains, keep)
     steps = torch.linspace(0, draws - 1, min(draws, keep // shown), device=found.log_weight.device).round().long()
     places = (torch.arange(shown, device=steps.device)[:, None] * draws + steps).flatten()
-    short = keep - len(places)
-    if short > 0:
-        places = torch.cat((places, places[-1:].expand(short)))
+    # Where fewer were drawn than are to be kept, all count about equally often.
+    places = places[torch.arange(keep, device=places.device) * len(places) // keep]
     return places.expand(images, -1)
 
 

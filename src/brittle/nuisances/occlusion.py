@@ -12,6 +12,7 @@ from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.checks import check_positive
 from brittle.nuisances.occluder import Occluder
+from brittle.nuisances.rectangle_chart import pull, push
 from brittle.nuisances.rectangles import draw, prior, rectangles_mask, union_area
 from brittle.registry import option
 from brittle.types import Batch
@@ -95,6 +96,26 @@ class Occlusion(Occluder):
         inside = (left >= 0) & (left < right) & (right <= width) & (top >= 0) & (top < bottom) & (bottom <= height)
         density = -union_area(corners) / s - prior(height, width, s, self.rectangles).log_total
         return torch.where(inside.all(-1), density, -math.inf).to(theta.dtype)
+
+    def parts(self, batch: Batch) -> int:
+        return 0 if self._filling_names else self.rectangles
+
+    def from_parts(self, z: Tensor, batch: Batch) -> Tensor:
+        height, width = batch.images.shape[-2:]
+        return push(_rectangles(z.double()), height, width, self.pixels(height, width)).flatten(-2).to(z.dtype)
+
+    def to_parts(self, theta: Tensor, keys: Tensor, batch: Batch) -> Tensor:
+        height, width = batch.images.shape[-2:]
+        corners = _rectangles(_whole_pixels(theta.double()))
+        return pull(corners, keys, height, width, self.pixels(height, width)).flatten(-2)
+
+    def log_coupling(self, theta: Tensor, batch: Batch) -> Tensor:
+        height, width = batch.images.shape[-2:]
+        s = self.pixels(height, width)
+        corners = _rectangles(_whole_pixels(theta.double()))
+        together = -union_area(corners) / s - prior(height, width, s, self.rectangles).log_total
+        alone = -union_area(corners[..., None, :]) / s - prior(height, width, s, 1).log_total
+        return together - alone.sum(-1)
 
     def mask_at(self, theta: Tensor, severity: Tensor, batch: Batch) -> Tensor:
         height, width = batch.images.shape[-2:]

@@ -17,6 +17,7 @@ from brittle.measures import measures
 from brittle.nuisances import nuisances
 from brittle.registry import Registry, did_you_mean, options_of
 from brittle.samplers import samplers
+from brittle.training import trainable
 
 
 def _registries() -> dict[str, Registry[Any]]:
@@ -26,6 +27,7 @@ def _registries() -> dict[str, Registry[Any]]:
         "nuisances": nuisances,
         "measures": measures,
         "samplers": samplers,
+        "networks": trainable,
     }
 
 

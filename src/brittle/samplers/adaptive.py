@@ -3,13 +3,22 @@
 Population Monte Carlo (Cappé, Guillin, Marin & Robert 2004) with deterministic-mixture weights (Veach & Guibas 1995;
 Owen & Zhou 2000): draws of all rounds are weighted against the mixture of all proposals used so far,
 
-    w(z) = p(not ℓ | z) p(z) / Σ_r (n_r / N) q_r(z),   q_r = δ p + γ N(m, S) + (1 − δ − γ) Σ_k N(c_k, h² S) / K
+    w(z) = p(not ℓ | z) p(z) / Σ_r (n_r / N) q_r(z),   q_r = γ N(m, S) + (1 − γ) Σ_k N(c_k, h² S) / K
 
-The first round is the prior itself, and a share δ of every other: no weight exceeds N over the number of draws that
+The first round is the prior p itself, and a share of every other: no weight exceeds N over the number of draws that
 came from the prior. While few draws matter, the fit uses their weights raised to a power below 1.
 
+Where z has b alike parts, such as b rectangles, few of them are to blame, most often one. With probability π_k any k
+of the parts are proposed as above, and the others as if they were independent,
+
+    q_r(z) = N(z; 0, I) Σ_k π_k e_k(ρ_1, …, ρ_b) / C(b, k),   ρ_j = q_r(z_j) / N(z_j; 0, I)
+
+with e_k the elementary symmetric polynomials. In the fit, a draw's weight is shared among its parts as ρ blames them.
+
 Draws form two halves, and each half's proposals are fitted to the other. Were a draw weighted against kernels that
-stand on itself, its weight would be too small, and the sizes claimed several times those kept.
+stand on itself, its weight would be too small, and the sizes claimed several times those kept. By way of the other
+half a little of that is left, some hundredths of the sum of weights. 1 − µ(x) is therefore estimated round by round,
+each round's draws against their own q_r alone, which was there before them: that is unbiased.
 """
 
 from __future__ import annotations
@@ -26,51 +35,79 @@ from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.crank_nicolson import needs_gaussian
-from brittle.samplers.target import Budget, Sampled, Target
+from brittle.samplers.target import Budget, Prior, Sampled, Target, log_density, standard_normal
 
-CENTRE, KERNEL, NOISE = 1, 2, 3  # streams of a round's randomness
+CENTRE, KERNEL, NOISE, LEAD, PRIOR = 1, 2, 3, 4, 5  # streams of a round's randomness
 WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0)  # h, in standard deviations of the weighted draws
+ALONE = 0.8  # share of proposals in which a single part is learnt, where there are several
 WIDE = 2.0  # where nothing was found yet, the search goes so many times as far as the prior
 
 
 class Mixture(NamedTuple):
-    """Proposals of B images: the prior N(0, I), one broad normal, and kernels about draws."""
+    """Proposals of B images for any of the `parts` of a position: one broad normal, and kernels about draws."""
 
-    centres: Tensor  # (B, K, d)
-    mean: Tensor  # (B, 1, d)
-    factor: Tensor  # (B, d, d) lower triangular: S = factor factorᵀ
+    centres: Tensor  # (B, K, d / parts)
+    mean: Tensor  # (B, 1, d / parts)
+    factor: Tensor  # (B, d / parts, d / parts) lower triangular: S = factor factorᵀ
     width: Tensor  # (B,) h
-    prior_share: float
-    broad_share: float
+    broad: float  # γ
+    parts: int
 
-    def log_density(self, z: Tensor) -> Tensor:
+    def log_density(self, position: Tensor) -> Tensor:
         """(B, n, d) → (B, n)"""
+        sums = [torch.zeros_like(position[..., 0])]  # log e_k, k from 0 to the parts so far
+        for ratio in self.log_ratios(position).unbind(-1):
+            more = [each + ratio for each in sums]
+            sums = [sums[0], *map(torch.logaddexp, sums[1:], more[:-1]), more[-1]]
+        shares = [math.log(share / math.comb(self.parts, k)) for k, share in enumerate(led(self.parts), 1)]
+        mixed = torch.stack([each + share for each, share in zip(sums[1:], shares, strict=True)]).logsumexp(0)
+        return standard_normal(position) + mixed
+
+    def log_ratios(self, position: Tensor) -> Tensor:
+        """(B, n, d) → log ρ (B, n, parts)"""
+        z = split(position, self.parts)
         d = z.shape[-1]
         whiten = torch.linalg.inv(self.factor).mT
         log_volume = torch.diagonal(self.factor, dim1=-2, dim2=-1).log().sum(-1)[:, None]
         narrow = whiten / self.width[:, None, None]
         here, there = z @ narrow, self.centres @ narrow
         squares = here.square().sum(-1)[..., None] + there.square().sum(-1)[:, None] - 2 * here @ there.mT
-        kernels = (-0.5 * squares).logsumexp(-1) - math.log(self.centres.shape[1])
-        kernels = kernels - log_volume - d * self.width.log()[:, None]
-        broad = -0.5 * ((z - self.mean) @ whiten).square().sum(-1) - log_volume
-        prior = -0.5 * z.square().sum(-1)
-        shares = (1 - self.prior_share - self.broad_share, self.broad_share, self.prior_share)
-        parts = [each + math.log(share) for each, share in zip((kernels, broad, prior), shares, strict=True)]
-        mixed: Tensor = torch.stack(parts).logsumexp(0) - 0.5 * d * math.log(2 * math.pi)
-        return mixed
+        kernels = (-0.5 * squares).logsumexp(-1) - math.log(self.centres.shape[1]) - d * self.width.log()[:, None]
+        broad = -0.5 * ((z - self.mean) @ whiten).square().sum(-1)
+        mixed = torch.logaddexp(kernels + math.log1p(-self.broad), broad + math.log(self.broad))
+        ratios = mixed - log_volume + 0.5 * z.square().sum(-1)
+        return ratios.view(*position.shape[:2], self.parts)
 
     def draw(self, keys: Tensor) -> Tensor:
         """keys (B, n) → (B, n, d)"""
         d = self.centres.shape[-1]
-        which = uniform(fold(keys, KERNEL), 1)[..., 0]
-        special = self.prior_share + self.broad_share
-        kernel = ((which - special) / (1 - special)).clamp(min=0) * self.centres.shape[1]
-        noise = normal(fold(keys, NOISE), d)
+        which = split(uniform(fold(keys, KERNEL), self.parts), self.parts)[..., 0]
+        kernel = ((which - self.broad) / (1 - self.broad)).clamp(min=0) * self.centres.shape[1]
+        noise = split(normal(fold(keys, NOISE), self.parts * d), self.parts)
         spread = noise @ self.factor.mT
         near = self.centres.gather(1, kernel.long()[..., None].expand(-1, -1, d))
-        drawn = torch.where((which < special)[..., None], self.mean + spread, near + self.width[:, None, None] * spread)
-        return torch.where((which < self.prior_share)[..., None], noise, drawn)
+        wide = (which < self.broad)[..., None]
+        drawn = torch.where(wide, self.mean + spread, near + self.width[:, None, None] * spread)
+        chosen = split(leading(fold(keys, LEAD), self.parts), self.parts)
+        return torch.where(chosen, drawn, noise).reshape(*keys.shape, -1)
+
+
+def led(parts: int) -> list[float]:
+    """π_k: how often k of the parts are proposed by the fit, k from 1 on."""
+    return [1.0] if parts == 1 else [ALONE, *[(1 - ALONE) / (parts - 1)] * (parts - 1)]
+
+
+def leading(keys: Tensor, parts: int) -> Tensor:
+    """keys (B, n) → bool (B, n, parts): which parts are, k with probability π_k and all sets of k alike."""
+    numbers = uniform(keys, parts + 1)
+    ends = torch.tensor(led(parts), dtype=torch.float64, device=keys.device).cumsum(0)[:-1]
+    others = (numbers[..., -1:] > ends).sum(-1, keepdim=True)
+    return numbers[..., :-1].argsort(-1).argsort(-1) <= others
+
+
+def split(position: Tensor, parts: int) -> Tensor:
+    """(B, n, d) → (B, n · parts, d / parts)"""
+    return position.reshape(len(position), position.shape[1] * parts, -1)
 
 
 class Half(NamedTuple):
@@ -81,32 +118,42 @@ class Half(NamedTuple):
     record: Tensor  # (B, n, r)
     log_prior: Tensor  # (B, n)
     log_proposals: Tensor  # (B, n) log Σ_r n_r q_r
-    rounds: tuple[tuple[Mixture, int], ...]
-    first: int  # draws from the prior
+    rounds: tuple[tuple[Mixture, int], ...]  # with the number of draws that came from it
+    first: int  # draws from the prior, of all rounds
+    evidence: Tensor  # (rounds + 1, B) log of each round's estimate of 1 − µ(x)
+    sizes: tuple[int, ...]  # all draws of each round
 
     @property
     def log_weight(self) -> Tensor:
         return self.log_likelihood + self.log_prior - self.log_proposals
 
-    def drawn(self, target: Target, mixture: Mixture, keys: Tensor) -> Half:
-        """With the draws of one more round, all weighted anew. keys (B, n)"""
-        position, count = mixture.draw(keys), keys.shape[1]
-        seen, log_prior = target.look(position), standard_normal(position)
+    def blame(self, parts: int) -> Tensor:
+        """(B, n, parts) how much of each draw is due to each part, by proposals that were fitted to the other half."""
+        if parts > 1 and self.rounds:
+            return self.rounds[-1][0].log_ratios(self.position).softmax(-1)
+        return self.log_prior.new_full((*self.log_prior.shape, parts), 1 / parts)
+
+    def drawn(self, target: Target, mixture: Mixture, keys: Tensor, prior: int) -> Half:
+        """With the draws of one more round, all weighted anew. keys (B, n), the first of them for the prior."""
+        position = torch.cat((target.draw(fold(keys[:, :prior], PRIOR)), mixture.draw(keys[:, prior:])), 1)
+        count = keys.shape[1] - prior
+        seen, log_prior = target.look(position), log_density(target, position)
         log_proposals = log_prior + math.log(self.first)
         for earlier, size in self.rounds:
             log_proposals = torch.logaddexp(log_proposals, earlier.log_density(position) + math.log(size))
-        together = torch.cat((self.position, position), 1)
-        log_proposals = torch.logaddexp(
-            torch.cat((self.log_proposals, log_proposals), 1), mixture.log_density(together) + math.log(count)
-        )
+        together, log_priors = torch.cat((self.position, position), 1), torch.cat((self.log_prior, log_prior), 1)
+        own = torch.logaddexp(mixture.log_density(together) + math.log(count), log_priors + math.log(prior))
+        estimate = (seen.log_likelihood + log_prior - own[:, -keys.shape[1] :]).logsumexp(1)
         return Half(
             together,
             torch.cat((self.log_likelihood, seen.log_likelihood), 1),
             torch.cat((self.record, seen.record), 1),
-            torch.cat((self.log_prior, log_prior), 1),
-            log_proposals,
+            log_priors,
+            torch.logaddexp(torch.cat((self.log_proposals, log_proposals), 1), own),
             (*self.rounds, (mixture, count)),
-            self.first,
+            self.first + prior,
+            torch.cat((self.evidence, estimate[None])),
+            (*self.sizes, keys.shape[1]),
         )
 
 
@@ -130,39 +177,29 @@ class Adaptive:
         for name in ("first", "prior", "broad"):
             if not 0 < getattr(self, name) < 1:
                 raise BrittleError(f"option {name!r} is {getattr(self, name):g}", "It lies between 0 and 1.")
-        if self.prior + self.broad >= 1:
-            raise BrittleError("the shares 'prior' and 'broad' leave nothing to the kernels", "Make them smaller.")
 
     def check(self, target: Target) -> None:
-        needs_gaussian(target, self.name)
+        if not target.parts:
+            needs_gaussian(target, self.name)
 
     def sample(self, target: Target, budget: Budget) -> Sampled:
         self.check(target)
         begin = max(2, round(self.first * budget.calls), target.measured)
         start = target.prior(begin)
-        halves = [
-            Half(
-                start.position[:, half::2],
-                start.seen.log_likelihood[:, half::2],
-                start.seen.record[:, half::2],
-                log_prior := standard_normal(start.position[:, half::2]),
-                log_prior + math.log(log_prior.shape[1]),
-                (),
-                log_prior.shape[1],
-            )
-            for half in (0, 1)
-        ]
+        halves = [self._begun(target, start, half) for half in (0, 1)]
         left = max(0, budget.calls - start.calls)
         spent = 0
         for turn in range(self.rounds):
             count = left * (turn + 1) // self.rounds // 2 - spent
-            spent += count
-            if count:
+            if count > 1:
+                spent += count
                 keys = [fold(fold(target.keys, turn + 1), half) for half in (0, 1)]
-                fitted = [self._fitted(halves[1 - half], keys[half]) for half in (0, 1)]
+                fitted = [self._fitted(halves[1 - half], keys[half], target.parts) for half in (0, 1)]
                 numbers = torch.arange(count, device=target.keys.device)
+                prior = min(count - 1, max(1, round(self.prior * count)))
                 halves = [
-                    halves[half].drawn(target, fitted[half], fold(keys[half][:, None], numbers)) for half in (0, 1)
+                    halves[half].drawn(target, fitted[half], fold(keys[half][:, None], numbers), prior)
+                    for half in (0, 1)
                 ]
         log_weight = torch.cat([half.log_weight for half in halves], 1) - math.log(2)
         images = len(log_weight)
@@ -175,22 +212,33 @@ class Adaptive:
             torch.full((images,), math.nan, dtype=torch.float64, device=log_weight.device),
             (self.name,) * images,
             chains=False,
-            evidence=log_weight.logsumexp(1),
+            evidence=pooled(halves),
         )
 
-    def _fitted(self, half: Half, keys: Tensor) -> Mixture:
-        return fit(half.position, half.log_weight, keys, self.kernels, self.prior, self.broad)
+    def _begun(self, target: Target, start: Prior, half: int) -> Half:
+        position, likelihood = start.position[:, half::2], start.seen.log_likelihood[:, half::2]
+        log_prior, count = log_density(target, position), position.shape[1]
+        evidence = likelihood.logsumexp(1)[None] - math.log(count)
+        record, proposals = start.seen.record[:, half::2], log_prior + math.log(count)
+        return Half(position, likelihood, record, log_prior, proposals, (), count, evidence, (count,))
+
+    def _fitted(self, half: Half, keys: Tensor, parts: int) -> Mixture:
+        return fit(half.position, half.log_weight, half.blame(parts), keys, self.kernels, self.broad)
 
 
-def standard_normal(z: Tensor) -> Tensor:
-    """log N(z; 0, I): (..., d) → (...)"""
-    return -0.5 * z.square().sum(-1) - 0.5 * z.shape[-1] * math.log(2 * math.pi)
+def pooled(halves: list[Half]) -> Tensor:
+    """(B,) log of the mean of all rounds' estimates. Later rounds know more: a draw of the r-th counts r² times."""
+    shares = torch.tensor([[size * place**2 for place, size in enumerate(half.sizes, 1)] for half in halves])
+    logs = (shares / shares.sum()).log().to(halves[0].evidence)
+    return torch.cat([half.evidence + log[:, None] for half, log in zip(halves, logs, strict=True)]).logsumexp(0)
 
 
-def fit(z: Tensor, log_weight: Tensor, keys: Tensor, kernels: int, prior_share: float, broad_share: float) -> Mixture:
-    """The mixture at weighted draws z (B, N, d): centres drawn by weight, width by leave-one-out likelihood."""
+def fit(position: Tensor, log_weight: Tensor, blame: Tensor, keys: Tensor, kernels: int, broad: float) -> Mixture:
+    """The mixture at weighted draws (B, N, d): centres drawn by weight, width by leave-one-out likelihood."""
+    parts = blame.shape[-1]
+    z = split(position, parts)
     d = z.shape[-1]
-    weight = tempered(log_weight, 2.0 * (d + 1))
+    weight = (tempered(log_weight, 2.0 * (d + 1))[..., None] * blame).flatten(1)
     mean = (weight[..., None] * z).sum(1, keepdim=True)
     off = z - mean
     eye = torch.eye(d, dtype=z.dtype, device=z.device)
@@ -211,7 +259,7 @@ def fit(z: Tensor, log_weight: Tensor, keys: Tensor, kernels: int, prior_share: 
         for h in WIDTHS
     ]
     width = torch.tensor(WIDTHS, dtype=z.dtype, device=z.device)[torch.stack(scores, -1).argmax(-1)]
-    return Mixture(centres, mean, factor, width, prior_share, broad_share)
+    return Mixture(centres, mean, factor, width, broad, parts)
 
 
 def tempered(log_weight: Tensor, least: float) -> Tensor:

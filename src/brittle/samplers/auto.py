@@ -1,8 +1,8 @@
 """The default: what the measurements in benchmarks/README.md say, chosen for each image.
 
-Where positions are few and Gaussian, adaptive importance sampling gives the most effective draws of all samplers,
-whether failures are rare or common. Elsewhere the prior's own draws are weighted where they suffice, and particles are
-led to the posterior where they don't.
+Where positions are short and Gaussian, or fall into parts that are nearly so, adaptive importance sampling gives the
+most effective draws of all samplers, whether failures are rare or common. Elsewhere the prior's own draws are weighted
+where they suffice, and particles are led to the posterior where they don't.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Auto:
         """Something suits every target."""
 
     def sample(self, target: Target, budget: Budget) -> Sampled:
-        if target.gaussian and target.size <= self.longest:
+        if target.parts and target.size <= self.longest:
             return Adaptive().sample(target, budget)
         count = max(1, round(self.pilot * budget.calls))
         pilot = target.prior(count)

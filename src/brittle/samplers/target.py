@@ -1,11 +1,13 @@
 """What a sampler knows: a prior it can draw from, a likelihood it can look up, and what it must give back.
 
 Everything is batched over images × draws: positions are (B, n, d), for B images with n positions each. A position
-is z ~ N(0, I) where the nuisance has a latent form (`gaussian`), and θ itself otherwise.
+is z ~ N(0, I) where the nuisance has a latent form (`gaussian`), z nearly so where each of its `parts` has one, and θ
+itself otherwise.
 """
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import torch
@@ -43,6 +45,12 @@ class Target(Protocol):
     @property
     def gaussian(self) -> bool:
         """Whether the prior of positions is N(0, I)."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """Into how many alike parts a position falls, each of them N(0, I) but for what couples it to the others: 1
+        where positions are Gaussian, more where `log_prior` is that normalised density, 0 where there is none."""
         ...
 
     @property
@@ -126,3 +134,15 @@ class Sampler(Protocol):
         ...
 
     def sample(self, target: Target, budget: Budget) -> Sampled: ...
+
+
+def standard_normal(z: Tensor) -> Tensor:
+    """log N(z; 0, I): (..., d) → (...)"""
+    return -0.5 * z.square().sum(-1) - 0.5 * z.shape[-1] * math.log(2 * math.pi)
+
+
+def log_density(target: Target, position: Tensor) -> Tensor:
+    """The normalised log-prior (B, n) of a target that has one."""
+    found = standard_normal(position) if target.gaussian else target.log_prior(position)
+    assert found is not None
+    return found

@@ -1,1 +1,62 @@
 """Training: the classifiers that come with Brittle, and networks trained to be measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from brittle.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from brittle.training.step import Transform
+    from brittle.training.trainer import Recipe
+
+
+class Network(Protocol):
+    """What a spec builds: options that say what is trained and how."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(C, H, W) of the images it takes."""
+        ...
+
+    @property
+    def classes(self) -> int: ...
+
+    @property
+    def recipe(self) -> Recipe:
+        """How it is trained where a user doesn't say otherwise."""
+        ...
+
+    @property
+    def factory(self) -> str:
+        """package.module:function that makes the module again, for a classifier's spec."""
+        ...
+
+    @property
+    def capture(self) -> bool:
+        """Whether its steps may be captured as a CUDA graph: they are all alike and never wait for the device."""
+        ...
+
+    def module(self) -> nn.Module: ...
+
+    def transform(self) -> Transform | None:
+        """How training images are augmented."""
+        ...
+
+
+trainable: Registry[Network] = Registry("network", __name__)
+register = trainable.register
+
+
+def train(network: str | Network, images: Any, out: str | Path, **options: Any) -> dict[str, Any]:
+    """Trains a network into the file `out`, or goes on with what is there: what `brittle train --json` prints.
+
+    `network` is a spec such as "cnn-2-da:shift=4" or an object, `images` an image set; `options` are test, epochs,
+    seed, device, batch_size, rate and progress.
+    """
+    from brittle.training.trained import train_network  # torch is imported when something is trained, not before
+
+    return train_network(network, images, Path(out), **options)

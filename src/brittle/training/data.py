@@ -1,0 +1,79 @@
+"""Labelled images that a trainer takes by index, a batch at a time: held on the device where they fit."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.images.base import ImageSet
+from brittle.measures.evaluate import slices
+from brittle.types import UNLABELLED, Batch
+
+READ_AT_ONCE = 1 << 26  # numbers
+HASHED = 1 << 26
+
+
+class TrainingImages:
+    """An image set on a device. Images of 8 bits are held as bytes, others as float32, and a set that would take
+    more than its share of memory is read anew for every batch."""
+
+    def __init__(self, images: ImageSet, device: torch.device | str = "cpu") -> None:
+        unlabelled = (images.labels == UNLABELLED).nonzero()
+        if len(unlabelled):
+            name = images.names[int(unlabelled[0])]
+            raise BrittleError(f"{name} of {images.name!r} has no label", "Training and test images need labels.")
+        self.set, self.device = images, torch.device(device)
+        self.labels, self.ids = images.labels.to(self.device), images.ids.to(self.device)
+        self.pixels = _held(images, self.device)
+
+    def __len__(self) -> int:
+        return len(self.set)
+
+    def batch(self, rows: Tensor) -> Batch:
+        """The items at `rows` (B,), a tensor on the device."""
+        if self.pixels is None:
+            return self.set.batch(rows, self.device)
+        return Batch(_as_float(self.pixels[rows]), self.labels[rows], self.ids[rows])
+
+    def fingerprint(self) -> str:
+        """Tells image sets apart: a hash of ids, labels and the pixels of images spread evenly over the set."""
+        digest = hashlib.blake2b(self.set.ids.numpy().tobytes(), digest_size=16)
+        digest.update(self.set.labels.numpy().tobytes())
+        step = math.ceil(len(self) * math.prod(self.set.shape) / HASHED)
+        for part in slices(len(rows := torch.arange(0, len(self), step)), 1024):
+            images = self.batch(rows[part].to(self.device)).images
+            digest.update(images.mul(255).round().byte().cpu().numpy().tobytes())
+        return f"{len(self)} images, {digest.hexdigest()}"
+
+
+def _held(images: ImageSet, device: torch.device) -> Tensor | None:
+    """All pixels (n, C, H, W), uint8 or float32, on the device; None where they are too many."""
+    numbers = len(images) * math.prod(images.shape)
+    for dtype in (torch.uint8, torch.float32):
+        if numbers * dtype.itemsize > _share(device):
+            return None
+        held = torch.empty(len(images), *images.shape, dtype=dtype, device=device)
+        for part in slices(len(images), max(1, READ_AT_ONCE // math.prod(images.shape))):
+            read = images.batch(range(len(images))[part], device).images
+            held[part] = read if dtype.is_floating_point else read.mul(255).round().to(dtype)
+            if not torch.equal(_as_float(held[part]), read):
+                break
+        else:
+            return held
+    raise AssertionError("float32 holds what is read")
+
+
+def _as_float(pixels: Tensor) -> Tensor:
+    return pixels if pixels.is_floating_point() else pixels.float() / 255
+
+
+def _share(device: torch.device) -> int:
+    """Bytes that may be taken: half of what a GPU has free, a quarter of a computer's memory."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0]) // 2
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4

@@ -1,0 +1,113 @@
+"""Fine-tuning a classifier on transformed images mixed with clean ones, through its own preprocessing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from brittle.classifiers.torch_module import TorchClassifier
+from brittle.errors import Failure
+from brittle.random import draw_keys, fold, stream_root
+from brittle.training.data import TrainingImages
+from brittle.training.pools import Picked, Pool
+from brittle.training.step import Step
+from brittle.training.trainer import Recipe
+from brittle.types import Batch, Nuisance
+
+ANSWERED_AT_ONCE = 1 << 20  # numbers
+TINY = 1e-30  # a probability of 0 has no logarithm
+
+
+class Through(nn.Module):
+    """images (B, C, H, W) in [0, 1] → unnormalised log p(c | x) (B, K), with gradients to the module's weights."""
+
+    def __init__(self, classifier: TorchClassifier) -> None:
+        super().__init__()
+        self.module, self.classifier = classifier.module, classifier
+        self.dtype = next(classifier.module.parameters()).dtype
+
+    def forward(self, images: Tensor) -> Tensor:
+        outputs = self.module(self.classifier.preprocess(images).to(self.dtype))
+        scores: Tensor = getattr(outputs, "logits", outputs).float()
+        return scores if self.classifier.output == "logits" else scores.clamp(min=TINY).log()
+
+
+def fine_tune(
+    classifier: TorchClassifier,
+    data: TrainingImages,
+    nuisance: Nuisance,
+    pool: Pool,
+    recipe: Recipe,
+    *,
+    steps: int,
+    transformed: int,
+    answers: Tensor,
+    anchor: float,
+    seed: int,
+    stream: str,
+    tick: Callable[[int], None] = lambda _: None,
+) -> float:
+    """Trains the classifier's module in place and returns the mean loss.
+
+    In every batch of `recipe.batch` images the first `transformed` come from the pool, and the others are training
+    images as they are. `answers` (n, K) are the probabilities that the untouched classifier gives for each training
+    image: what clean images are trained towards, so that it forgets nothing. For a transformed one it is the label,
+    with a share `anchor` of the answer for its clean image, which says what is easily mistaken for what.
+    """
+    clean_a_step = recipe.batch - transformed
+    clean = _order(data, steps * clean_a_step, seed, stream)
+    ones = torch.ones(clean_a_step, device=data.device)
+    rows: Tensor
+    picked: Picked
+
+    def mixed(batch: Batch, keys: Tensor) -> Batch:
+        first = batch.take(torch.arange(transformed, device=batch.images.device))
+        warped = nuisance.apply(first, picked.theta(first))
+        wanted = answers[rows]
+        labels = F.one_hot(first.labels, answers.shape[1]).to(answers.dtype)
+        wanted[:transformed] = (1 - anchor) * labels + anchor * wanted[:transformed]
+        extras = {"wanted": wanted, "weight": torch.cat((picked.weight, ones))}
+        return batch._replace(images=torch.cat((warped, batch.images[transformed:])), extras=extras)
+
+    network = Through(classifier).train()
+    step = Step(network, recipe.made(network), data, weighted_cross_entropy, mixed)
+    places = [data.device.index or 0] if data.device.type == "cuda" else []
+    try:
+        with torch.random.fork_rng(devices=places):  # dropout draws from the global state
+            torch.manual_seed(int(fold(stream_root(seed, stream), 1)))
+            for number in range(steps):
+                picked = pool.at(slice(number * transformed, (number + 1) * transformed))
+                rows = torch.cat((picked.rows, clean[number * clean_a_step : (number + 1) * clean_a_step]))
+                step(rows, recipe.rate_at(number / steps))
+                tick(recipe.batch)
+    finally:
+        network.eval()
+    loss = float(step.total) / (steps * recipe.batch)
+    if not math.isfinite(loss):
+        raise Failure(f"the loss was {loss} while hardening {classifier.name}", "Lower the learning rate (--lr).")
+    return loss
+
+
+def weighted_cross_entropy(scores: Tensor, batch: Batch) -> Tensor:
+    """The mean of weight · cross-entropy to the wanted distribution."""
+    each = F.cross_entropy(scores, batch.extras["wanted"], reduction="none")
+    return (batch.extras["weight"] * each).mean()
+
+
+@torch.inference_mode()
+def answers_of(classifier: TorchClassifier, data: TrainingImages) -> Tensor:
+    """p(c | x) (n, K) of all training images."""
+    size = max(1, ANSWERED_AT_ONCE // math.prod(data.set.shape))
+    every = torch.arange(len(data), device=data.device)
+    return torch.cat([classifier.log_probs(data.batch(rows).images).exp() for rows in torch.split(every, size)])
+
+
+def _order(data: TrainingImages, count: int, seed: int, stream: str) -> Tensor:
+    """`count` rows: all images in a random order, and again in another."""
+    passes = torch.arange(-(-count // len(data)), device=data.device)
+    keys = draw_keys(seed, f"{stream} order", data.ids, passes)
+    return torch.argsort(keys, dim=0, stable=True).T.flatten()[:count]

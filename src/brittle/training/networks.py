@@ -1,0 +1,220 @@
+"""The networks of Fawzi & Frossard 2016, Table 1: two CNNs for MNIST, each plain, with dropout, with data augmentation
+and with a spatial transformer.
+
+The paper names filter sizes and numbers of neither the classifiers nor the localisation network. The classifiers here
+are conv 5×5×32 – pool [– conv 5×5×64 – pool] – linear, and the localisation network is Jaderberg et al.'s (2015) for
+MNIST, two convolutions of 20 filters. Nor does it say how far samples are translated (`shift`), or how the networks
+are trained but for 50 epochs: here with what was usual in 2016, the settings of Caffe's MNIST example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from brittle.errors import BrittleError
+from brittle.nuisances.translate import translate
+from brittle.nuisances.warp import warp
+from brittle.random import uniform
+from brittle.registry import option
+from brittle.training import register
+from brittle.training.step import Transform
+from brittle.training.trainer import Recipe
+from brittle.types import Batch
+
+FILTERS = (32, 64)
+CLASSES = 10
+SIDE = 28
+USUAL = Recipe(rate=0.01, momentum=0.9, decay=5e-4)
+GENTLE = replace(USUAL, rate=0.002)  # a spatial transformer learns worse at rates that serve the others
+
+
+class SpatialTransformer(nn.Module):
+    """Looks at images (B, 1, 28, 28) and warps each by the affine map that it finds; at first by the identity."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        last = nn.Linear(20 * (SIDE // 4) ** 2, 6)
+        nn.init.zeros_(last.weight)
+        with torch.no_grad():
+            last.bias.copy_(torch.eye(2, 3).flatten())
+        self.localisation = nn.Sequential(*_convolutions((20, 20)), nn.Flatten(), last)
+
+    def matrices(self, images: Tensor) -> Tensor:
+        """[A | t] (B, 2, 3): an output pixel at u takes its value from A u + t."""
+        found: Tensor = self.localisation(images).float()
+        return found.view(-1, 2, 3)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return warp(images, self.matrices(images))
+
+
+class CNN(nn.Module):
+    """Images (B, 1, 28, 28) in [0, 1] → logits (B, 10)."""
+
+    def __init__(self, layers: int, dropout: float = 0.0, transformer: bool = False) -> None:
+        super().__init__()
+        self.transformer = SpatialTransformer() if transformer else nn.Identity()
+        self.features = nn.Sequential(*_convolutions(FILTERS[:layers]), nn.Flatten())
+        self.dropout = nn.Dropout(dropout)
+        self.classes = nn.Linear(FILTERS[layers - 1] * (SIDE >> layers) ** 2, CLASSES)
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.classes(self.dropout(self.features(self.transformer(images))))
+        return logits
+
+
+def _convolutions(filters: tuple[int, ...]) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for before, after in zip((1, *filters), filters, strict=False):
+        layers += [nn.Conv2d(before, after, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)]
+    return layers
+
+
+def translated(batch: Batch, keys: Tensor, share: float, shift: int) -> Batch:
+    """A random `share` of the images moved by whole pixels, up to `shift` each way; the others as they are."""
+    draws = uniform(keys, 3)
+    steps = (draws[:, 1:] * (2 * shift + 1)).floor() - shift
+    steps = torch.where(draws[:, :1] < share, steps, 0.0)
+    return batch._replace(images=translate(batch.images, steps.to(batch.images.dtype)))
+
+
+# Functions without arguments: what `torch:brittle.training.networks:cnn_2_stn,weights=…` names.
+def cnn_1() -> CNN:
+    return CNN(1)
+
+
+def cnn_1_dropout() -> CNN:
+    return CNN(1, dropout=0.5)
+
+
+def cnn_1_da() -> CNN:
+    return CNN(1)
+
+
+def cnn_1_stn() -> CNN:
+    return CNN(1, transformer=True)
+
+
+def cnn_2() -> CNN:
+    return CNN(2)
+
+
+def cnn_2_dropout() -> CNN:
+    return CNN(2, dropout=0.5)
+
+
+def cnn_2_da() -> CNN:
+    return CNN(2)
+
+
+def cnn_2_stn() -> CNN:
+    return CNN(2, transformer=True)
+
+
+@dataclass(frozen=True)
+class PaperNetwork:
+    """One of the table's networks, trained on images as they are."""
+
+    make: ClassVar[Callable[[], CNN]]
+    shape: ClassVar[tuple[int, int, int]] = (1, SIDE, SIDE)
+    classes: ClassVar[int] = CLASSES
+    recipe: ClassVar[Recipe] = USUAL
+    capture: ClassVar[bool] = True
+
+    @property
+    def factory(self) -> str:
+        return f"{__name__}:{type(self).make.__name__}"
+
+    def module(self) -> nn.Module:
+        return type(self).make()
+
+    def transform(self) -> Transform | None:
+        return None
+
+
+@dataclass(frozen=True)
+class AugmentedNetwork(PaperNetwork):
+    """One of the table's networks, trained on images of which some are translated, others in every epoch."""
+
+    translated: float = option(0.1, "share of the training images that is translated")
+    shift: int = option(3, "by up to this many pixels each way")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.translated <= 1:
+            raise BrittleError(f"translated={self.translated:g} is no share", "Give a number from 0 to 1.")
+        if self.shift < 0:
+            raise BrittleError(f"shift={self.shift} is no distance", "Give a number of pixels.")
+
+    def transform(self) -> Transform:
+        return lambda batch, keys: translated(batch, keys, self.translated, self.shift)
+
+
+@register("cnn-1")
+@dataclass(frozen=True)
+class CNN1(PaperNetwork):
+    """CNN-1: conv 5×5×32 – pool – linear."""
+
+    make = staticmethod(cnn_1)
+
+
+@register("cnn-1-dropout")
+@dataclass(frozen=True)
+class CNN1Dropout(PaperNetwork):
+    """CNN-1 with dropout of 0.5 before its linear layer."""
+
+    make = staticmethod(cnn_1_dropout)
+
+
+@register("cnn-1-da")
+@dataclass(frozen=True)
+class CNN1Augmented(AugmentedNetwork):
+    """CNN-1 with data augmentation: some training images are translated."""
+
+    make = staticmethod(cnn_1_da)
+
+
+@register("cnn-1-stn")
+@dataclass(frozen=True)
+class CNN1Transformer(AugmentedNetwork):
+    """CNN-1 behind a spatial transformer, with data augmentation."""
+
+    make = staticmethod(cnn_1_stn)
+    recipe = GENTLE
+
+
+@register("cnn-2")
+@dataclass(frozen=True)
+class CNN2(PaperNetwork):
+    """CNN-2: conv 5×5×32 – pool – conv 5×5×64 – pool – linear."""
+
+    make = staticmethod(cnn_2)
+
+
+@register("cnn-2-dropout")
+@dataclass(frozen=True)
+class CNN2Dropout(PaperNetwork):
+    """CNN-2 with dropout of 0.5 before its linear layer."""
+
+    make = staticmethod(cnn_2_dropout)
+
+
+@register("cnn-2-da")
+@dataclass(frozen=True)
+class CNN2Augmented(AugmentedNetwork):
+    """CNN-2 with data augmentation: some training images are translated."""
+
+    make = staticmethod(cnn_2_da)
+
+
+@register("cnn-2-stn")
+@dataclass(frozen=True)
+class CNN2Transformer(AugmentedNetwork):
+    """CNN-2 behind a spatial transformer, with data augmentation."""
+
+    make = staticmethod(cnn_2_stn)
+    recipe = GENTLE

@@ -1,0 +1,168 @@
+"""A network trained into a file of weights: from names to the file, resumed where it is half done."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import nn
+
+from brittle.classifiers.base import first_line
+from brittle.classifiers.checkpoint import load_weights
+from brittle.engine.progress import Silent
+from brittle.engine.store import write_durably
+from brittle.errors import BrittleError
+from brittle.images import image_set
+from brittle.images.base import ImageSet
+from brittle.study import of_one_shape, pick_device
+from brittle.training import Network, trainable
+from brittle.training.data import TrainingImages
+from brittle.training.trainer import Training, refuse_changes, score, seeded, train
+
+SUFFIX = ".safetensors"
+
+
+def train_network(
+    network: str | Network,
+    images: Any,
+    out: Path,
+    *,
+    test: Any = None,
+    epochs: int = 50,
+    seed: int = 0,
+    device: str | None = None,
+    batch_size: int = 128,
+    rate: float | None = None,
+    progress: Silent | None = None,
+) -> dict[str, Any]:
+    """Trains `network` on `images` and writes its weights to `out`, with how they were made in the file's metadata.
+
+    While it trains, a checkpoint lies beside `out`; once it is done, the same call only scores it on `test`.
+    """
+    begun = time.monotonic()
+    kind = trainable.build(network) if isinstance(network, str) else network
+    if out.suffix != SUFFIX:
+        raise BrittleError(f"{out} is no name for weights", f"Call it {out.stem or 'weights'}{SUFFIX}.")
+    name, place = trainable.spec_of(kind), pick_device(device)
+    recipe = replace(kind.recipe, epochs=epochs, batch=batch_size, rate=kind.recipe.rate if rate is None else rate)
+    training, testing = (None if each is None else _fitting(image_set(each), kind, name) for each in (images, test))
+    assert training is not None
+    data = TrainingImages(training, place)
+    about = {"network": name, "seed": seed, "images": data.fingerprint(), "recipe": asdict(recipe)}
+    module = seeded(kind.module, seed)
+    with _held(out):
+        if out.exists():
+            known = _metadata(out)
+            refuse_changes(out, known["about"], about)
+            load_weights(module, out)
+            went = Training(known["losses"], recipe.epochs)
+        else:
+            went = train(
+                module,
+                data,
+                recipe,
+                seed=seed,
+                transform=kind.transform(),
+                capture=kind.capture,
+                checkpoint=_checkpoint(out),
+                about=about,
+                name=name,
+                progress=progress,
+            )
+            _save(module, out, about, went)
+        _checkpoint(out).unlink(missing_ok=True)
+    found = None if testing is None else score(module, TrainingImages(testing, place))
+    return {
+        "network": name,
+        "classifier": f"torch:{kind.factory},weights={out}",
+        "weights": str(out),
+        "seed": seed,
+        "images": len(data),
+        "epochs": recipe.epochs,
+        "epochs_before": went.resumed,
+        "batch_size": recipe.batch,
+        "rate": recipe.rate,
+        "loss": went.losses[-1],
+        "test_images": None if testing is None else len(testing),
+        "test_error": None if found is None else found.error,
+        "test_loss": None if found is None else found.loss,
+        "device": str(place),
+        "seconds": round(time.monotonic() - begun, 3),
+    }
+
+
+def _fitting(images: ImageSet, kind: Network, name: str) -> ImageSet:
+    """The image set, refused where the network can't take it."""
+    shape, high = of_one_shape(images).shape, int(images.labels.max())
+    if shape != kind.shape:
+        wanted, there = ("×".join(map(str, each)) for each in (kind.shape, shape))
+        raise BrittleError(
+            f"{name} takes images of {wanted}, and those of {images.name!r} are {there}", "Convert them."
+        )
+    if high >= kind.classes:
+        raise BrittleError(
+            f"{images.name!r} has the label {high}, and {name} tells {kind.classes} classes apart (0 to "
+            f"{kind.classes - 1})",
+            "Give images of so many classes.",
+        )
+    return images
+
+
+def _checkpoint(out: Path) -> Path:
+    return out.with_suffix(".training.pt")
+
+
+def _save(module: nn.Module, out: Path, about: Mapping[str, Any], went: Training) -> None:
+    weights = {key: value.detach().cpu().contiguous() for key, value in module.state_dict().items()}
+    facts = {"about": about, "losses": went.losses, "torch": torch.__version__}
+    # One entry, since safetensors writes several in any order and the same training would give other bytes.
+    write_durably(out, lambda to: to.write_bytes(save(weights, {"training": json.dumps(facts)})))
+
+
+def _metadata(out: Path) -> dict[str, Any]:
+    """How the weights in a file were made."""
+    try:
+        with safe_open(out, framework="pt") as file:
+            known: dict[str, Any] = json.loads((file.metadata() or {})["training"])
+    except (SafetensorError, OSError) as error:
+        raise BrittleError(
+            f"{out} can't be read: {first_line(error)}", "Delete it, or choose another --out."
+        ) from error
+    except KeyError:
+        raise BrittleError(f"{out} is there and was not written by this command", "Choose another --out.") from None
+    return known
+
+
+@contextmanager
+def _held(out: Path) -> Iterator[None]:
+    """Holds the file's name for this process; the lock goes with the process, however it ends."""
+    path = out.with_name(f".{out.name}.lock")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a")
+    except OSError as error:
+        raise BrittleError(f"{out} can't be written: {error.strerror}", "Choose another --out.") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BrittleError(
+                f"another process is training into {out}", "Wait for it to end, or choose another --out."
+            ) from None
+        for torn in (out, _checkpoint(out)):
+            for leftover in out.parent.glob(f"{escape(torn.name)}.*.tmp"):
+                leftover.unlink()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,239 @@
+"""A plain trainer: any module, batches by index, a checkpoint after every epoch.
+
+What is random in an epoch (order, augmentation, dropout) is a function of (seed, epoch) and of nothing else, so a
+training that was killed goes on from its last epoch to the weights that it would have had: bit for bit on a CPU, with
+the same number of threads. The learning rate is a function of the share of training done. Nothing else has a state.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from brittle.classifiers.base import first_line
+from brittle.engine.progress import Silent
+from brittle.engine.store import write_durably
+from brittle.errors import BrittleError, Failure
+from brittle.measures.evaluate import slices
+from brittle.random import draw_keys, fold, stream_root
+from brittle.registry import option
+from brittle.study import differences
+from brittle.training.data import TrainingImages
+from brittle.training.step import Loss, Step, Transform
+from brittle.types import Batch
+
+STEPS_A_TICK = 20  # of the progress bar
+SCORED_AT_ONCE = 1 << 20  # numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How something is trained."""
+
+    epochs: int = option(50, "how often every image is seen")
+    batch: int = option(128, "images a step")
+    rate: float = option(0.05, "learning rate, at its highest")
+    optimiser: Literal["sgd", "adamw"] = option("sgd", "sgd (with momentum) or adamw")
+    momentum: float = option(0.9, "of sgd")
+    decay: float = option(0.0, "weight decay")
+    schedule: Literal["constant", "cosine"] = option("constant", "of the learning rate: constant, or cosine down to 0")
+    warm_up: float = option(0.0, "share of training in which the learning rate rises to its highest")
+    precision: Literal["float32", "bfloat16"] = option("float32", "of forward and backward passes; weights are float32")
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "rate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise BrittleError(f"{name} is {getattr(self, name):g}", "It must be a positive number.")
+
+    def rate_at(self, done: float) -> float:
+        """The learning rate once the share `done` of training is over."""
+        if done < self.warm_up:
+            return self.rate * done / self.warm_up
+        if self.schedule == "constant":
+            return self.rate
+        return self.rate * 0.5 * (1 + math.cos(math.pi * (done - self.warm_up) / (1 - self.warm_up)))
+
+    def made(self, module: nn.Module) -> torch.optim.Optimizer:
+        fused = next(module.parameters()).device.type == "cuda"
+        if self.optimiser == "adamw":
+            return torch.optim.AdamW(
+                module.parameters(), self.rate, weight_decay=self.decay, fused=fused, capturable=fused
+            )
+        return torch.optim.SGD(module.parameters(), self.rate, self.momentum, weight_decay=self.decay, fused=fused)
+
+
+class Training(NamedTuple):
+    """How a training went."""
+
+    losses: list[float]  # mean loss of every epoch
+    resumed: int  # epochs that were done before
+
+
+class Score(NamedTuple):
+    """What a classifier does on labelled images."""
+
+    error: float  # share that is classified wrongly
+    loss: float  # mean negative log-likelihood, nats
+
+
+def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
+    return F.cross_entropy(logits, batch.labels)
+
+
+def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """The module that `make` makes, its first weights a function of the seed; made on the CPU, the same everywhere."""
+    with _seeded(torch.device("cpu"), int(stream_root(seed, "first weights"))):
+        return make()
+
+
+def train(
+    module: nn.Module,
+    data: TrainingImages,
+    recipe: Recipe,
+    *,
+    seed: int = 0,
+    transform: Transform | None = None,
+    loss: Loss = cross_entropy,
+    capture: bool = False,
+    checkpoint: Path | None = None,
+    about: Mapping[str, Any] | None = None,
+    name: str = "training",
+    progress: Silent | None = None,
+) -> Training:
+    """Trains `module` in place, on the device that `data` is on.
+
+    After every epoch all that is needed to go on is written to `checkpoint`, and what is found there is gone on with,
+    if `about` (plain values: what the training is of) has not changed since. Whoever names a checkpoint removes it.
+    `capture` is explained at `Step`.
+    """
+    progress = progress or Silent()
+    module.to(data.device).train()
+    # For a CPU and for bfloat16 the faster layout of convolutions; the values stay.
+    if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimiser = recipe.made(module)
+    losses = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
+    resumed = len(losses)
+    step = Step(module, optimiser, data, loss, transform, recipe.precision == "bfloat16", capture)
+    progress.start(len(data) * (recipe.epochs - resumed))
+    for epoch in range(resumed, recipe.epochs):
+        said = f" · loss {losses[-1]:.4f}" if losses else ""
+        progress.at(f"{name} · epoch {epoch + 1}/{recipe.epochs}{said}")
+        mean = _epoch(step, recipe, epoch, seed, progress)
+        if not math.isfinite(mean):
+            raise Failure(
+                f"{name}: the loss was {mean} in epoch {epoch + 1}",
+                "Lower the learning rate; the epochs before are kept." if checkpoint else "Lower the learning rate.",
+            )
+        losses.append(mean)
+        if checkpoint is not None:
+            _keep(checkpoint, module, optimiser, about or {}, losses)
+    return Training(losses, resumed)
+
+
+def _epoch(step: Step, recipe: Recipe, epoch: int, seed: int, progress: Silent) -> float:
+    """One pass over the images; returns the mean loss."""
+    data, number = step.data, torch.tensor([epoch], device=step.data.device)
+    order = torch.argsort(draw_keys(seed, "training order", data.ids, number)[:, 0], stable=True)
+    step.keys.copy_(draw_keys(seed, "training transform", data.ids, number)[:, 0])
+    step.total.zero_()
+    batches, ticked = _batches(order, recipe.batch), 0
+    with _seeded(data.device, int(fold(stream_root(seed, "training dropout"), epoch))):
+        for place, rows in enumerate(batches):
+            step(rows, recipe.rate_at((epoch + place / len(batches)) / recipe.epochs))
+            ticked += len(rows)
+            if place % STEPS_A_TICK == STEPS_A_TICK - 1:
+                progress.advance(ticked)
+                ticked = 0
+    progress.advance(ticked)
+    return float(step.total) / len(data)
+
+
+def _convolves(module: nn.Module) -> bool:
+    return any(isinstance(part, nn.Conv2d) for part in module.modules())
+
+
+def _batches(order: Tensor, size: int) -> list[Tensor]:
+    """The order in pieces; a last image alone joins the batch before it, since one image has no batch statistics."""
+    batches = list(torch.split(order, size))
+    if len(batches) > 1 and len(batches[-1]) == 1:
+        batches[-2:] = [torch.cat(batches[-2:])]
+    return batches
+
+
+@torch.inference_mode()
+def score(module: nn.Module, data: TrainingImages) -> Score:
+    """Error and loss of a module images → logits."""
+    module.to(data.device).eval()
+    wrong, total = (torch.zeros((), dtype=torch.float64, device=data.device) for _ in range(2))
+    for part in slices(len(data), max(1, SCORED_AT_ONCE // math.prod(data.set.shape))):
+        batch = data.batch(torch.arange(part.start, part.stop, device=data.device))
+        logits = module(batch.images).float()
+        wrong += (logits.argmax(1) != batch.labels).sum()
+        total += F.cross_entropy(logits, batch.labels, reduction="sum")
+    return Score(float(wrong) / len(data), float(total) / len(data))
+
+
+@contextmanager
+def _seeded(device: torch.device, seed: int) -> Iterator[None]:
+    """Layers draw first weights and dropout from the global state: it is seeded within, and as it was after."""
+    place = torch.empty(0, device=device).get_device()  # -1 for a CPU
+    with torch.random.fork_rng(devices=[] if place < 0 else [place]):
+        torch.default_generator.manual_seed(seed)
+        if place >= 0:
+            torch.cuda.default_generators[place].manual_seed(seed)
+        yield
+
+
+def _keep(
+    path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, about: Mapping[str, Any], losses: list[float]
+) -> None:
+    state = {
+        "about": json.dumps(about),
+        "losses": losses,
+        "module": module.state_dict(),
+        "optimiser": optimiser.state_dict(),
+    }
+    write_durably(path, lambda to: torch.save(state, to))
+
+
+def _resume(
+    path: Path,
+    module: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    about: Mapping[str, Any],
+    device: torch.device,
+) -> list[float]:
+    """Fills module and optimiser from a checkpoint, if there is one; returns the losses of the epochs done."""
+    if not path.is_file():
+        return []
+    try:
+        state = torch.load(path, map_location=device, weights_only=True)
+        kept, losses = json.loads(state["about"]), [float(each) for each in state["losses"]]
+        refuse_changes(path, kept, about)
+        module.load_state_dict(state["module"])
+        optimiser.load_state_dict(state["optimiser"])
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError, KeyError, TypeError) as error:
+        raise BrittleError(
+            f"the checkpoint {path} can't be gone on with: {first_line(error)}", "Delete it to begin anew."
+        ) from error
+    return losses
+
+
+def refuse_changes(path: Path, kept: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """What was begun is gone on with only as it was begun."""
+    changed = differences(dict(kept), json.loads(json.dumps(now)))
+    if changed:
+        raise BrittleError(
+            f"{path} is of another training: {'; '.join(changed)}", "Undo the change, or train into another file."
+        )

@@ -1,0 +1,234 @@
+"""Hardening: what is trained on, how the round is chosen, what is kept, and that it helps."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+import brittle
+from brittle.classifiers.bundled import SmallNet
+from brittle.errors import BrittleError, Failure
+from brittle.nuisances import nuisance
+from brittle.training import harden as hardening
+from brittle.training.data import TrainingImages
+from brittle.training.fine_tune import Through
+from brittle.training.harden import choose_round, split_images
+from brittle.training.pools import prior_pool, weak_pool
+
+ALPHA = "affine:alpha=100"
+QUICK = {"rounds": 2, "steps": 2, "calls": 1200, "samples": 2, "held_out": 0.05, "ways": (1.0,)}
+COMMAND = (
+    "harden",
+    "bundled:plain",
+    "sample",
+    "--nuisance",
+    ALPHA,
+    "--rounds",
+    1,
+    "--steps",
+    2,
+    "--samples",
+    2,
+    "--calls",
+    1200,
+)
+
+
+@pytest.fixture
+def sample() -> brittle.ImageSet:
+    return brittle.image_set("sample")
+
+
+def moments(data: TrainingImages, rows: torch.Tensor, theta: torch.Tensor, weight: torch.Tensor) -> np.ndarray:
+    """Weighted means of the shifts' squares, in units of the prior's variance, and of how often every image comes."""
+    shifts = theta[:, -2:].double().square() * 175.0
+    seen = torch.cat((shifts, len(data) * nn.functional.one_hot(rows, len(data))), 1)
+    return ((weight[:, None] * seen).sum(0) / weight.sum()).numpy()
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.5])
+def test_weak_points_are_drawn_from_the_joint_posterior_and_their_weights_undo_it(
+    prior: float, sample: brittle.ImageSet
+) -> None:
+    data, space, classifier = TrainingImages(sample.take(range(0, 1000, 50))), nuisance(ALPHA), open_plain(sample)
+    plain = prior_pool(space, data, 6_000, 1, "brute force").pool.at(slice(None))
+    batch = data.batch(plain.rows)
+    theta = plain.theta(batch)
+    with torch.inference_mode():
+        answers = classifier.log_probs(space.apply(batch, theta))
+    failing = 1 - answers.gather(1, batch.labels[:, None])[:, 0].exp()
+    drawn = weak_pool(
+        classifier,
+        space,
+        data,
+        6_000,
+        images=20,
+        sampler="importance",
+        budget=300,
+        prior=prior,
+        seed=0,
+        stream="weak",
+    )
+    picked = drawn.pool.at(slice(None))
+    target = torch.ones_like(failing) if prior else failing  # corrected weights give the prior again
+    found = moments(data, picked.rows, picked.theta(data.batch(picked.rows)), picked.weight)
+    np.testing.assert_allclose(found, moments(data, plain.rows, theta, target), atol=0.2)
+    assert drawn.failing == pytest.approx(float(failing.mean()), abs=0.01)
+    if not prior:
+        untrue = moments(data, plain.rows, theta, torch.ones_like(failing))
+        assert np.abs(found - untrue).max() > 0.5  # the comparison can tell weak points from draws of the prior
+    assert float(picked.weight.max()) <= (2.0 if prior else 1.0)
+
+
+def open_plain(sample: brittle.ImageSet) -> brittle.Classifier:
+    found = brittle.classifier("bundled:plain")
+    found.check(sample.batch([0, 1]).images)  # type: ignore[attr-defined]
+    return found
+
+
+def test_a_pool_of_the_prior_shows_every_image_equally_often(sample: brittle.ImageSet) -> None:
+    data = TrainingImages(sample.take(range(30)))
+    rows = prior_pool(nuisance(ALPHA), data, 90, 0, "stream").pool.at(slice(None)).rows
+    assert torch.bincount(rows).tolist() == [3] * 30
+
+
+@pytest.mark.parametrize("output", ["logits", "probabilities"])
+def test_training_sees_what_the_classifier_sees(output: str, sample: brittle.ImageSet) -> None:
+    """Preprocessing and the kind of outputs are the classifier's own."""
+    net = nn.Sequential(
+        nn.Flatten(), nn.Linear(3 * 16 * 16, 10), nn.Softmax(1) if output != "logits" else nn.Identity()
+    )
+    classifier = brittle.classifier(net, size=16, channels="rgb", mean=(0.5, 0.4, 0.3), std=0.2, output=output)
+    images = sample.batch(range(8)).images
+    through = Through(classifier)(images)  # type: ignore[arg-type]
+    torch.testing.assert_close(through.log_softmax(1), classifier.log_probs(images), atol=1e-5, rtol=1e-5)
+
+
+def test_parts_share_no_image_and_depend_on_ids_alone(sample: brittle.ImageSet) -> None:
+    split = split_images(sample, None, 0.2, seed=3)
+    backwards = split_images(sample.take(range(999, -1, -1)), None, 0.2, seed=3)
+    assert [len(part) for part in split] == [600, 200, 200]
+    assert len({int(id) for part in split for id in part.ids}) == 1000
+    assert all(torch.equal(a.ids, b.ids) for a, b in zip(split[1:], backwards[1:], strict=True))
+    assert not torch.equal(split.test.ids, split_images(sample, None, 0.2, seed=4).test.ids)
+
+
+def test_a_test_set_of_its_own_leaves_every_image_to_training(sample: brittle.ImageSet) -> None:
+    split = split_images(sample.take(range(900)), sample.take(range(900, 1000)), 0.2, seed=0)
+    assert [len(part) for part in split] == [900, 50, 50]
+    assert set(split.held_out.ids.tolist()).isdisjoint(split.test.ids.tolist())
+
+
+@pytest.mark.parametrize(
+    ("rounds", "chosen"),
+    [
+        ([(0.7, 0.90), (0.8, 0.895), (0.75, 0.90)], 1),
+        ([(0.7, 0.90), (0.8, 0.85), (0.75, 0.89)], 2),
+        ([(0.7, 0.90), (0.8, 0.88), (0.65, 0.95)], 0),
+        ([(0.7, 0.90), (0.8, 0.90), (0.80, 0.90)], 1),
+    ],
+    ids=["greatest rho", "too dear", "nothing better", "first of equals"],
+)
+def test_the_round_chosen_has_the_greatest_rho_among_those_that_cost_little(
+    rounds: list[tuple[float, float]], chosen: int
+) -> None:
+    records = [{"rho": rho, "accuracy_clean": clean} for rho, clean in rounds]
+    assert choose_round(records, 0.01) == chosen
+
+
+def test_the_classifier_given_stays_as_it_is(sample: brittle.ImageSet, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    net = SmallNet()
+    before = {key: value.clone() for key, value in net.state_dict().items()}
+    done = brittle.harden(net, sample.take(range(300)), ALPHA, tmp_path / "out", **QUICK, rate=0.01, cost=1.0)
+    assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items())
+    assert [done.before["classifier"], done.after["classifier"]] == ["before", "after"]
+    if done.chosen:
+        assert any(not torch.equal(value, before[key]) for key, value in done.classifier.module.state_dict().items())
+    kept = load_file(tmp_path / "out" / "weights.safetensors")
+    assert all(torch.equal(value, kept[key]) for key, value in done.classifier.module.state_dict().items())
+    assert done.summary["classifier"] is None  # no spec makes this network again
+
+
+def test_hardening_raises_rho_on_images_it_has_not_seen(sample: brittle.ImageSet) -> None:
+    settings = {"rounds": 1, "steps": 60, "calls": 6000, "samples": 10, "held_out": 0.3, "ways": (1.0,), "cost": 0.05}
+    done = brittle.harden("bundled:plain", sample, ALPHA, **settings)
+    assert done.chosen == 1
+    assert done.difference["rho_interval"][0] > 0.01
+    assert done.difference["accuracy_nuisance_interval"][0] > 0.01
+    assert done.difference["accuracy_clean"] > -0.05
+
+
+def test_an_interrupted_hardening_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "whole", **QUICK)
+    with monkeypatch.context() as patched:
+        work, trained = hardening.Work._trained, []
+
+        def once(self: hardening.Work, number: int, progress: hardening.Phases) -> dict[str, object]:
+            if number == 2:
+                raise Failure("the lights went out")
+            trained.append(number)
+            return work(self, number, progress)
+
+        patched.setattr(hardening.Work, "_trained", once)
+        with pytest.raises(Failure):
+            brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "broken", **QUICK)
+        assert trained == [1]
+    brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "broken", **QUICK)
+    for round in ("1", "2"):
+        weights = [load_file(tmp_path / name / "rounds" / f"{round}.safetensors") for name in ("whole", "broken")]
+        assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
+
+
+def test_the_command_leaves_weights_a_report_and_a_spec_that_loads(cli, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    out = tmp_path / "hard, er"
+    said = cli(*COMMAND, "--out", out, "--lr", 0.003, "--json")
+    assert said.status == 0, said.err
+    found = said.json
+    assert {"weights.safetensors", "harden.json", "report.html", "study.toml", "rounds"} <= {
+        path.name for path in out.iterdir()
+    }
+    assert [row["round"] for row in found["rounds"]] == [0, 1, 1, 1]
+    assert found["parts"] == {"training": 600, "held_out": 200, "test": 200}
+    assert len(found["difference"]["classes"]) == 10
+    assert found["after"]["rho"] - found["before"]["rho"] == pytest.approx(found["difference"]["rho"])
+    # The spec gives the classifier that was measured as `after`, on the very test images.
+    ids = split_images(brittle.image_set("sample"), None, 0.2, seed=0).test.ids.tolist()
+    again = brittle.measure(found["classifier"], "sample", ALPHA, ids=ids, samples=2)
+    assert again["rho"] == pytest.approx(found["after"]["rho"], abs=1e-6)
+    assert cli("report", out).status == 0
+    assert "before" in (out / "report.html").read_text()
+    shown = cli(*COMMAND, "--out", out, "--lr", 0.003)
+    assert shown.status == 0, shown.err
+    assert "to be chosen: the greatest ρ̂" in shown.out
+    assert "after − before on 200 test images" in shown.out
+    assert "rate: 0.003 → 0.002" in cli(*COMMAND, "--out", out, "--lr", 0.002).err
+
+
+def test_what_is_no_torch_module_is_refused(sample: brittle.ImageSet) -> None:
+    with pytest.raises(BrittleError, match=r"can't be hardened, since it is no torch module.*torch:package"):
+        brittle.harden(lambda images: images.flatten(1)[:, :10], sample, ALPHA)
+
+
+def test_a_network_that_is_new_each_time_is_refused_where_specs_are_kept(tmp_path: Path) -> None:
+    spec = "torch:brittle.classifiers.bundled:SmallNet"
+    with pytest.raises(BrittleError, match="makes other weights each time"):
+        brittle.harden(spec, "sample", ALPHA, tmp_path / "out", **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"share": 0.0}, "share is 0"),
+        ({"held_out": 0.5}, "held-out is 0.5"),
+        ({"on": "posterior"}, "on"),
+        ({"epoch": 3}, "no option 'epoch'"),
+        ({"sampler": "crank-nicolson"}, "walks in chains"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, object], wrong: str, sample: brittle.ImageSet) -> None:
+    with pytest.raises(BrittleError, match=wrong):
+        brittle.harden("bundled:plain", sample, ALPHA, **options)

@@ -1,0 +1,229 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from brittle import BrittleError, image_set
+from brittle.engine.progress import Silent
+from brittle.errors import Failure
+from brittle.random import draw_keys, normal
+from brittle.training.data import TrainingImages
+from brittle.training.trainer import Recipe, Training, cross_entropy, score, seeded, train
+from brittle.types import Batch
+
+RECIPE = Recipe(epochs=4, batch=16, rate=0.05, decay=1e-3, schedule="cosine", warm_up=0.1)
+
+
+class Net(nn.Sequential):
+    """Everything that has a state or draws: batch statistics, dropout."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            nn.Conv2d(1, 4, 3, padding=1),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Dropout(0.3),
+            nn.Linear(4 * 8 * 8, 3),
+        )
+
+
+def pictures(count: int = 65) -> TrainingImages:
+    """Three classes, each brighter in a third of its rows; one more than fills batches of 16."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, count)
+    images = random.random((count, 8, 8)) * 0.5
+    for place, label in enumerate(labels):
+        images[place, 3 * label : 3 * label + 2] += 0.4
+    return TrainingImages(image_set(((images * 255).astype(np.uint8), labels), ids=np.arange(count) * 7 + 3))
+
+
+def noisy(batch: Batch, keys: torch.Tensor) -> Batch:
+    noise = normal(keys, batch.images[0].numel()).view_as(batch.images)
+    return batch._replace(images=batch.images + 0.1 * noise.float())
+
+
+def weights(seed: int = 0, recipe: Recipe = RECIPE, **options) -> tuple[list[torch.Tensor], Training]:
+    net = seeded(Net, seed)
+    went = train(net, options.pop("data", None) or pictures(), recipe, seed=seed, transform=noisy, **options)
+    return [each.clone() for each in net.state_dict().values()], went
+
+
+def same(first: list[torch.Tensor], second: list[torch.Tensor]) -> bool:
+    return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+
+
+def test_a_seed_gives_the_same_weights_whatever_the_global_state():
+    torch.manual_seed(1)
+    first, went = weights()
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    second, again = weights()
+    assert same(first, second)
+    assert went.losses == again.losses
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_other_seeds_give_other_weights_orders_and_dropout():
+    assert not same(weights(0)[0], weights(1)[0])
+    net, other = seeded(Net, 0), seeded(Net, 0)
+    for each, seed in ((net, 0), (other, 1)):
+        train(each, pictures(), RECIPE, seed=seed)
+    assert not same(list(net.state_dict().values()), list(other.state_dict().values()))
+
+
+def test_the_order_of_the_images_in_their_set_changes_nothing():
+    data = pictures()
+    turned = TrainingImages(data.set.take(torch.arange(len(data)).flip(0)))
+    assert same(weights(data=data)[0], weights(data=turned)[0])
+
+
+def test_it_learns():
+    net = seeded(Net, 0)
+    before = score(net, pictures())
+    went = train(net, pictures(), Recipe(epochs=12, batch=16, rate=0.05))
+    after = score(net, pictures())
+    assert before.error > 0.4
+    assert after.error == 0
+    assert after.loss < went.losses[0]
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_its_images():
+    """At a vanishing rate the weights stand still, and the loss is that of the first weights."""
+    flat = lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 3))  # noqa: E731
+    net, data = seeded(flat, 0), pictures()
+    batch = data.batch(torch.arange(len(data)))
+    expected = F.cross_entropy(net(batch.images), batch.labels).item()
+    went = train(net, data, Recipe(epochs=1, batch=16, rate=1e-12))
+    assert math.isclose(went.losses[0], expected, rel_tol=1e-5)
+
+
+def test_one_step_is_that_of_torch():
+    """All images in one batch, SGD with momentum and decay, against the same steps written out."""
+    flat = lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 3))  # noqa: E731
+    net, other, data = seeded(flat, 0), seeded(flat, 0), pictures()
+    train(net, data, Recipe(epochs=3, batch=100, rate=0.1, momentum=0.9, decay=0.01))
+    batch, optimiser = data.batch(torch.arange(len(data))), torch.optim.SGD(other.parameters(), 0.1, 0.9, 0, 0.01)
+    for _ in range(3):
+        optimiser.zero_grad()
+        F.cross_entropy(other(batch.images), batch.labels).backward()
+        optimiser.step()
+    for one, two in zip(net.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(one, two)
+
+
+class Killed(Silent):
+    """Stops a training when an epoch begins, as an interruption does."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__()
+        self.epoch = epoch
+
+    def at(self, what: str) -> None:
+        if f"epoch {self.epoch}/" in what:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
+def test_a_resumed_training_ends_where_an_undisturbed_one_does(tmp_path, optimiser):
+    recipe = Recipe(epochs=4, batch=16, rate=0.01, optimiser=optimiser, schedule="cosine")
+    undisturbed, whole = weights(recipe=recipe)
+    for epoch in (2, 4):
+        with pytest.raises(KeyboardInterrupt):
+            weights(recipe=recipe, checkpoint=tmp_path / "c.pt", progress=Killed(epoch))
+    resumed, rest = weights(recipe=recipe, checkpoint=tmp_path / "c.pt")
+    assert rest == Training(whole.losses, 3)
+    assert same(undisturbed, resumed)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    weights(checkpoint=tmp_path / "c.pt", about={"seed": 0, "recipe": {"rate": 0.05}})
+    with pytest.raises(BrittleError, match=r"another training: recipe\.rate: 0\.05 → 0\.1"):
+        weights(checkpoint=tmp_path / "c.pt", about={"seed": 0, "recipe": {"rate": 0.1}})
+
+
+def test_a_checkpoint_that_would_run_code_or_is_torn_is_refused(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (tmp_path / "ran").touch, ()
+
+    for content in ({"module": Bomb()}, None):
+        torch.save(content, tmp_path / "c.pt")
+        with pytest.raises(BrittleError, match=r"c\.pt can't be gone on with"):
+            weights(checkpoint=tmp_path / "c.pt")
+    (tmp_path / "c.pt").write_bytes(b"PK torn")
+    with pytest.raises(BrittleError, match=r"c\.pt can't be gone on with"):
+        weights(checkpoint=tmp_path / "c.pt")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_loss_that_is_not_finite_stops_the_training_and_keeps_the_epochs_before(tmp_path):
+    calls = []
+
+    def loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+        calls.append(len(batch.labels))
+        return cross_entropy(logits, batch) * (math.nan if len(calls) > 6 else 1)
+
+    with pytest.raises(Failure, match="loss was nan in epoch 2"):
+        weights(checkpoint=tmp_path / "c.pt", loss=loss)
+    assert calls[:4] == [16, 16, 16, 17]  # a last image alone joins the batch before
+    assert len(torch.load(tmp_path / "c.pt", weights_only=True)["losses"]) == 1
+
+
+def test_transform_and_loss_see_what_the_trainer_says():
+    """Every image once an epoch, its own key, and extras that travel from the transform to the loss."""
+    seen: dict[int, list[int]] = {}
+
+    def transform(batch: Batch, keys: torch.Tensor) -> Batch:
+        for each, key in zip(batch.ids.tolist(), keys.tolist(), strict=True):
+            seen.setdefault(each, []).append(key)
+        return batch._replace(extras={"weight": torch.ones(len(keys))})
+
+    train(
+        seeded(Net, 0),
+        pictures(),
+        Recipe(epochs=2, batch=16, rate=0.01),
+        seed=5,
+        transform=transform,
+        loss=lambda logits, batch: F.cross_entropy(logits, batch.labels, reduction="none") @ batch.extras["weight"],
+    )
+    ids = pictures().ids
+    assert sorted(seen) == ids.tolist()
+    keys = draw_keys(5, "training transform", ids, torch.arange(2)).tolist()
+    assert [seen[each] for each in ids.tolist()] == keys
+
+
+def test_schedules_are_functions_of_the_share_done():
+    recipe = Recipe(rate=0.1, schedule="cosine", warm_up=0.2)
+    assert recipe.rate_at(0.1) == pytest.approx(0.05)
+    assert recipe.rate_at(0.2) == pytest.approx(0.1)
+    assert recipe.rate_at(0.6) == pytest.approx(0.05)
+    assert recipe.rate_at(1.0) == pytest.approx(0.0)
+    assert Recipe(rate=0.1).rate_at(0.9) == 0.1
+
+
+def test_images_are_held_as_they_are_read():
+    """Bytes for images of 8 bits, float32 for others; either way the numbers of the image set."""
+    deep = np.random.default_rng(0).random((5, 1, 4, 4)).astype(np.float32)
+    for source, dtype in (((deep * 255).astype(np.uint8), torch.uint8), (deep, torch.float32)):
+        images = image_set((source, np.arange(5)))
+        held = TrainingImages(images)
+        rows = torch.tensor([4, 0, 4])
+        assert held.pixels.dtype == dtype
+        for one, other in zip(held.batch(rows)[:3], images.batch(rows)[:3], strict=True):
+            assert torch.equal(one, other)
+
+
+def test_images_too_many_to_hold_are_read_for_every_batch(monkeypatch):
+    held = weights()[0]
+    monkeypatch.setattr("brittle.training.data._share", lambda device: 0)
+    assert pictures().pixels is None
+    assert same(held, weights()[0])
+
+
+def test_images_without_labels_are_refused():
+    with pytest.raises(BrittleError, match="index 0 of 'arrays' has no label"):
+        TrainingImages(image_set(np.zeros((3, 4, 4), np.uint8)))
