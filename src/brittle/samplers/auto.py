@@ -31,7 +31,7 @@ class Auto:
 
     longest: int = option(16, "numbers of a position up to which mixtures are fitted")
     pilot: float = option(0.1, "share of the calls spent on prior draws that decide between the other two")
-    enough: float = option(0.1, "effective share of the pilot's draws from which on prior draws suffice")
+    enough: float = option(0.01, "effective share of the pilot's draws from which on prior draws suffice")
 
     def check(self, target: Target) -> None:
         """Something suits every target."""
