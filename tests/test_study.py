@@ -3,8 +3,9 @@
 import pytest
 
 from brittle.api import run
+from brittle.changes import differences
 from brittle.errors import BrittleError
-from brittle.study import Study, differences
+from brittle.study import Study
 
 GOOD = {"classifiers": ["bundled:plain"], "images": ["sample"], "nuisances": ["affine:alpha=50"]}
 

@@ -25,7 +25,7 @@ from torch import Tensor
 
 import brittle
 from brittle.classifiers.base import AdaptedClassifier
-from brittle.engine.progress import Bar
+from brittle.progress import Bar
 from brittle.random import draw_keys
 
 HERE = Path(__file__).parent

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 import brittle
 from brittle.engine.folder import environment
-from brittle.engine.progress import Bar, Silent
+from brittle.progress import Bar, Silent
 from brittle.training import train
 
 HERE = Path(__file__).parent
@@ -225,8 +225,7 @@ def main() -> None:
     page = table(rows, options)
     (options.out / "table1.md").write_text(page, encoding="utf-8")
     pq.write_table(pa.Table.from_pylist(rows), options.out / "table1.parquet")
-    here = {key: value for key, value in environment().items() if key != "folder"}
-    said = here | {"options": {key: str(value) for key, value in vars(options).items()}, "seconds": seconds}
+    said = environment() | {"options": {key: str(value) for key, value in vars(options).items()}, "seconds": seconds}
     (options.out / "environment.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     print(page)
 

@@ -28,7 +28,7 @@ from PIL import Image
 
 import brittle
 from brittle.engine.folder import environment
-from brittle.engine.progress import Bar
+from brittle.progress import Bar
 
 HERE = Path(__file__).parent
 SIDE = 256  # of the squares that are warped; each network resizes and cuts them as it was trained to
@@ -324,8 +324,7 @@ def main() -> None:
     _, heading, before = file.read_text(encoding="utf-8").partition(BY_HAND) if file.exists() else ("", "", "")
     text = page(rows, pairs, told, options, heading + before)
     file.write_text(text, encoding="utf-8")
-    here = {key: value for key, value in environment().items() if key != "folder"}
-    said = here | {"options": {key: str(value) for key, value in vars(options).items()}, "seconds": seconds}
+    said = environment() | {"options": {key: str(value) for key, value in vars(options).items()}, "seconds": seconds}
     (options.out / "table2-environment.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     print(text)
 

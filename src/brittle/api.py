@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from brittle.changes import differences
 from brittle.classifiers import classifier as open_classifier
 from brittle.engine.execute import carry_out
 from brittle.engine.folder import RunFolder
 from brittle.engine.job import CHECKED_IMAGES, Job
-from brittle.engine.progress import Silent
 from brittle.engine.results import summary
 from brittle.engine.store import Cell, MemoryStore
 from brittle.errors import BrittleError
@@ -24,7 +24,8 @@ from brittle.images import image_set
 from brittle.measures.evaluate import slices
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
-from brittle.study import Study, checked_measure, choose, differences, equipped, pick_device
+from brittle.progress import Silent
+from brittle.study import Study, checked_measure, choose, equipped, pick_device
 
 if TYPE_CHECKING:
     from brittle.training.harden import Hardened

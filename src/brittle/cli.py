@@ -221,7 +221,7 @@ def _numbers(text: str) -> list[int]:
 
 def _carry_out(study: Any, out: Path | None, device: str | None, batch: int | None) -> dict[str, Any]:
     from brittle.api import run as run_study
-    from brittle.engine.progress import Bar
+    from brittle.progress import Bar
 
     with Bar() as progress:
         found = run_study(study, out, device=device, batch=batch, progress=progress)
@@ -276,7 +276,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train one of the papers' networks, or go on with it, and print its test error."""
-    from brittle.engine.progress import Bar
+    from brittle.progress import Bar
     from brittle.training import train as train_into
 
     with Bar() as progress:
@@ -348,7 +348,7 @@ def harden(
 ) -> None:
     """Fine-tune a classifier on its weak points, choose a round, and measure before and after."""
     from brittle.api import harden as harden_into
-    from brittle.engine.progress import Bar
+    from brittle.progress import Bar
     from brittle.registry import convert
     from brittle.report.harden_console import print_criterion, print_hardened
 

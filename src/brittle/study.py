@@ -227,19 +227,3 @@ def _explained(error: ValidationError, where: str) -> BrittleError:
         return BrittleError(f"{where}: {key!r} is missing", f"Add {key} = … to it.")
     message = str(first["msg"]).removeprefix("Value error, ")
     return BrittleError(f"{where}: {key}: {message}", "Mend that value.")
-
-
-def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
-    """What changed between two resolved studies, one line a value."""
-    lines = []
-    for key in sorted({*old, *new}):
-        before, after, name = old.get(key), new.get(key), f"{prefix}{key}"
-        if isinstance(before, dict) and isinstance(after, dict):
-            lines += differences(before, after, f"{name}.")
-        elif before != after:
-            lines.append(f"{name}: {_shown(before)} → {_shown(after)}")
-    return lines
-
-
-def _shown(value: Any) -> str:
-    return "nothing" if value is None else repr(value)

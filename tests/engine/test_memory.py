@@ -6,8 +6,8 @@ import torch
 from brittle.api import measure
 from brittle.classifiers import classifier
 from brittle.engine.memory import out_of_memory
-from brittle.engine.progress import Silent
 from brittle.errors import Failure
+from brittle.progress import Silent
 
 ERRORS = {
     "CUDA": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),

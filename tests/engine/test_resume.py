@@ -13,8 +13,8 @@ import pytest
 import tomli_w
 
 from brittle.api import run
-from brittle.engine.progress import Silent
 from brittle.errors import BrittleError
+from brittle.progress import Silent
 
 
 def stored_rows(files):

@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from brittle import BrittleError, image_set
-from brittle.engine.progress import Silent
 from brittle.errors import Failure
+from brittle.progress import Silent
 from brittle.random import draw_keys, normal
 from brittle.training.data import TrainingImages
 from brittle.training.trainer import Recipe, Training, cross_entropy, score, seeded, train

@@ -19,8 +19,9 @@ from typing import Any
 import tomli_w
 import torch
 
-from brittle.engine.store import FolderStore, write_durably
+from brittle.engine.store import FolderStore
 from brittle.errors import BrittleError
+from brittle.files import write_durably
 
 ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
@@ -101,7 +102,8 @@ class RunFolder:
     def begin(self, study: dict[str, Any], things: dict[str, Any]) -> None:
         """Keeps the study once its things are loaded and found to be those that the run began with."""
         known = self._same_things(things)
-        now, earlier = environment(), json.loads(self.environment.read_text()) if self.environment.is_file() else None
+        now = environment() | {"folder": str(Path.cwd())}
+        earlier = json.loads(self.environment.read_text()) if self.environment.is_file() else None
         if earlier is not None:
             now["earlier"] = [*earlier.pop("earlier", ()), earlier]
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
@@ -144,7 +146,6 @@ def environment() -> dict[str, Any]:
     git = {"commit": _git("rev-parse", "HEAD"), "changed": bool(_git("status", "--porcelain"))}
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "folder": str(Path.cwd()),
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in packages},

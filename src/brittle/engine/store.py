@@ -7,11 +7,9 @@ neighbouring files are merged, so that a million units are not a million files.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import itertools
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +18,8 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from brittle.errors import BrittleError, Failure
+from brittle.errors import BrittleError
+from brittle.files import write_durably
 from brittle.measures.plan import Span
 
 FAN = 16  # this many neighbours of one size become one file
@@ -152,30 +151,6 @@ def safe_name(name: str) -> str:
     if cleaned == name != "":
         return name
     return f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
-
-
-def write_durably(path: Path, write: Callable[[Path], object]) -> None:
-    """Writes under another name, flushes to disk, renames: the name exists only with the whole content behind it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise Failure(
-                f"the disk is full: {path} can't be written",
-                "Free some space and give the same command again; finished units are kept.",
-            ) from error
-        raise Failure(
-            f"{path} can't be written: {error.strerror or error}", "Check the folder's permissions."
-        ) from error
 
 
 def _write_whole(rows: pa.Table, path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from brittle.engine.store import write_durably
+from brittle.files import write_durably
 from brittle.report import sentences, weak_points, weak_sentences
 from brittle.report.colours import Look, looks
 from brittle.report.figures import class_figure, curve_figure, shown_classes
@@ -20,7 +20,7 @@ from brittle.report.loaded import Run, load
 from brittle.report.options import Curve, curves
 from brittle.report.weak_points import Part
 
-MOST_HEADLINES = 6  # of weak points, on top of the report
+MOST_HEADLINES = 3  # of weak points, on top of the report
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
 
 

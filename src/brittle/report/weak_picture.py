@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from brittle.engine.store import write_durably
 from brittle.errors import BrittleError
+from brittle.files import write_durably
 from brittle.report.figures import STYLE
 from brittle.report.pictures import EXACT_UP_TO, to_picture
 from brittle.report.weak_figures import UNTRUSTED

@@ -14,7 +14,6 @@ from brittle.api import job_of, run
 from brittle.engine.execute import carry_out
 from brittle.engine.folder import RunFolder
 from brittle.engine.job import Job
-from brittle.engine.progress import Silent
 from brittle.engine.results import JobView, summary
 from brittle.engine.store import MemoryStore, Store
 from brittle.images.base import ImageSet
@@ -22,6 +21,7 @@ from brittle.measures.estimate import Estimate, estimate
 from brittle.measures.intervals import betting_bounds, simultaneous
 from brittle.measures.robustness import Robustness
 from brittle.measures.summary import Finding, findings
+from brittle.progress import Silent
 from brittle.study import Study
 
 BEFORE, AFTER, TEST = "before", "after", "test"

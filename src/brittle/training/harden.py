@@ -27,13 +27,13 @@ from brittle.classifiers import classifiers
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.engine.folder import RunFolder
 from brittle.engine.job import CHECKED_IMAGES, check_nuisance, reference_labels
-from brittle.engine.progress import Silent
-from brittle.engine.store import write_durably
 from brittle.errors import BrittleError
+from brittle.files import write_durably
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
+from brittle.progress import Silent
 from brittle.random import shuffled
 from brittle.registry import did_you_mean, option, options_of
 from brittle.samplers import sampler as open_sampler

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from brittle.classifiers.base import first_line
 from brittle.classifiers.checkpoint import load_weights
-from brittle.engine.progress import Silent
-from brittle.engine.store import write_durably
 from brittle.errors import BrittleError
+from brittle.files import write_durably
+from brittle.progress import Silent
 from brittle.training.trainer import refuse_changes
 
 State = dict[str, Tensor]

@@ -19,11 +19,11 @@ from torch import nn
 
 from brittle.classifiers.base import first_line
 from brittle.classifiers.checkpoint import load_weights
-from brittle.engine.progress import Silent
-from brittle.engine.store import write_durably
 from brittle.errors import BrittleError
+from brittle.files import write_durably
 from brittle.images import image_set
 from brittle.images.base import ImageSet
+from brittle.progress import Silent
 from brittle.study import of_one_shape, pick_device
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages

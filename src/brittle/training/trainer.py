@@ -20,14 +20,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from brittle.changes import differences
 from brittle.classifiers.base import first_line
-from brittle.engine.progress import Silent
-from brittle.engine.store import write_durably
 from brittle.errors import BrittleError, Failure
+from brittle.files import write_durably
 from brittle.measures.evaluate import slices
+from brittle.progress import Silent
 from brittle.random import draw_keys, fold, stream_root
 from brittle.registry import option
-from brittle.study import differences
 from brittle.training.data import TrainingImages
 from brittle.training.step import Loss, Step, Transform
 from brittle.types import Batch
