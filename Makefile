@@ -30,9 +30,13 @@ docs: .venv/test-ready
 	$(BIN)/python docs/nuisances.py
 	$(BIN)/python docs/weak_points.py
 
-# The bundled weights and images, from FashionMNIST's four idx files in FASHION.
+# The bundled weights (delete those that are there) and images, from FashionMNIST's four gzipped idx files in FASHION.
+idx = idx:$(FASHION)/$(1)-images-idx3-ubyte.gz,labels=$(FASHION)/$(1)-labels-idx1-ubyte.gz
 bundled: .venv/test-ready
-	$(BIN)/python -m brittle.training.bundled $(FASHION) --out src/brittle/classifiers/data
+	for name in plain augmented; do \
+	    $(BIN)/brittle train small-$$name $(call idx,train) --test $(call idx,t10k) \
+	        --out src/brittle/classifiers/data/$$name.safetensors || exit 1; \
+	done
 
 sample: .venv/test-ready
 	$(BIN)/python -m brittle.images.sample $(FASHION)

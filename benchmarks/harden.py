@@ -14,6 +14,7 @@ Compute is counted in classifier calls: one for every θ that sampling looks at,
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import statistics
@@ -32,7 +33,6 @@ from brittle.engine.folder import environment
 from brittle.training import train
 from brittle.training.harden import CALLS_OF_A_STEP, Hardening, split_images
 
-NUISANCE = "affine:alpha=100"
 METHODS = ("weak points, equal", "weak points, corrected", "prior, as many steps", "prior, as many calls")
 NUMBERS = ("rho", "accuracy_nuisance", "accuracy_worst", "accuracy_clean")
 BASE = "prior, as many calls"
@@ -69,16 +69,15 @@ def classifier_of(data: str, seed: int, options: argparse.Namespace) -> str:
     return str(train("cnn-2", images, out, epochs=options.epochs, seed=seed, device=options.device)["classifier"])
 
 
-def run(data: str, seed: int, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Every method on one data set with one seed, all measured on the same images and θ."""
+def run(data: str, nuisance: str, seed: int, spec: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Every method on one data set against one nuisance with one seed, all measured on the same images and θ."""
     torch.set_num_threads(options.threads)
     training, test = image_sets(options.mnist if data == "MNIST" else options.fashion, options)
-    spec = classifier_of(data, seed, options)
     done: dict[str, Any] = {"before": brittle.classifier(spec, device=options.device)}
     facts: dict[str, dict[str, Any]] = {"before": {"seconds": 0.0, "calls": 0, "steps": 0, "chosen": 0, "rounds": []}}
     for method in METHODS:
         settings = options_of(method, options)
-        found = brittle.harden(spec, training, NUISANCE, test=test, seed=seed, device=options.device, **settings)
+        found = brittle.harden(spec, training, nuisance, test=test, seed=seed, device=options.device, **settings)
         done[method] = found.classifier
         facts[method] = {
             "seconds": sum(row["seconds"] for row in found.rounds),
@@ -88,7 +87,7 @@ def run(data: str, seed: int, options: argparse.Namespace) -> list[dict[str, Any
             "rounds": found.rounds,
         }
     part = split_images(training, test, 0.2, seed).test
-    measured = brittle.compare(done, part, NUISANCE, samples=options.samples, seed=seed, device=options.device)
+    measured = brittle.compare(done, part, nuisance, samples=options.samples, seed=seed, device=options.device)
     pairs = {(each["first"], each["second"]): each for each in measured["comparisons"]}
     rows = []
     for row in measured["results"]:
@@ -96,7 +95,14 @@ def run(data: str, seed: int, options: argparse.Namespace) -> list[dict[str, Any
         pair = pairs.get((name, BASE))
         against = [None, None, None] if pair is None else [pair["rho_difference"], *pair["rho_interval"]]
         rows.append(
-            {"data": data, "seed": seed, "method": name, "images": row["images"], "samples": row["samples"]}
+            {
+                "data": data,
+                "nuisance": nuisance,
+                "seed": seed,
+                "method": name,
+                "images": row["images"],
+                "samples": row["samples"],
+            }
             | {key: row[key] for key in NUMBERS}
             | dict(zip(("rho_less_base", "low", "high"), against, strict=True))
             | {key: value for key, value in facts[name].items() if key != "rounds"}
@@ -108,10 +114,10 @@ def run(data: str, seed: int, options: argparse.Namespace) -> list[dict[str, Any
 def table(rows: list[dict[str, Any]]) -> str:
     """One row a method: means over seeds, and the range over seeds where it matters."""
     lines = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        mine = [row for row in rows if row["data"] == data]
+    for data, nuisance in dict.fromkeys((row["data"], row["nuisance"]) for row in rows):
+        mine = [row for row in rows if (row["data"], row["nuisance"]) == (data, nuisance)]
         lines += [
-            f"### {data}",
+            f"### {data}, {nuisance}",
             "",
             f"| | ρ̂ | ρ̂ less “{BASE}” | accuracy under the nuisance | worst of 10 | clean accuracy | steps | calls |",
             "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -151,8 +157,9 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=Hardening().calls, help="a round, in sampling weak points")
     parser.add_argument("--images", type=int, help="training images, drawn; all by default")
     parser.add_argument("--test-images", type=int, help="test images, drawn; all by default")
+    parser.add_argument("--nuisance", nargs="+", default=["affine:alpha=100"])
     parser.add_argument("--classifier", help="spec of an MNIST network to use for every seed")
-    parser.add_argument("--lr", type=float, default=Hardening().rate)
+    parser.add_argument("--lr", type=float, help="that of `brittle harden` by default")
     options = parser.parse_args()
     begun = time.monotonic()
     options.weights.mkdir(parents=True, exist_ok=True)
@@ -160,10 +167,13 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(options.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(run, data, seed, options) for seed in options.seeds for data in sets]
+        specs = {(data, seed): classifier_of(data, seed, options) for data in sets for seed in options.seeds}
+        wanted = itertools.product(sets, options.nuisance, options.seeds)
+        waiting = [pool.submit(run, *each, specs[each[0], each[2]], options) for each in wanted]
         for each in waiting:
             rows += each.result()
-            print(f"{rows[-1]['data']}, seed {rows[-1]['seed']}: {time.monotonic() - begun:.0f} s", file=sys.stderr)
+            last = ", ".join(f"{rows[-1][key]}" for key in ("data", "nuisance", "seed"))
+            print(f"{last}: {time.monotonic() - begun:.0f} s", file=sys.stderr)
             pq.write_table(pa.Table.from_pylist(rows), options.out / "harden.parquet", compression="zstd")
             (options.out / "harden-table.md").write_text(table(rows), encoding="utf-8")
     print(table(rows))

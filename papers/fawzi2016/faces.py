@@ -19,11 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import onnx
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from onnx import numpy_helper
 from PIL import Image
 from torch import Tensor, nn
 
@@ -74,7 +72,7 @@ def load_faces(orl: Path, models: Path) -> Faces:
             for number in range(1, 11)
         ]
         images, people, photographs = zip(*found, strict=True)
-        np.savez(kept, images=np.stack(images), people=np.array(people), photographs=np.array(photographs))
+        np.savez_compressed(kept, images=np.stack(images), people=np.array(people), photographs=np.array(photographs))
     with np.load(kept) as arrays:
         return Faces(arrays["images"], arrays["people"], arrays["photographs"])
 
@@ -91,35 +89,58 @@ def _aligned(path: Path, vectron: Any) -> NDArray[np.uint8]:
     return np.asarray((face * 255).round().clip(0, 255), np.uint8)
 
 
-class Network(nn.Module):
-    """The ONNX graph in torch, which also runs on a GPU: images (B, 3, 112, 112) in [−1, 1] → features (B, 512)."""
+class Graph(NamedTuple):
+    """An ONNX graph in plain values."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        graph = onnx.load(str(path)).graph
-        self.entry, self.exit = graph.input[0].name, graph.output[0].name
-        self.steps = [
+    entry: str
+    exit: str
+    steps: list[tuple[str, list[str], str, dict[str, Any]]]  # operation, inputs, output, options
+    weights: dict[str, Tensor]
+
+
+def load_graph(models: Path) -> Graph:
+    """The network's graph; kept in `models` for machines that have torch alone."""
+    kept = models / "w600k_mbf.pt"
+    if not kept.is_file():
+        import onnx
+        from onnx import numpy_helper
+
+        graph = onnx.load(str(models / PACKAGE / "model" / "w600k_mbf.onnx")).graph
+        steps = [
             (
                 node.op_type,
                 list(node.input),
                 node.output[0],
-                {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute},
+                {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute},
             )
             for node in graph.node
         ]
-        for weight in graph.initializer:
-            self.register_buffer(_name(weight.name), torch.from_numpy(numpy_helper.to_array(weight).copy()))
+        weights = {each.name: torch.from_numpy(numpy_helper.to_array(each).copy()) for each in graph.initializer}
+        torch.save(Graph(graph.input[0].name, graph.output[0].name, steps, weights)._asdict(), kept)
+    return Graph(**torch.load(kept, weights_only=True))
+
+
+class Network(nn.Module):
+    """The graph in torch, which also runs on a GPU: images (B, 3, 112, 112) in [−1, 1] → features (B, 512)."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.entry, self.exit, self.steps = graph.entry, graph.exit, graph.steps
+        self.last_read = {name: place for place, (_, inputs, *_) in enumerate(graph.steps) for name in inputs}
+        for name, weight in graph.weights.items():
+            self.register_buffer(_name(name), weight)
 
     def forward(self, images: Tensor) -> Tensor:
-        values = {self.entry: images.contiguous(memory_format=torch.channels_last)}  # half as fast again on a CPU
-        for kind, inputs, output, options in self.steps:
+        if images.device.type == "cpu":
+            images = images.contiguous(memory_format=torch.channels_last)  # half as fast again
+        values = {self.entry: images}
+        for place, (kind, inputs, output, options) in enumerate(self.steps):
             taken = [values[name] if name in values else self.get_buffer(_name(name)) for name in inputs]
             values[output] = OPERATIONS[kind](taken, options)
+            for name in inputs:
+                if self.last_read[name] == place:
+                    values.pop(name, None)
         return values[self.exit]
-
-
-def _options(node: Any) -> dict[str, Any]:
-    return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
 
 
 def _name(name: str) -> str:
@@ -184,7 +205,7 @@ def _loss(logits: Tensor, people: Tensor) -> Tensor:
 
 def recogniser(models: Path, faces: Faces, device: str) -> tuple[AdaptedClassifier, Enrolment]:
     """The classifier that Brittle measures, and how it was made."""
-    network = Network(models / PACKAGE / "model" / "w600k_mbf.onnx").eval()
+    network = Network(load_graph(models)).eval()
     found = enrol(network, faces.enrolled)
     names = tuple(f"s{person + 1}" for person in range(PEOPLE))
     module = Recogniser(network, found.identities, found.scale).eval()

@@ -3,8 +3,8 @@
     python papers/fawzi2016/table1.py [--device cuda --workers 8]
 
 Trains every network with every seed (what lies in --weights already is gone on with or only read), measures ρ̂ under
-the affine prior at three α on the same images and draws for all of them, and writes table1.md, table1.parquet and
-environment.json into --out.
+the affine prior at three α on the same images and draws for all of them, and writes table1.md, table1.parquet,
+environment.json and table1.toml into --out: the study that was measured, which `brittle run` measures again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tomli_w
 
 import brittle
 from brittle.engine.folder import environment
@@ -100,21 +101,31 @@ def measure(went: dict[tuple[str, int], dict[str, Any]], options: argparse.Names
     return sorted(found, key=lambda row: (list(PAPER).index(row["network"]), row["seed"], -row["alpha"]))
 
 
+def study_of(
+    went: dict[tuple[str, int], dict[str, Any]], seeds: list[int], options: argparse.Namespace
+) -> dict[str, Any]:
+    """What is measured, as a study file has it."""
+    trained_with = itertools.product(options.networks, seeds)
+    return {
+        "title": "Fawzi & Frossard 2016, Table 1",
+        "classifiers": {f"{net}-seed{seed}": went[net, seed]["classifier"] for net, seed in trained_with},
+        "images": {"test": {"spec": options.test, "count": options.images}},
+        "nuisances": {f"alpha={alpha}": f"affine:alpha={alpha}" for alpha in ALPHAS},
+        "robustness": {"samples": options.samples},
+    }
+
+
 def measure_seed(
     went: dict[tuple[str, int], dict[str, Any]], seed: int, options: argparse.Namespace, progress: Silent | None = None
 ) -> list[dict[str, Any]]:
     """Rows of the networks trained with one seed, measured on the same images and draws, as those of every seed are."""
-    study = {
-        "classifiers": {network: went[network, seed]["classifier"] for network in options.networks},
-        "images": {"test": {"spec": options.test, "count": options.images}},
-        "nuisances": {str(alpha): f"affine:alpha={alpha}" for alpha in ALPHAS},
-        "robustness": {"samples": options.samples},
-    }
+    study = study_of(went, [seed], options)
     with progress or Silent() as shown:
         results = brittle.run(study, None, device=options.device, progress=shown)["results"]
     rows = []
     for result in results:
-        network, alpha = result["classifier"], int(result["nuisance"])
+        network = result["classifier"].removesuffix(f"-seed{seed}")
+        alpha = int(result["nuisance"].removeprefix("alpha="))
         paper_error, *paper_rho = PAPER[network]
         printed = paper_rho[ALPHAS.index(alpha)]
         rows.append(
@@ -225,6 +236,8 @@ def main() -> None:
     page = table(rows, options)
     (options.out / "table1.md").write_text(page, encoding="utf-8")
     pq.write_table(pa.Table.from_pylist(rows), options.out / "table1.parquet")
+    study = tomli_w.dumps(study_of(went, options.seeds, options))
+    (options.out / "table1.toml").write_text(study, encoding="utf-8")
     said = environment() | {"options": {key: str(value) for key, value in vars(options).items()}, "seconds": seconds}
     (options.out / "environment.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     print(page)

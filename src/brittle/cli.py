@@ -268,14 +268,17 @@ def train(
     images: Annotated[str, typer.Argument(help="The training images' spec, such as idx:images.gz,labels=labels.gz.")],
     out: Annotated[Path, typer.Option(help="The file of weights, .safetensors; one half done is gone on with.")],
     test: Annotated[str | None, typer.Option(help="Images whose error is printed once training is over.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="How often every image is seen.")] = 50,
+    epochs: Annotated[int | None, typer.Option(min=1, help="How often every image is seen.")] = None,
     seed: Annotated[int, typer.Option(help="Of first weights, order, augmentation and dropout.")] = 0,
     device: Device = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Images a step.")] = 128,
-    rate: Annotated[float | None, typer.Option("--lr", help="Learning rate; the network's own by default.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Images a step.")] = None,
+    rate: Annotated[float | None, typer.Option("--lr", help="Learning rate.")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="float32, or bfloat16: for large networks on a GPU; weights stay float32.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train one of the papers' networks, or go on with it, and print its test error."""
+    """Train a network by name, or go on with it, and print its test error. Its own recipe says what isn't given."""
     from brittle.progress import Bar
     from brittle.training import train as train_into
 
@@ -290,6 +293,7 @@ def train(
             device=device,
             batch_size=batch_size,
             rate=rate,
+            precision=precision,
             progress=progress,
         )
     if as_json:
@@ -341,7 +345,9 @@ def harden(
         float, typer.Option(help="Clean accuracy that a candidate may lose on the held-out images.")
     ] = 0.01,
     samples: Annotated[int, typer.Option(min=1, help="Draws of θ an image in measuring before and after.")] = 100,
-    rate: Annotated[float, typer.Option("--lr", help="Learning rate, at its highest in a round.")] = 1e-3,
+    rate: Annotated[
+        float | None, typer.Option("--lr", help="Learning rate; 0.001, or 0.0003 with fewer than 5000 training images.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
     device: Device = None,
     as_json: Json = False,

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import torch
@@ -10,6 +11,7 @@ import brittle
 from brittle.engine.folder import RunFolder
 from brittle.engine.store import Cell
 from brittle.measures.posterior import Posterior
+from brittle.measures.weak_summary import Weak, flows
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
 from brittle.samplers import sampler, samplers
@@ -136,6 +138,17 @@ def test_flows_sum_to_one_and_leave_out_images_that_are_wrong_untouched(found):
     flows = found.summary["flows"]
     assert sum(flow["share"] for flow in flows) == pytest.approx(1)
     assert all(flow["from"] != flow["to"] for flow in flows)
+
+
+def test_an_image_with_few_draws_of_another_label_counts_little_in_flows():
+    def weak(label, predicted):
+        return Weak(0, label, False, {"status": "trusted"}, np.array(predicted, dtype=np.int32))
+
+    flows_of = flows(
+        [weak(0, [0] * 9 + [1]), weak(2, [1] * 4), weak(2, [2, 2, 2])], brittle.classifier("bundled:plain")
+    )
+    assert [(flow["from"], flow["to"], flow["images"]) for flow in flows_of] == [(2, 1, 1), (0, 1, 1)]
+    assert [flow["share"] for flow in flows_of] == pytest.approx([1 / 1.1, 0.1 / 1.1])
 
 
 def test_parameters_that_the_classifier_ignores_keep_their_prior():

@@ -327,7 +327,7 @@ def test_picture_of_what_was_found_is_written(tmp_path: Path) -> None:
     assert found.picture(tmp_path / "all.png") == tmp_path / "all.png"
     some = found.picture(str(tmp_path / "some.png"), images=found.ids[:1])
     whole, part = Image.open(tmp_path / "all.png"), Image.open(some)
-    assert whole.width == part.width
+    assert whole.width >= part.width  # as wide as the image with the most other labels
     assert whole.height > 2 * part.height
     assert np.asarray(part.convert("L")).std() > 20
     with pytest.raises(BrittleError, match="no image 99999"):

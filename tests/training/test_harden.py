@@ -155,7 +155,7 @@ def test_the_classifier_given_stays_as_it_is(sample: brittle.ImageSet, tmp_path:
 
 def test_hardening_raises_rho_on_images_it_has_not_seen(sample: brittle.ImageSet) -> None:
     settings = {"rounds": 1, "steps": 60, "calls": 6000, "samples": 10, "held_out": 0.3, "ways": (1.0,), "cost": 0.05}
-    done = brittle.harden("bundled:plain", sample, ALPHA, **settings)
+    done = brittle.harden("bundled:plain", sample, ALPHA, rate=0.001, **settings)
     assert done.chosen == 1
     assert done.difference["rho_interval"][0] > 0.01
     assert done.difference["accuracy_nuisance_interval"][0] > 0.01

@@ -23,7 +23,7 @@ def keys(count: int) -> torch.Tensor:
 
 
 def test_there_are_the_eight_networks_of_the_table():
-    assert trainable.names() == NAMES
+    assert [name for name in trainable.names() if name.startswith("cnn")] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -227,3 +228,19 @@ def test_images_too_many_to_hold_are_read_for_every_batch(monkeypatch):
 def test_images_without_labels_are_refused():
     with pytest.raises(BrittleError, match="index 0 of 'arrays' has no label"):
         TrainingImages(image_set(np.zeros((3, 4, 4), np.uint8)))
+
+
+def test_mixed_precision_learns_the_same_and_leaves_weights_in_float32():
+    (full, went), (half, went_half) = (
+        weights(recipe=replace(RECIPE, epochs=8, precision=precision)) for precision in ("float32", "bfloat16")
+    )
+    assert {each.dtype for each in half if each.is_floating_point()} == {torch.float32}
+    assert not same(full, half)
+    assert went_half.losses[-1] < 0.5 * went_half.losses[0]
+    assert went_half.losses == pytest.approx(went.losses, abs=0.05)
+
+
+@pytest.mark.parametrize("wrong", [{"precision": "bf16"}, {"optimiser": "adam"}, {"schedule": "step"}, {"rate": 0.0}])
+def test_recipes_that_nobody_knows_are_refused(wrong):
+    with pytest.raises(BrittleError, match=next(iter(wrong))):
+        Recipe(**wrong)

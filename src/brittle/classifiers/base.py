@@ -65,8 +65,6 @@ def read_labels(labels: str | Sequence[str] | None) -> tuple[str, ...] | None:
 class AdaptedClassifier(abc.ABC):
     """p(c | x) over raw scores. Subclasses write `scores`."""
 
-    about: str = ""
-
     def __init__(
         self,
         *,

@@ -66,17 +66,11 @@ class BundledLoader:
             raise BrittleError(f"unknown bundled classifier {self.name!r}", did_you_mean(self.name, NAMES))
 
     def load(self, device: str = "cpu") -> TorchClassifier:
-        from safetensors import safe_open
-
         file = resources.files("brittle.classifiers") / "data" / f"{self.name}.safetensors"
         if not file.is_file():
             raise Failure(f"the weights of bundled:{self.name} are missing", "Install Brittle again.")
         network = SmallNet()
         with resources.as_file(file) if self.weights is None else nullcontext(Path(self.weights)) as path:
             load_weights(network, path)
-            with safe_open(path, framework="pt") as tensors:
-                metadata = tensors.metadata() or {}
         name = f"bundled:{self.name}" if self.weights is None else f"bundled:{self.name},weights={self.weights}"
-        found = TorchClassifier(network, device=device, name=name, labels=FASHION_LABELS, output="logits")
-        found.about = "; ".join(f"{key}: {value}" for key, value in sorted(metadata.items()) if key != "format")
-        return found
+        return TorchClassifier(network, device=device, name=name, labels=FASHION_LABELS, output="logits")

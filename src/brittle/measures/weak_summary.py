@@ -99,22 +99,22 @@ def summarise(weak: Sequence[Weak], classifier: Classifier, nuisance: Nuisance, 
 
 
 def flows(weak: Sequence[Weak], classifier: Classifier) -> list[dict[str, Any]]:
-    """Label → label: each image's draws of another label, every image that has any counting once; shares sum to 1."""
+    """Label → label: shares of the weak points that have another label, which sum to 1. Every image's draws weigh the
+    same in all, so that one of another label among many counts little."""
     shares: defaultdict[tuple[int, int], float] = defaultdict(float)
     images: Counter[tuple[int, int]] = Counter()
-    counted = [each for each in weak if each.leads_to]
-    for each in counted:
-        total = each.leads_to.total()
+    for each in weak:
         for label, count in each.leads_to.items():
-            shares[each.label, label] += count / total / len(counted)
+            shares[each.label, label] += count / len(each.predicted)
             images[each.label, label] += 1
+    total = math.fsum(shares.values())
     return [
         {
             "from": start,
             "to": end,
             "from_label": classifier.labels[start],
             "to_label": classifier.labels[end],
-            "share": share,
+            "share": share / total,
             "images": images[start, end],
         }
         for (start, end), share in sorted(shares.items(), key=lambda item: (-item[1], item[0]))

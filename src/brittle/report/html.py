@@ -78,7 +78,8 @@ def _image_set(
 ) -> dict[str, Any]:
     """Everything of one image set, ready for the template."""
     rows, chosen = run.results(name), run.images.get(name)
-    entries = [*rows, *run.weak_points(name)]
+    points = run.weak_points(name)
+    entries = [*rows, *points]
     sampled = [part for part in weak if part.entry["image_set"] == name]
     shown = [gallery for gallery in pictures if gallery.image_set == name]
     return {
@@ -87,7 +88,8 @@ def _image_set(
         "chosen": chosen,
         "rows": rows,
         "by_nuisance": {nuisance: run.results(name, nuisance) for nuisance in run.study.nuisances},
-        "used": [entry["images"] for entry in entries],
+        "used": [entry["images"] for entry in rows or points],
+        "weak_used": [entry["images"] for entry in points] if rows else [],
         "priors": {entry["nuisance"]: entry["prior"] for entry in entries},
         "ranks": {nuisance: sentences.ranks(run, name, nuisance) for nuisance in run.study.nuisances},
         "labelled": all(row["reference"] == "label" for row in rows) if rows else _labelled(run, name),

@@ -55,7 +55,7 @@ def train(network: str | Network, images: Any, out: str | Path, **options: Any) 
     """Trains a network into the file `out`, or goes on with what is there: what `brittle train --json` prints.
 
     `network` is a spec such as "cnn-2-da:shift=4" or an object, `images` an image set; `options` are test, epochs,
-    seed, device, batch_size, rate and progress.
+    seed, device, batch_size, rate, precision and progress.
     """
     from brittle.training.trained import train_network  # torch is imported when something is trained, not before
 

@@ -50,6 +50,7 @@ from brittle.types import Nuisance
 MOST_MEASURED = 2000  # images that choose, and that before and after are measured on
 DRAWS_TO_CHOOSE = 10  # of θ, an image
 FEWEST = 10  # images of a part
+RATE, GENTLE, FEW = 1e-3, 3e-4, 5000  # few images are forgotten with less: benchmarks/harden_few.py
 PRIOR = 0.5  # share of plain draws among weak points whose loss is corrected
 CALLS_OF_A_STEP = 3  # an image's forward and backward pass cost as much as so many classifier calls
 
@@ -71,7 +72,9 @@ class Hardening:
     sampled: int = option(5000, "training images a round whose weak points are sampled, at most")
     calls: int = option(40_000, "classifier calls a round in sampling, at least one an image")
     sampler: str = option("importance", "how weak points are drawn: the spec of a sampler of populations")
-    rate: float = option(1e-3, "learning rate, at its highest in a round")
+    rate: float | None = option(
+        None, f"learning rate, at its highest in a round: {RATE:g}, or {GENTLE:g} with fewer than {FEW} training images"
+    )
     decay: float = option(0.01, "weight decay")
     held_out: float = option(
         0.2, f"share of the images that chooses the round, and as many test it: {MOST_MEASURED} each at most"
@@ -101,7 +104,7 @@ class Hardening:
             raise BrittleError(f"anchor is {self.anchor:g}", "Give a share between 0 and 1, such as 0.5.")
         if not 0 <= self.cost <= 1:
             raise BrittleError(f"cost is {self.cost:g}", "Give a share of the images, such as 0.01.")
-        if not 0 < self.rate < math.inf:
+        if self.rate is not None and not 0 < self.rate < math.inf:
             raise BrittleError(f"the learning rate is {self.rate:g}", "Give a positive number, such as 0.001.")
         if isinstance(open_sampler(self.sampler), ChainSampler):
             raise BrittleError(
@@ -114,12 +117,12 @@ class Hardening:
         """Images of a batch that are transformed."""
         return max(1, round(self.share * self.batch_size))
 
-    @property
-    def recipe(self) -> Recipe:
+    def recipe(self, images: int) -> Recipe:
+        """How a round trains, with so many training images."""
         return Recipe(
             epochs=1,
             batch=self.batch_size,
-            rate=self.rate,
+            rate=self.rate or (RATE if images >= FEW else GENTLE),
             optimiser="adamw",
             decay=self.decay,
             schedule="cosine",
@@ -214,7 +217,7 @@ class Work:
             self.data,
             self.nuisance,
             drawn.pool,
-            settings.recipe,
+            settings.recipe(len(self.data)),
             steps=settings.steps,
             transformed=settings.transformed,
             answers=self.answers,

@@ -38,23 +38,26 @@ def train_network(
     out: Path,
     *,
     test: Any = None,
-    epochs: int = 50,
+    epochs: int | None = None,
     seed: int = 0,
     device: str | None = None,
-    batch_size: int = 128,
+    batch_size: int | None = None,
     rate: float | None = None,
+    precision: str | None = None,
     progress: Silent | None = None,
 ) -> dict[str, Any]:
     """Trains `network` on `images` and writes its weights to `out`, with how they were made in the file's metadata.
 
-    While it trains, a checkpoint lies beside `out`; once it is done, the same call only scores it on `test`.
+    What is None is as the network's own recipe has it. While it trains, a checkpoint lies beside `out`; once it is
+    done, the same call only scores it on `test`.
     """
     begun = time.monotonic()
     kind = trainable.build(network) if isinstance(network, str) else network
     if out.suffix != SUFFIX:
         raise BrittleError(f"{out} is no name for weights", f"Call it {out.stem or 'weights'}{SUFFIX}.")
     name, place = trainable.spec_of(kind), pick_device(device)
-    recipe = replace(kind.recipe, epochs=epochs, batch=batch_size, rate=kind.recipe.rate if rate is None else rate)
+    wanted: dict[str, Any] = {"epochs": epochs, "batch": batch_size, "rate": rate, "precision": precision}
+    recipe = replace(kind.recipe, **{key: value for key, value in wanted.items() if value is not None})
     training, testing = (None if each is None else _fitting(image_set(each), kind, name) for each in (images, test))
     assert training is not None
     data = TrainingImages(training, place)
@@ -92,6 +95,7 @@ def train_network(
         "epochs_before": went.resumed,
         "batch_size": recipe.batch,
         "rate": recipe.rate,
+        "precision": recipe.precision,
         "loss": went.losses[-1],
         "test_images": None if testing is None else len(testing),
         "test_error": None if found is None else found.error,

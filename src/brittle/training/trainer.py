@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,11 @@ from brittle.training.data import TrainingImages
 from brittle.training.step import Loss, Step, Transform
 from brittle.types import Batch
 
+Optimiser = Literal["sgd", "adamw"]
+Schedule = Literal["constant", "cosine"]
+Precision = Literal["float32", "bfloat16"]
+WORDS = {"optimiser": Optimiser, "schedule": Schedule, "precision": Precision}
+
 STEPS_A_TICK = 20  # of the progress bar
 SCORED_AT_ONCE = 1 << 20  # numbers
 
@@ -43,17 +48,20 @@ class Recipe:
     epochs: int = option(50, "how often every image is seen")
     batch: int = option(128, "images a step")
     rate: float = option(0.05, "learning rate, at its highest")
-    optimiser: Literal["sgd", "adamw"] = option("sgd", "sgd (with momentum) or adamw")
+    optimiser: Optimiser = option("sgd", "sgd (with momentum) or adamw")
     momentum: float = option(0.9, "of sgd")
     decay: float = option(0.0, "weight decay")
-    schedule: Literal["constant", "cosine"] = option("constant", "of the learning rate: constant, or cosine down to 0")
+    schedule: Schedule = option("constant", "of the learning rate: constant, or cosine down to 0")
     warm_up: float = option(0.0, "share of training in which the learning rate rises to its highest")
-    precision: Literal["float32", "bfloat16"] = option("float32", "of forward and backward passes; weights are float32")
+    precision: Precision = option("float32", "of forward and backward passes; weights are float32")
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise BrittleError(f"{name} is {getattr(self, name):g}", "It must be a positive number.")
+        for name, words in WORDS.items():
+            if getattr(self, name) not in get_args(words):
+                raise BrittleError(f"{name} is {getattr(self, name)!r}", f"Give {' or '.join(get_args(words))}.")
 
     def rate_at(self, done: float) -> float:
         """The learning rate once the share `done` of training is over."""

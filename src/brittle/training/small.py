@@ -1,0 +1,68 @@
+"""The network of `bundled:plain` and `bundled:augmented`, and how each was trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from brittle.classifiers.bundled import FASHION_LABELS, SmallNet
+from brittle.errors import BrittleError
+from brittle.nuisances import nuisance
+from brittle.random import fold, uniform
+from brittle.registry import option
+from brittle.training import register
+from brittle.training.step import Transform
+from brittle.training.trainer import Recipe
+from brittle.types import Batch, Nuisance
+
+CYCLE = Recipe(epochs=12, batch=256, rate=3e-3, optimiser="adamw", decay=0.05, schedule="cosine", warm_up=0.2)
+WHETHER, WHICH = 0, 1  # streams of an image's key: whether it is warped, and how
+
+
+def warped(batch: Batch, keys: Tensor, share: float, how: Nuisance) -> Batch:
+    """A random `share` of the images under draws of the prior; the others as they are."""
+    theta = how.sample(batch, fold(keys, WHICH)[:, None])[:, 0]
+    chosen = uniform(fold(keys, WHETHER), 1) < share
+    return batch._replace(images=how.apply(batch, torch.where(chosen, theta, how.identity(batch))))
+
+
+@register("small-plain")
+@dataclass(frozen=True)
+class SmallPlain:
+    """A network of LeNet's size, trained on images as they are: that of bundled:plain."""
+
+    shape: ClassVar[tuple[int, int, int]] = (1, 28, 28)
+    classes: ClassVar[int] = len(FASHION_LABELS)
+    recipe: ClassVar[Recipe] = CYCLE
+    capture: ClassVar[bool] = True
+    factory: ClassVar[str] = "brittle.classifiers.bundled:SmallNet"
+
+    def module(self) -> nn.Module:
+        return SmallNet()
+
+    def transform(self) -> Transform | None:
+        return None
+
+
+@register("small-augmented")
+@dataclass(frozen=True)
+class SmallAugmented(SmallPlain):
+    """The same network, trained on images of which most are warped: that of bundled:augmented."""
+
+    recipe = replace(CYCLE, epochs=30)
+    capture = False  # θ are drawn anew for every batch
+
+    share: float = option(0.8, "share of the training images that is warped, others in every epoch")
+    alpha: float = option(40.0, "of the affine prior that warps are drawn from")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise BrittleError(f"share={self.share:g} is no share", "Give a number from 0 to 1.")
+        nuisance(f"affine:alpha={self.alpha}")  # says what is wrong with it
+
+    def transform(self) -> Transform:
+        how = nuisance(f"affine:alpha={self.alpha}")
+        return lambda batch, keys: warped(batch, keys, self.share, how)
