@@ -106,7 +106,7 @@ def harden(
     `classifier` is a torch module, or the spec of one. `images` are labelled; parts of them choose the round and
     measure before and after, or parts of `test`. `out` gets the weights, what happened in every round, and where
     everything is named by a spec, a run folder of before and after; the same call goes on from its last finished
-    round. `options` are those of `brittle.training.harden.Hardening` (on, rounds, steps, share, rate, held_out, …),
+    round. `options` are those of `brittle.training.hardening.Hardening` (on, rounds, steps, share, rate, held_out, …),
     and seed, device and progress.
     """
     from brittle.training.harden import harden_classifier  # what trains is imported when something is trained

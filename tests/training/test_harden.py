@@ -12,11 +12,12 @@ import brittle
 from brittle.classifiers.bundled import SmallNet
 from brittle.errors import BrittleError, Failure
 from brittle.nuisances import nuisance
-from brittle.training import harden as hardening
+from brittle.training import rounds
 from brittle.training.data import TrainingImages
 from brittle.training.fine_tune import Through
-from brittle.training.harden import choose_round, split_images
+from brittle.training.harden import split_images
 from brittle.training.pools import prior_pool, weak_pool
+from brittle.training.rounds import choose_round
 
 ALPHA = "affine:alpha=100"
 QUICK = {"rounds": 2, "steps": 2, "calls": 1200, "samples": 2, "held_out": 0.05, "ways": (1.0,)}
@@ -165,21 +166,21 @@ def test_hardening_raises_rho_on_images_it_has_not_seen(sample: brittle.ImageSet
 def test_an_interrupted_hardening_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "whole", **QUICK)
     with monkeypatch.context() as patched:
-        work, trained = hardening.Work._trained, []
+        work, trained = rounds.Work._trained, []
 
-        def once(self: hardening.Work, number: int, progress: hardening.Phases) -> dict[str, object]:
+        def once(self: rounds.Work, number: int, progress: rounds.Phases) -> dict[str, object]:
             if number == 2:
                 raise Failure("the lights went out")
             trained.append(number)
             return work(self, number, progress)
 
-        patched.setattr(hardening.Work, "_trained", once)
+        patched.setattr(rounds.Work, "_trained", once)
         with pytest.raises(Failure):
             brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "broken", **QUICK)
         assert trained == [1]
     brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "broken", **QUICK)
-    for round in ("1", "2"):
-        weights = [load_file(tmp_path / name / "rounds" / f"{round}.safetensors") for name in ("whole", "broken")]
+    for number in ("1", "2"):
+        weights = [load_file(tmp_path / name / "rounds" / f"{number}.safetensors") for name in ("whole", "broken")]
         assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
 
 

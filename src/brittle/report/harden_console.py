@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from brittle.report.console import print_found, with_interval
-from brittle.training.harden import Hardened, checked
+from brittle.training.harden import Hardened
+from brittle.training.hardening import checked
 
 
 def print_criterion(settings: Mapping[str, Any]) -> None:

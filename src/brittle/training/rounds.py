@@ -1,0 +1,150 @@
+"""The rounds of a hardening: sample, train, measure the candidates on the held-out images, and choose one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brittle.api import compare
+from brittle.classifiers.torch_module import TorchClassifier
+from brittle.images.base import ImageSet
+from brittle.training.data import TrainingImages
+from brittle.training.fine_tune import fine_tune
+from brittle.training.hardening import Hardening
+from brittle.training.kept import Kept, Phases, State, state_of
+from brittle.training.pools import Drawn, prior_pool, weak_pool
+from brittle.types import Nuisance
+
+DRAWS_TO_CHOOSE = 10  # of θ, an image
+PRIOR = 0.5  # share of plain draws among weak points whose loss is corrected
+CALLS_OF_A_STEP = 3  # an image's forward and backward pass cost as much as so many classifier calls
+
+
+@dataclass(frozen=True)
+class Work:
+    """A hardening, its things loaded and checked."""
+
+    classifier: TorchClassifier  # a copy, trained in place
+    data: TrainingImages
+    answers: Tensor  # (n, K) of the untouched classifier
+    held_out: ImageSet
+    nuisance: Nuisance
+    stream: str  # names the nuisance's random numbers
+    settings: Hardening
+    seed: int
+
+    def round(self, number: int, start: State, progress: Phases) -> list[dict[str, Any]]:
+        """One round: sample, train, and measure the candidates on the held-out images. Round 0 only measures.
+
+        Weights between those before and after fine-tuning keep what was known and most of what was learnt (Wortsman et
+        al. 2022). Training goes on from the round's own."""
+        begun, module = time.monotonic(), self.classifier.module
+        trained = self._trained(number, progress) if number else {}
+        end, found = state_of(module), []
+        for way in self.settings.ways if number else (1.0,):
+            module.load_state_dict(between(start, end, way))
+            found.append({"round": number, "way": way} | self._measured(number, progress))
+        module.load_state_dict(end)
+        found[-1] |= trained | {"seconds": round(time.monotonic() - begun, 3)}
+        return found
+
+    def _measured(self, number: int, progress: Phases) -> dict[str, Any]:
+        progress.phase(f"round {number}: held-out images")
+        told = compare(
+            {"it": self.classifier},
+            self.held_out,
+            self.nuisance,
+            samples=DRAWS_TO_CHOOSE,
+            seed=self.seed,
+            device=str(self.data.device),
+            progress=progress,
+        )["results"][0]
+        return {key: told[key] for key in ("rho", "interval", "accuracy_nuisance", "accuracy_clean")}
+
+    def _trained(self, number: int, progress: Phases) -> dict[str, Any]:
+        settings, count = self.settings, self.settings.steps * self.settings.transformed
+        sampled = settings.calls if settings.on == "weak-points" else 0
+        progress.phase(f"round {number}: sampling" if sampled else f"round {number}: training")
+        progress.start(sampled + settings.steps * settings.batch_size)
+        stream = f"{self.stream} hardening, round {number}"
+        drawn = self._drawn(count, stream, progress)
+        progress.phase(f"round {number}: training")
+        loss = fine_tune(
+            self.classifier,
+            self.data,
+            self.nuisance,
+            drawn.pool,
+            settings.recipe(len(self.data)),
+            steps=settings.steps,
+            transformed=settings.transformed,
+            answers=self.answers,
+            anchor=settings.anchor,
+            seed=self.seed,
+            stream=stream,
+            tick=progress.advance,
+        )
+        return {
+            "loss": loss,
+            "steps": settings.steps,
+            "images_sampled": drawn.images,
+            "failing": drawn.failing,
+            "wrong": drawn.wrong,
+            "calls_sampling": drawn.calls,
+            "calls_training": CALLS_OF_A_STEP * settings.steps * settings.batch_size,
+        }
+
+    def _drawn(self, count: int, stream: str, progress: Phases) -> Drawn:
+        settings = self.settings
+        if settings.on == "prior":
+            return prior_pool(self.nuisance, self.data, count, self.seed, stream)
+        images = min(settings.sampled, settings.calls, len(self.data))
+        return weak_pool(
+            self.classifier,
+            self.nuisance,
+            self.data,
+            count,
+            images=images,
+            sampler=settings.sampler,
+            budget=settings.calls // images,
+            prior=PRIOR if settings.loss == "corrected" else 0.0,
+            seed=self.seed,
+            stream=stream,
+            tick=progress.advance,
+        )
+
+
+def carry_out_rounds(work: Work, kept: Kept, progress: Phases) -> tuple[list[dict[str, Any]], int, State]:
+    """Every round, or what is kept of it: all candidates, which was chosen, and its weights."""
+    candidates: list[dict[str, Any]] = []
+    module, chosen = work.classifier.module, 0
+    start = weights = state_of(module)
+    for number in range(work.settings.rounds + 1):
+        found = kept.read(number, module)
+        if found is None:
+            found = work.round(number, start, progress)
+            kept.write(number, module, found)
+        candidates += found
+        best = choose_round(candidates, work.settings.cost)
+        if best >= len(candidates) - len(found):
+            chosen, weights = best, between(start, state_of(module), candidates[best]["way"])
+    return candidates, chosen, weights
+
+
+def between(start: State, end: State, way: float) -> State:
+    """Weights so far of the way from `start` to `end`; whole numbers are those of the end."""
+    if way == 1:
+        return end
+    return {
+        key: torch.lerp(start[key], value, way) if value.is_floating_point() else value for key, value in end.items()
+    }
+
+
+def choose_round(candidates: list[dict[str, Any]], cost: float) -> int:
+    """The place of the greatest ρ̂ among those that cost no more clean accuracy than allowed; the first of equals."""
+    least = candidates[0]["accuracy_clean"] - cost - 1e-9
+    allowed = [place for place, row in enumerate(candidates) if row["accuracy_clean"] >= least]
+    return max(allowed, key=lambda place: candidates[place]["rho"])
