@@ -1,6 +1,7 @@
 """The command line: what it prints where, its exit statuses, and one line for everything that goes wrong."""
 
 import errno
+import inspect
 import json
 import os
 import pickle
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import typing
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,12 @@ import tomli_w
 import torch
 from PIL import Image
 
+from brittle import cli as commands
 from brittle.api import measure, run
+from brittle.measures.robustness import Robustness
+from brittle.measures.weak_points import WeakPoints
+from brittle.registry import convert, options_of
+from brittle.training.hardening import Hardening
 
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--images", 20, "--samples", 3)
 REQUIRED = {
@@ -345,3 +352,17 @@ def test_list_shows_every_kind_with_its_options(cli):
     assert "alpha" in affine["options"]
     assert affine["about"]
     assert "affine" in cli("list", "nuisances").out
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"), [(commands.measure, Robustness), (commands.sample, WeakPoints), (commands.harden, Hardening)]
+)
+def test_a_command_has_the_options_and_defaults_of_what_it_runs(command, kind):
+    """They are written out in cli.py, since importing what they stand for would import torch for `--help`."""
+    there, hints = inspect.signature(command).parameters, typing.get_type_hints(kind)
+    for field in options_of(kind).values():
+        name = "count" if (command, field.name) == (commands.sample, "images") else field.name
+        default = there[name].default
+        if isinstance(default, str) and hints[field.name] is not str:
+            default = convert(default, hints[field.name], name) if default else ()
+        assert default == field.default, name

@@ -348,6 +348,7 @@ def harden(
     rate: Annotated[
         float | None, typer.Option("--lr", help="Learning rate; 0.001, or 0.0003 with fewer than 5000 training images.")
     ] = None,
+    decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.01,
     seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
     device: Device = None,
     as_json: Json = False,
@@ -374,6 +375,7 @@ def harden(
         "cost": cost,
         "samples": samples,
         "rate": rate,
+        "decay": decay,
     }
     if not as_json:
         print_criterion(settings)
