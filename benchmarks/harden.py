@@ -1,6 +1,6 @@
 """Hardening on weak points against hardening on plain draws of the prior, as Markdown and Parquet.
 
-    python benchmarks/harden.py --mnist DIR --fashion DIR [--device cuda --workers 8] [--out papers/fawzi2016]
+    python benchmarks/harden.py --mnist DIR --fashion DIR [--device cuda --workers 8] [--out FOLDER]
 
 DIR holds the four idx files of a data set. MNIST: `brittle train cnn-2`, a network for every seed, or --classifier;
 FashionMNIST: `bundled:plain`. A method gets --rounds rounds of --steps steps on --images training images. --test-images
@@ -147,22 +147,24 @@ def main() -> None:
     parser.add_argument("--mnist", type=Path, help="folder of MNIST's idx files")
     parser.add_argument("--fashion", type=Path, help="folder of FashionMNIST's idx files")
     parser.add_argument("--weights", type=Path, default=Path("build/harden"), help="where trained networks go")
-    parser.add_argument("--out", type=Path, default=Path("papers/fawzi2016"))
+    parser.add_argument("--out", type=Path, default=Path("build/harden"), help="for harden-table.md and .parquet")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2, help="of a worker, on a CPU")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epochs", type=int, default=10, help="of MNIST's networks")
+    parser.add_argument("--epochs", type=int, default=50, help="of MNIST's networks")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=300, help="a round")
     parser.add_argument("--samples", type=int, default=50, help="draws of θ an image, in measuring")
     parser.add_argument("--calls", type=int, default=Hardening().calls, help="a round, in sampling weak points")
     parser.add_argument("--images", type=int, help="training images, drawn; all by default")
     parser.add_argument("--test-images", type=int, help="test images, drawn; all by default")
-    parser.add_argument("--nuisance", nargs="+", default=["affine:alpha=100"])
+    parser.add_argument("--nuisance", nargs="+", default=["affine:alpha=100", "affine:alpha=400"])
     parser.add_argument("--classifier", help="spec of an MNIST network to use for every seed")
     parser.add_argument("--lr", type=float, help="that of `brittle harden` by default")
     options = parser.parse_args()
+    if not (options.mnist or options.fashion):
+        parser.error("give --mnist, --fashion or both")
     begun = time.monotonic()
     options.weights.mkdir(parents=True, exist_ok=True)
     sets = [name for name, folder in (("MNIST", options.mnist), ("FashionMNIST", options.fashion)) if folder]
@@ -179,7 +181,10 @@ def main() -> None:
             pq.write_table(pa.Table.from_pylist(rows), options.out / "harden.parquet", compression="zstd")
             (options.out / "harden-table.md").write_text(table(rows), encoding="utf-8")
     print(table(rows))
-    print(f"{environment()['device']}, {time.monotonic() - begun:.0f} s")
+    said = environment() | {"options": {key: str(value) for key, value in vars(options).items()}}
+    said |= {"seconds": round(time.monotonic() - begun, 1)}
+    (options.out / "harden-environment.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    print(f"{said['device']}, {said['seconds']:.0f} s")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 import brittle
-from brittle.engine.memory import keep_mapped
 from brittle.measures.evaluate import draw_theta, outcomes
+from brittle.memory import keep_mapped
 from brittle.random import stream_root
 
 IMAGES, DRAWS, TURNS = 1000, 60, 15

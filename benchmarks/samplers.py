@@ -160,12 +160,12 @@ def table(name: str, space: str, rows: list[dict[str, object]]) -> str:
             f"| {row['sampler']} | {row['calls']:.0f} | {row['per_1000']:.1f} | {kept} | {rhat} "
             f"| {100 * float(row['trusted']):.0f} % | {row['seconds']:.1f} |"  # type: ignore[arg-type]
         )
-    plain = max(float(row["per_1000"]) for row in rows if str(row["sampler"]).startswith("metropolis")) or 1e-9  # type: ignore[arg-type]
+    walk = max(float(row["per_1000"]) for row in rows if str(row["sampler"]).startswith("metropolis")) or 1e-9  # type: ignore[arg-type]
     by_name = {row["sampler"]: float(row["per_1000"]) for row in rows}  # type: ignore[arg-type]
     if "auto" in by_name and "rejection" in by_name:
         lines += [
             "",
-            f"auto ÷ best plain Metropolis {by_name['auto'] / plain:.1f}, auto ÷ rejection "
+            f"auto ÷ best Metropolis {by_name['auto'] / walk:.1f}, auto ÷ rejection "
             f"{by_name['auto'] / max(by_name['rejection'], 1e-9):.1f}",
         ]
     return "\n".join(lines) + "\n"

@@ -25,6 +25,7 @@ from torch import Tensor
 
 import brittle
 from brittle.classifiers.base import AdaptedClassifier
+from brittle.engine.folder import environment
 from brittle.progress import Bar
 from brittle.random import draw_keys
 
@@ -131,6 +132,7 @@ def carried_out(prior: str, options: argparse.Namespace) -> Experiment:
         "mistaken": enrolment.mistaken,
         "hidden": hidden_regions(classifier, held_out) if prior == next(iter(PRIORS)) else {},  # once is enough
         "options": {name: str(value) for name, value in vars(options).items()},
+        "environment": environment(),
         "seconds": round(time.monotonic() - begun, 1),
     }
     return Experiment(shown, drawn, {prior: measured}, said)
@@ -197,6 +199,9 @@ def main() -> None:
         said = title.format(steps=experiment.said["options"]["steps"])
         write_gallery(options.out / name, experiment, which, said, people=6, each=7)
     write_map(options.out / "figure4-map.png", experiment, maps)
+    if "environment" in experiment.said:
+        said = json.dumps(experiment.said["environment"] | {"options": experiment.said["options"]}, indent=1)
+        (options.out / "figure4-environment.json").write_text(said + "\n", encoding="utf-8")
     text = page(experiment, maps)
     (options.out / "figure4.md").write_text(text, encoding="utf-8")
     print(text)

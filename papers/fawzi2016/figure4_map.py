@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 import torch
+from faces import SIDE
 from figure4 import COLUMNS, PRIOR_NAMES, PRIORS, REGIONS, Drawn, Experiment, prior_draws
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -64,7 +65,7 @@ def maps_of(experiment: Experiment, seed: int) -> dict[str, Maps]:
 
 
 def share(theta: Tensor) -> Numbers:
-    nothing = brittle.Batch(torch.zeros(1, 1, 112, 112), torch.zeros(1).long(), torch.zeros(1).long())
+    nothing = brittle.Batch(torch.zeros(1, 1, SIDE, SIDE), torch.zeros(1).long(), torch.zeros(1).long())
     return hidden_share(brittle.nuisance(PRIORS["flat"]), nothing, theta)  # type: ignore[arg-type]
 
 
@@ -78,17 +79,19 @@ def areas(theta: Tensor) -> Tensor:
 
 
 def area_matched(drawn: Drawn, pool: Tensor) -> Numbers:
-    """(H, W): prior draws weighted so that they hide as many pixels as the weak points, bin by bin."""
+    """(H, W): prior draws weighted so that they hide as many pixels as the weak points, bin by bin. Bins in which no
+    prior draw lies are left out."""
     wanted, there = areas(torch.from_numpy(drawn.theta).flatten(0, 1)), areas(pool)
     edges = torch.quantile(wanted, torch.linspace(0, 1, BINS + 1, dtype=torch.float64))[1:-1].contiguous()
-    which, total = torch.bucketize(there, edges), np.zeros((112, 112))
+    which, total = torch.bucketize(there, edges), np.zeros((SIDE, SIDE))
     counts = torch.bincount(torch.bucketize(wanted, edges), minlength=BINS)
-    lowest, highest = wanted.min(), wanted.max()
+    lowest, highest, used = wanted.min(), wanted.max(), 0
     for place in range(BINS):
         some = pool[(which == place) & (there >= lowest) & (there <= highest)]
         if len(some):
-            total += float(counts[place]) / len(wanted) * share(some)
-    return total
+            total += float(counts[place]) * share(some)
+            used += int(counts[place])
+    return total / used
 
 
 def region_share(values: Numbers, region: str | None) -> Numbers:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from faces import SIDE
 from figure4 import PRIOR_NAMES, PRIORS, REGIONS, Drawn, Experiment
 from figure4_map import Maps, areas, region_share
 
@@ -33,8 +34,8 @@ def page(experiment: Experiment, maps: dict[str, Maps]) -> str:
             f"`python papers/fawzi2016/figure4.py {_options(said['options'])}`, {said['seconds']:.0f} s.",
             "",
             "## Robustness",
-            "| prior | hides on average | ρ [95 %] | accuracy |",
-            "| --- | --- | --- | --- |",
+            "| prior | hides on average | ρ [95 %] | accuracy | draws of another label |",
+            "| --- | --- | --- | --- | --- |",
             *(_robustness(prior, experiment.measured[prior], maps[prior]) for prior in PRIORS),
             "",
             "## How well the posterior was sampled",
@@ -96,9 +97,11 @@ def _options(options: dict[str, str]) -> str:
 
 def _robustness(prior: str, result: dict[str, Any], maps: Maps) -> str:
     low, high = result["interval"]
+    draws = result["images"] * result["samples"]
+    wrong = round((1 - result["accuracy_nuisance"]) * draws)
     return (
         f"| {PRIOR_NAMES[prior]} `{PRIORS[prior]}` | {maps.prior.mean():.0%} of the face | {result['rho']:.3f} "
-        f"[{low:.3f}, {high:.3f}] | {result['accuracy_nuisance']:.3f} |"
+        f"[{low:.3f}, {high:.3f}] | {result['accuracy_nuisance']:.3f} | {wrong:,} of {draws:,} |"
     )
 
 
@@ -110,7 +113,7 @@ def _sampling(which: tuple[str, str], drawn: Drawn, maps: Maps) -> str:
     trusted = sum(row["status"] == TRUSTED for row in drawn.about)
     of = maps.metropolis if which[1] == "metropolis" else maps.reference
     distance = "–" if of is maps.reference else f"{100 * np.abs(of - maps.reference).mean():.1f}"
-    hidden = float(areas(torch.from_numpy(drawn.theta).flatten(0, 1)).median()) / 112**2
+    hidden = float(areas(torch.from_numpy(drawn.theta).flatten(0, 1)).median()) / SIDE**2
     return (
         f"| {PRIOR_NAMES[which[0]]} | {which[1]} | {middle('calls', ',.0f')} | {middle('acceptance', '.2f')} "
         f"| {middle('rhat', '.2f')} | {middle('effective', '.0f')} | {trusted} of {len(drawn.about)} "

@@ -5,7 +5,7 @@
 
 --small is for two CPU cores: fewer networks, seeds, epochs, images and draws, to see that everything works; its numbers
 are not the paper's. --data holds mnist, fashion-mnist, imagenet-sample and orl-faces. What needs networks that are not
-installed is left out, with what to install.
+installed is left out; efficientnet.py and faces.py say how to get them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+
+import torch
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
@@ -33,13 +35,12 @@ class Piece(NamedTuple):
 
 def pieces(options: argparse.Namespace) -> list[Piece]:
     data, out, weights = options.data, options.out, options.weights
-    device = () if options.device is None else ("--device", options.device)
+    device = ("--device", options.device)
     workers = ("--workers", options.workers)
     mnist = ("--data", data / "mnist")
     photographs = ("--data", data / "imagenet-sample")
     faces = ("--faces", data / "orl-faces", "--models", FACES, "--draws", weights / "figure4")
     both = ("--mnist", data / "mnist", "--fashion", data / "fashion-mnist")
-    alphas = ("--nuisance", "affine:alpha=100", "affine:alpha=400")
     few = ("--images", 1000, "--test-images", 200, "--samples", 2, "--nuisance", "affine:alpha=100")
     return [
         Piece(
@@ -76,7 +77,7 @@ def pieces(options: argparse.Namespace) -> list[Piece]:
         ),
         Piece(
             REPOSITORY / "benchmarks" / "harden.py",
-            (*both, *alphas, *device, *workers, "--epochs", 50, "--weights", weights, "--out", out),
+            (*both, *device, *workers, "--weights", weights, "--out", out),
             ("--epochs", 1, "--seeds", 0, "--rounds", 1, "--steps", 20, "--calls", 1000, *few),
         ),
     ]
@@ -87,7 +88,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--weights", type=Path, help="folder for what is trained and drawn; build/fawzi2016 if in full")
     parser.add_argument("--out", type=Path, help="folder for the results; this one if in full, build/small if small")
-    parser.add_argument("--device", help="cpu, cuda …; a GPU where there is one")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--workers", type=int, default=1, help="trainings at a time")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
@@ -97,7 +98,8 @@ def main() -> None:
     for piece in pieces(options):
         name = piece.script.name
         if piece.needs is not None and not piece.needs.is_dir():
-            print(f"{name}: left out, as {piece.needs} is not there; the script says what to install", flush=True)
+            said = "efficientnet.py" if piece.needs == EFFICIENTNET else "faces.py"
+            print(f"{name}: left out, as {piece.needs} is not there; see the top of {said}", flush=True)
             continue
         command = [piece.script, *piece.options, *(piece.small if options.small else ())]
         print(f"$ python {' '.join(map(str, command))}", flush=True)

@@ -179,7 +179,7 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
         [
             "# Fawzi & Frossard 2016, Table 1",
             "",
-            f"Eight MNIST networks, {options.epochs} epochs, seeds {', '.join(map(str, seeds))}; "
+            f"{len(networks)} MNIST networks, {options.epochs} epochs, seeds {', '.join(map(str, seeds))}; "
             f"M = {first['images']} test images, N = {first['samples']} draws each.",
             "Mean over the seeds [least, greatest] (paper, difference); ** marks a mean more than "
             f"{NEAR} from the paper's figure: {near} of {cells} cells are nearer.",

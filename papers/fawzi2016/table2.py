@@ -69,7 +69,11 @@ def measure(
     networks: Mapping[str, brittle.Classifier], images: brittle.ImageSet, options: argparse.Namespace
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """A row for every amplitude and network, and one for every amplitude and pair of networks."""
-    rows, pairs = [], []
+    rows, pairs, untouched = [], [], {}
+    for name, network in networks.items():
+        answers = clean_answers(network, images, range(len(images)), options.device)
+        untouched[name] = float(torch.stack([each[number] for number, each in answers.items()]).mean())
+        print(f"{name}, untouched: mean confidence in the label {untouched[name]:.3f}", file=sys.stderr, flush=True)
     for amplitude in options.amplitudes:
         with Bar() as progress:
             found = brittle.compare(
@@ -89,6 +93,7 @@ def measure(
             row |= {"low": result["interval"][0], "high": result["interval"][1]}
             for name in kept:
                 row[name] = result[name]
+            row["confidence_clean"] = untouched[result["classifier"]]  # of all photographs
             row["accuracy_low"], row["accuracy_high"] = result["accuracy_nuisance_interval"]
             row |= {name: result[name] for name in ("top5", "ece", "worst_of", "images", "samples", "seed")}
             rows.append(row)

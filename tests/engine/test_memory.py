@@ -5,8 +5,8 @@ import torch
 
 from brittle.api import measure
 from brittle.classifiers import classifier
-from brittle.engine.memory import out_of_memory
 from brittle.errors import Failure
+from brittle.memory import out_of_memory
 from brittle.progress import Silent
 
 ERRORS = {

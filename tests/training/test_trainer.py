@@ -8,11 +8,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from brittle import BrittleError, image_set
+from brittle.classifiers.checkpoint import load_weights
 from brittle.errors import Failure
 from brittle.progress import Silent
 from brittle.random import draw_keys, normal
 from brittle.training.data import TrainingImages
 from brittle.training.trainer import Recipe, Training, cross_entropy, score, seeded, train
+from brittle.training.weights import fingerprint, read_facts, save_weights, state_of
 from brittle.types import Batch
 
 RECIPE = Recipe(epochs=4, batch=16, rate=0.05, decay=1e-3, schedule="cosine", warm_up=0.1)
@@ -244,3 +246,25 @@ def test_mixed_precision_learns_the_same_and_leaves_weights_in_float32():
 def test_recipes_that_nobody_knows_are_refused(wrong):
     with pytest.raises(BrittleError, match=next(iter(wrong))):
         Recipe(**wrong)
+
+
+def test_running_out_of_memory_says_what_to_lower():
+    def loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
+
+    with pytest.raises(Failure, match=r"out of memory in a step of 16 images.*--batch-size"):
+        train(seeded(Net, 0), pictures(), RECIPE, loss=loss)
+
+
+def test_tied_weights_are_saved_and_weights_are_told_apart(tmp_path):
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    net[1].weight = net[0].weight
+    path = tmp_path / "tied.safetensors"
+    save_weights(path, state_of(net), "training", {"of": "tied"})
+    assert read_facts(path, "training") == {"of": "tied"}
+    other = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    load_weights(other, path)
+    assert fingerprint(state_of(other)) == fingerprint(state_of(net))
+    with torch.no_grad():
+        other[0].bias[0] += 1e-6
+    assert fingerprint(state_of(other)) != fingerprint(state_of(net))

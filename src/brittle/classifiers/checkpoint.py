@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ PICKLED = (".pt", ".pth", ".bin", ".ckpt")
 
 def load_weights(module: nn.Module, path: str | Path) -> None:
     """Fills `module` from a checkpoint; every weight must be there, and nothing else."""
-    weights = read_weights(path)
     wanted = module.state_dict()
+    weights = read_weights(path, wanted)
     missing, unexpected = [k for k in wanted if k not in weights], [k for k in weights if k not in wanted]
     if missing or unexpected:
         said = [
@@ -39,15 +39,16 @@ def load_weights(module: nn.Module, path: str | Path) -> None:
     module.load_state_dict(weights)
 
 
-def read_weights(path: str | Path) -> dict[str, Tensor]:
-    """Name → tensor, from .safetensors or a torch checkpoint, wrappers and their prefixes taken off."""
+def read_weights(path: str | Path, wanted: Container[str] = ()) -> dict[str, Tensor]:
+    """Name → tensor, from .safetensors or a torch checkpoint, wrappers and their prefixes taken off but for those of
+    names that are wanted so."""
     path = Path(path)
     if not path.is_file():
         raise no_file(path, f"*{path.suffix}")
     if path.suffix == ".safetensors":
-        return _bare(_safetensors(path))
+        return _bare(_safetensors(path), wanted)
     if path.suffix in PICKLED:
-        return _bare(_torch(path))
+        return _bare(_torch(path), wanted)
     raise BrittleError(f"{path} is no kind of weights file Brittle reads", "Give .safetensors, .pt or .pth.")
 
 
@@ -80,7 +81,7 @@ def _torch(path: Path) -> Any:
         raise BrittleError(f"{path} can't be read: {first_line(error)}", "Save or download it again.") from error
 
 
-def _bare(found: Any) -> dict[str, Tensor]:
+def _bare(found: Any, wanted: Container[str]) -> dict[str, Tensor]:
     """The state dict itself, from under "state_dict" or "model" and without what DataParallel and compile prefix."""
     for key in ("state_dict", "model"):
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
@@ -91,7 +92,7 @@ def _bare(found: Any) -> dict[str, Tensor]:
         )
     weights = dict(found)
     for prefix in ("module.", "_orig_mod."):
-        if all(key.startswith(prefix) for key in weights):
+        if all(key.startswith(prefix) and key not in wanted for key in weights):
             weights = {key.removeprefix(prefix): value for key, value in weights.items()}
     return weights
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.engine.job import CLEAN, Job, check_nuisance, reference_labels
-from brittle.engine.memory import halving, keep_mapped
 from brittle.engine.store import Cell, FolderStore, Store, gaps
 from brittle.errors import Failure
 from brittle.images.base import Group, shape_of
@@ -31,6 +30,7 @@ from brittle.measures.evaluate import COLUMNS, Pairs, all_pairs, draw_theta, eva
 from brittle.measures.plan import Span, Unit
 from brittle.measures.robustness import Robustness
 from brittle.measures.rows import to_table
+from brittle.memory import halving, keep_mapped
 from brittle.progress import Silent
 from brittle.random import stream_root
 from brittle.types import Batch

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brittle.engine.memory import halving
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import Group, ImageSet, shape_of
 from brittle.images.pixels import Shape, ragged
 from brittle.measures.base import Measure, Subject
 from brittle.measures.evaluate import slices
 from brittle.measures.plan import Unit, by_image, rows_per_unit
+from brittle.memory import halving
 from brittle.types import Batch, Classifier, Nuisance
 
 CLEAN = "clean"

@@ -23,10 +23,7 @@ class TrainingImages:
     more than its share of memory is read anew for every batch."""
 
     def __init__(self, images: ImageSet, device: torch.device | str = "cpu") -> None:
-        unlabelled = (images.labels == UNLABELLED).nonzero()
-        if len(unlabelled):
-            name = images.names[int(unlabelled[0])]
-            raise BrittleError(f"{name} of {images.name!r} has no label", "Training and test images need labels.")
+        check_labels(images)
         self.set, self.device = images, torch.device(device)
         self.labels, self.ids = images.labels.to(self.device), images.ids.to(self.device)
         self.pixels = _held(images, self.device)
@@ -49,6 +46,13 @@ class TrainingImages:
             images = self.batch(rows[part].to(self.device)).images
             digest.update(images.mul(255).round().byte().cpu().numpy().tobytes())
         return f"{len(self)} images, {digest.hexdigest()}"
+
+
+def check_labels(images: ImageSet) -> None:
+    unlabelled = (images.labels == UNLABELLED).nonzero()
+    if len(unlabelled):
+        name = images.names[int(unlabelled[0])]
+        raise BrittleError(f"{name} of {images.name!r} has no label", "Training and test images need labels.")
 
 
 def _held(images: ImageSet, device: torch.device) -> Tensor | None:

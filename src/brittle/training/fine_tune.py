@@ -8,14 +8,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import Failure
+from brittle.memory import in_pieces
 from brittle.random import draw_keys, fold, stream_root
 from brittle.training.data import TrainingImages
 from brittle.training.pools import Picked, Pool
 from brittle.training.step import Step
-from brittle.training.trainer import Recipe
+from brittle.training.trainer import Recipe, random_state
 from brittle.types import Batch, Nuisance
 
 ANSWERED_AT_ONCE = 1 << 20  # numbers
@@ -56,7 +58,8 @@ def fine_tune(
     In every batch of `recipe.batch` images the first `transformed` come from the pool, and the others are training
     images as they are. `answers` (n, K) are the probabilities that the untouched classifier gives for each training
     image: what clean images are trained towards, so that it forgets nothing. For a transformed one it is the label,
-    with a share `anchor` of the answer for its clean image, which says what is easily mistaken for what.
+    with a share `anchor` of the answer for its clean image, which says what is easily mistaken for what. Batch
+    normalisation keeps the statistics of the images that the classifier was trained on.
     """
     clean_a_step = recipe.batch - transformed
     clean = _order(data, steps * clean_a_step, seed, stream)
@@ -74,11 +77,12 @@ def fine_tune(
         return batch._replace(images=torch.cat((warped, batch.images[transformed:])), extras=extras)
 
     network = Through(classifier).train()
+    for layer in network.modules():
+        if isinstance(layer, _BatchNorm):
+            layer.eval()
     step = Step(network, recipe.made(network), data, weighted_cross_entropy, mixed)
-    places = [data.device.index or 0] if data.device.type == "cuda" else []
     try:
-        with torch.random.fork_rng(devices=places):  # dropout draws from the global state
-            torch.manual_seed(int(fold(stream_root(seed, stream), 1)))
+        with random_state(data.device, int(fold(stream_root(seed, stream), 1))):  # of dropout
             for number in range(steps):
                 picked = pool.at(slice(number * transformed, (number + 1) * transformed))
                 rows = torch.cat((picked.rows, clean[number * clean_a_step : (number + 1) * clean_a_step]))
@@ -88,7 +92,10 @@ def fine_tune(
         network.eval()
     loss = float(step.total) / (steps * recipe.batch)
     if not math.isfinite(loss):
-        raise Failure(f"the loss was {loss} while hardening {classifier.name}", "Lower the learning rate (--lr).")
+        raise Failure(
+            f"the loss was {loss} while hardening {classifier.name}",
+            "Lower the learning rate (--lr), with another --out.",
+        )
     return loss
 
 
@@ -103,7 +110,8 @@ def answers_of(classifier: TorchClassifier, data: TrainingImages) -> Tensor:
     """p(c | x) (n, K) of all training images."""
     size = max(1, ANSWERED_AT_ONCE // math.prod(data.set.shape))
     every = torch.arange(len(data), device=data.device)
-    return torch.cat([classifier.log_probs(data.batch(rows).images).exp() for rows in torch.split(every, size)])
+    parts = [in_pieces(classifier.log_probs, data.batch(rows).images) for rows in torch.split(every, size)]
+    return torch.cat(parts).exp()
 
 
 def _order(data: TrainingImages, count: int, seed: int, stream: str) -> Tensor:

@@ -37,8 +37,9 @@ from brittle.training.before_after import AFTER, BEFORE, PairedRun, in_memory
 from brittle.training.data import TrainingImages
 from brittle.training.fine_tune import answers_of
 from brittle.training.hardening import MOST_MEASURED, Hardening, checked
-from brittle.training.kept import Kept, Phases, save_weights
+from brittle.training.kept import Kept, Phases
 from brittle.training.rounds import Work, carry_out_rounds
+from brittle.training.weights import fingerprint, save_weights, state_of
 from brittle.types import Nuisance
 
 FEWEST = 10  # images of a part
@@ -87,7 +88,10 @@ def harden_classifier(
     check_nuisance(name, space, split.training.shape)
     work = prepared(before, split, space, settings, seed, place)
     named = classifier if isinstance(classifier, str) else before.name
-    about = {"classifier": named, "nuisance": name, "images": work.data.fingerprint(), "seed": seed} | asdict(settings)
+    parts = {"training": work.data.fingerprint()}
+    parts |= {key: TrainingImages(getattr(split, key)).fingerprint() for key in ("held_out", "test")}
+    about = {"classifier": named, "weights": fingerprint(state_of(before.module)), "nuisance": name, "images": parts}
+    about |= {"seed": seed} | asdict(settings)
     folder, phases = None if out is None else Path(out), Phases(progress or Silent())
     weights_file = None if folder is None else folder / "weights.safetensors"
 
@@ -104,7 +108,7 @@ def harden_classifier(
     with nullcontext() if folder is None else RunFolder(folder).locked():
         rounds, chosen, weights = carry_out_rounds(work, Kept(folder, about), phases)
         if weights_file is not None:
-            save_weights(weights_file, weights, {"about": about, "round": chosen})
+            save_weights(weights_file, weights, "hardening", {"about": about, "round": chosen})
     work.classifier.module.load_state_dict(weights)
     phases.phase("before and after" if tested is None else "after")
     if tested is not None and after_spec is not None:
@@ -185,7 +189,7 @@ def split_images(images: ImageSet, test: ImageSet | None, share: float, seed: in
     if part < FEWEST or (test is None and len(source) - 2 * part < 1):
         raise BrittleError(
             f"{len(source)} images of {source.name!r} leave {part} to choose the round and as many to test it",
-            f"Give more images, or a greater held-out share: {FEWEST} are needed for each.",
+            f"{FEWEST} are needed for each: give more images" + (", or a greater --held-out." if test is None else "."),
         )
     unlabelled = (source.labels < 0).nonzero()
     if len(unlabelled):

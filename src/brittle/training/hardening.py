@@ -12,31 +12,37 @@ from brittle.errors import BrittleError
 from brittle.registry import did_you_mean, option, options_of
 from brittle.samplers import sampler as open_sampler
 from brittle.samplers.chain import ChainSampler
+from brittle.samplers.importance import Importance
+from brittle.samplers.rejection import Rejection
 from brittle.training.trainer import Recipe
 
+FEWEST_CALLS = 200  # an image, of a sampler that learns as it draws
 MOST_MEASURED = 2000  # images that choose, and that before and after are measured on
-RATE, GENTLE, FEW = 1e-3, 3e-4, 5000  # few images are forgotten with less: benchmarks/harden_few.py
+RATE, RATE_OF_FEW, FEW = 1e-3, 3e-4, 5000  # few images are forgotten with less: benchmarks/harden_few.py
 
-On = Literal["weak-points", "prior"]
-Loss = Literal["equal", "corrected"]
+Trained = Literal["weak-points", "prior"]
+Counted = Literal["equal", "corrected"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hardening:
     """How a classifier is hardened."""
 
-    on: On = option("weak-points", "what is trained on: weak-points, or plain draws of the prior")
-    loss: Loss = option("corrected", "how weak points count: equal, or corrected so that the mean loss is the prior's")
+    on: Trained = option("weak-points", "what is trained on: weak-points, or plain draws of the prior")
+    loss: Counted = option(
+        "corrected", "how weak points count: equal, or corrected so that the mean loss is the prior's"
+    )
     rounds: int = option(3, "how often weak points are sampled and trained on")
     steps: int = option(300, "gradient steps a round")
     batch_size: int = option(128, "images a gradient step")
     share: float = option(0.5, "share of a batch that is transformed; the others are clean")
     anchor: float = option(0.5, "share of the untouched classifier's answer in what transformed images are trained to")
     sampled: int = option(5000, "training images a round whose weak points are sampled, at most")
-    calls: int = option(40_000, "classifier calls a round in sampling, at least one an image")
+    calls: int = option(40_000, "classifier calls a round in sampling")
     sampler: str = option("importance", "how weak points are drawn: the spec of a sampler of populations")
     rate: float | None = option(
-        None, f"learning rate, at its highest in a round: {RATE:g}, or {GENTLE:g} with fewer than {FEW} training images"
+        None,
+        f"learning rate, at its highest in a round: {RATE:g}, or {RATE_OF_FEW:g} with fewer than {FEW} training images",
     )
     decay: float = option(0.01, "weight decay")
     held_out: float = option(
@@ -49,7 +55,7 @@ class Hardening:
     samples: int = option(100, "draws of θ an image in measuring before and after")
 
     def __post_init__(self) -> None:
-        for name, words in (("on", get_args(On)), ("loss", get_args(Loss))):
+        for name, words in (("on", get_args(Trained)), ("loss", get_args(Counted))):
             if getattr(self, name) not in words:
                 raise BrittleError(f"{name} is {getattr(self, name)!r}", f"Give {' or '.join(words)}.")
         for name in ("rounds", "steps", "batch_size", "sampled", "calls", "samples"):
@@ -76,6 +82,11 @@ class Hardening:
             )
 
     @property
+    def fewest_calls(self) -> int:
+        """Classifier calls an image that the sampler can do something with."""
+        return 1 if isinstance(open_sampler(self.sampler), (Importance, Rejection)) else FEWEST_CALLS
+
+    @property
     def transformed(self) -> int:
         """Images of a batch that are transformed."""
         return max(1, round(self.share * self.batch_size))
@@ -85,7 +96,7 @@ class Hardening:
         return Recipe(
             epochs=1,
             batch=self.batch_size,
-            rate=self.rate or (RATE if images >= FEW else GENTLE),
+            rate=self.rate or (RATE if images >= FEW else RATE_OF_FEW),
             optimiser="adamw",
             decay=self.decay,
             schedule="cosine",

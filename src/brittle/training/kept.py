@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor, nn
+from torch import nn
 
-from brittle.classifiers.base import first_line
 from brittle.classifiers.checkpoint import load_weights
-from brittle.errors import BrittleError
-from brittle.files import write_durably
 from brittle.progress import Silent
 from brittle.training.trainer import refuse_changes
-
-State = dict[str, Tensor]
+from brittle.training.weights import read_facts, save_weights, state_of
 
 
 @dataclass(frozen=True)
@@ -37,12 +30,8 @@ class Kept:
         path = self._round(number)
         if path is None or not path.is_file():
             return None
-        try:
-            with safe_open(path, framework="pt") as file:
-                known: dict[str, Any] = json.loads((file.metadata() or {})["hardening"])
-        except (SafetensorError, OSError, KeyError, ValueError) as error:
-            raise BrittleError(f"{path} can't be read: {first_line(error)}", "Delete it to do it again.") from error
-        refuse_changes(path, known["about"], self.about)
+        known = read_facts(path, "hardening")
+        refuse_changes(path.parent.parent, known["about"], self.about, "hardening")
         load_weights(module, path)
         found: list[dict[str, Any]] = known["found"]
         return found
@@ -50,17 +39,7 @@ class Kept:
     def write(self, number: int, module: nn.Module, found: list[dict[str, Any]]) -> None:
         path = self._round(number)
         if path is not None:
-            save_weights(path, state_of(module), {"about": self.about, "found": found})
-
-
-def state_of(module: nn.Module) -> State:
-    """A copy of the weights, on the CPU."""
-    return {key: value.detach().cpu().clone().contiguous() for key, value in module.state_dict().items()}
-
-
-def save_weights(path: Path, weights: State, facts: Mapping[str, Any]) -> None:
-    # One entry, since safetensors writes several in any order and the same hardening would give other bytes.
-    write_durably(path, lambda to: to.write_bytes(save(weights, {"hardening": json.dumps(facts)})))
+            save_weights(path, state_of(module), "hardening", {"about": self.about, "found": found})
 
 
 class Phases(Silent):

@@ -68,15 +68,16 @@ class PriorPool:
 
 @dataclass(frozen=True)
 class WeakPool:
-    """θ that a sampler found."""
+    """θ that a sampler found, some of them several times."""
 
-    rows: Tensor  # (n,)
-    theta: Tensor  # (n, d)
+    rows: Tensor  # (k,)
+    theta: Tensor  # (k, d)
+    picked: Tensor  # (n,) which of the k
     weight: Tensor  # (n,)
 
     def at(self, places: slice) -> Picked:
-        theta = self.theta[places]
-        return Picked(self.rows[places], lambda batch: theta.to(batch.images.dtype), self.weight[places])
+        picked = self.picked[places]
+        return Picked(self.rows[picked], lambda batch: self.theta[picked].to(batch.images.dtype), self.weight[places])
 
 
 class Drawn(NamedTuple):
@@ -117,10 +118,10 @@ def weak_pool(
     share `prior` of plain draws among them (weighted then, see above)."""
     kind, root = open_sampler(sampler), stream_root(seed, stream, data.device)
     keys = fold(root, data.ids)
-    chosen = torch.argsort(fold(keys, ORDER), stable=True)[:images]
-    one = data.batch(chosen[:1])
+    one = data.batch(torch.zeros(1, dtype=torch.int64, device=data.device))
     numbers = max(nuisance.latent(one) or 0, int(nuisance.identity(one).shape[-1]))
-    keep = max(1, KEPT_NUMBERS // (len(chosen) * numbers))
+    chosen = torch.argsort(fold(keys, ORDER), stable=True)[: max(1, min(images, KEPT_NUMBERS // numbers))]
+    keep = KEPT_NUMBERS // (len(chosen) * numbers)
     parts, calls = [], 0
     for rows in torch.split(chosen, max(1, BLOCK_NUMBERS // (budget * numbers))):
         batch = data.batch(rows)
@@ -146,7 +147,7 @@ def weak_pool(
     mixed = weight * (1 - prior + prior / worth.clamp(min=TINY)) if prior else weight
     picked = _systematic(mixed, count, fold(root, PICKED))
     counts = 1 / (prior + (1 - prior) * worth[picked]) if prior else torch.ones_like(worth[picked])
-    pool = WeakPool(rows[picked], theta[picked], counts.float())
+    pool = WeakPool(rows, theta, picked, counts.float())
     return Drawn(pool, len(chosen), calls, failing, float(wrong[picked].double().mean()))
 
 

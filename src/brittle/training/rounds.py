@@ -15,8 +15,9 @@ from brittle.images.base import ImageSet
 from brittle.training.data import TrainingImages
 from brittle.training.fine_tune import fine_tune
 from brittle.training.hardening import Hardening
-from brittle.training.kept import Kept, Phases, State, state_of
+from brittle.training.kept import Kept, Phases
 from brittle.training.pools import Drawn, prior_pool, weak_pool
+from brittle.training.weights import State, state_of
 from brittle.types import Nuisance
 
 DRAWS_TO_CHOOSE = 10  # of θ, an image
@@ -101,7 +102,7 @@ class Work:
         settings = self.settings
         if settings.on == "prior":
             return prior_pool(self.nuisance, self.data, count, self.seed, stream)
-        images = min(settings.sampled, settings.calls, len(self.data))
+        images = min(settings.sampled, max(1, settings.calls // settings.fewest_calls), len(self.data))
         return weak_pool(
             self.classifier,
             self.nuisance,

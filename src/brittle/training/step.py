@@ -11,6 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from brittle.errors import Failure
+from brittle.memory import out_of_memory
 from brittle.training.data import TrainingImages
 from brittle.types import Batch
 
@@ -50,6 +52,15 @@ class Step:
                 group["lr"] = torch.tensor(float(group["lr"]), device=data.device)
 
     def __call__(self, rows: Tensor, rate: float) -> None:
+        try:
+            self._step(rows, rate)
+        except Exception as error:
+            if out_of_memory(error):
+                said = f"out of memory in a step of {len(rows)} images"
+                raise Failure(said, "Give fewer a step (--batch-size), or another device.") from error
+            raise
+
+    def _step(self, rows: Tensor, rate: float) -> None:
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from glob import escape
@@ -13,21 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import nn
 
-from brittle.classifiers.base import first_line
 from brittle.classifiers.checkpoint import load_weights
 from brittle.errors import BrittleError
-from brittle.files import write_durably
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.progress import Silent
 from brittle.study import of_one_shape, pick_device
 from brittle.training import Network, trainable
-from brittle.training.data import TrainingImages
+from brittle.training.data import TrainingImages, check_labels
 from brittle.training.trainer import Training, refuse_changes, score, seeded, train
+from brittle.training.weights import read_facts, save_weights, state_of
 
 SUFFIX = ".safetensors"
 
@@ -65,8 +60,8 @@ def train_network(
     module = seeded(kind.module, seed)
     with _held(out):
         if out.exists():
-            known = _metadata(out)
-            refuse_changes(out, known["about"], about)
+            known = read_facts(out, "training")
+            refuse_changes(out, known["about"], about, "training")
             load_weights(module, out)
             went = Training(known["losses"], recipe.epochs)
         else:
@@ -82,7 +77,8 @@ def train_network(
                 name=name,
                 progress=progress,
             )
-            _save(module, out, about, went)
+            facts = {"about": about, "losses": went.losses, "torch": torch.__version__}
+            save_weights(out, state_of(module), "training", facts)
         _checkpoint(out).unlink(missing_ok=True)
     found = None if testing is None else score(module, TrainingImages(testing, place))
     return {
@@ -111,7 +107,8 @@ def _fitting(images: ImageSet, kind: Network, name: str) -> ImageSet:
     if shape != kind.shape:
         wanted, there = ("×".join(map(str, each)) for each in (kind.shape, shape))
         raise BrittleError(
-            f"{name} takes images of {wanted}, and those of {images.name!r} are {there}", "Convert them."
+            f"{name} takes images of {wanted}, and those of {images.name!r} are {there}",
+            "For a folder, give size=…, crop=… and channels=grey.",
         )
     if high >= kind.classes:
         raise BrittleError(
@@ -119,32 +116,12 @@ def _fitting(images: ImageSet, kind: Network, name: str) -> ImageSet:
             f"{kind.classes - 1})",
             "Give images of so many classes.",
         )
+    check_labels(images)
     return images
 
 
 def _checkpoint(out: Path) -> Path:
     return out.with_suffix(".training.pt")
-
-
-def _save(module: nn.Module, out: Path, about: Mapping[str, Any], went: Training) -> None:
-    weights = {key: value.detach().cpu().contiguous() for key, value in module.state_dict().items()}
-    facts = {"about": about, "losses": went.losses, "torch": torch.__version__}
-    # One entry, since safetensors writes several in any order and the same training would give other bytes.
-    write_durably(out, lambda to: to.write_bytes(save(weights, {"training": json.dumps(facts)})))
-
-
-def _metadata(out: Path) -> dict[str, Any]:
-    """How the weights in a file were made."""
-    try:
-        with safe_open(out, framework="pt") as file:
-            known: dict[str, Any] = json.loads((file.metadata() or {})["training"])
-    except (SafetensorError, OSError) as error:
-        raise BrittleError(
-            f"{out} can't be read: {first_line(error)}", "Delete it, or choose another --out."
-        ) from error
-    except KeyError:
-        raise BrittleError(f"{out} is there and was not written by this command", "Choose another --out.") from None
-    return known
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from brittle.changes import differences
 from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError, Failure
 from brittle.files import write_durably
-from brittle.measures.evaluate import slices
+from brittle.memory import in_pieces
 from brittle.progress import Silent
 from brittle.random import draw_keys, fold, stream_root
 from brittle.registry import option
@@ -100,7 +100,7 @@ def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
 
 def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
     """The module that `make` makes, its first weights a function of the seed; made on the CPU, the same everywhere."""
-    with _seeded(torch.device("cpu"), int(stream_root(seed, "first weights"))):
+    with random_state(torch.device("cpu"), int(stream_root(seed, "first weights"))):
         return make()
 
 
@@ -141,7 +141,7 @@ def train(
         if not math.isfinite(mean):
             raise Failure(
                 f"{name}: the loss was {mean} in epoch {epoch + 1}",
-                "Lower the learning rate; the epochs before are kept." if checkpoint else "Lower the learning rate.",
+                "Lower the learning rate (--lr), with another --out." if checkpoint else "Lower the learning rate.",
             )
         losses.append(mean)
         if checkpoint is not None:
@@ -156,7 +156,7 @@ def _epoch(step: Step, recipe: Recipe, epoch: int, seed: int, progress: Silent) 
     step.keys.copy_(draw_keys(seed, "training transform", data.ids, number)[:, 0])
     step.total.zero_()
     batches, ticked = _batches(order, recipe.batch), 0
-    with _seeded(data.device, int(fold(stream_root(seed, "training dropout"), epoch))):
+    with random_state(data.device, int(fold(stream_root(seed, "training dropout"), epoch))):
         for place, rows in enumerate(batches):
             step(rows, recipe.rate_at((epoch + place / len(batches)) / recipe.epochs))
             ticked += len(rows)
@@ -184,16 +184,17 @@ def score(module: nn.Module, data: TrainingImages) -> Score:
     """Error and loss of a module images → logits."""
     module.to(data.device).eval()
     wrong, total = (torch.zeros((), dtype=torch.float64, device=data.device) for _ in range(2))
-    for part in slices(len(data), max(1, SCORED_AT_ONCE // math.prod(data.set.shape))):
-        batch = data.batch(torch.arange(part.start, part.stop, device=data.device))
-        logits = module(batch.images).float()
+    size = max(1, SCORED_AT_ONCE // math.prod(data.set.shape))
+    for rows in torch.split(torch.arange(len(data), device=data.device), size):
+        batch = data.batch(rows)
+        logits = in_pieces(module, batch.images).float()
         wrong += (logits.argmax(1) != batch.labels).sum()
         total += F.cross_entropy(logits, batch.labels, reduction="sum")
     return Score(float(wrong) / len(data), float(total) / len(data))
 
 
 @contextmanager
-def _seeded(device: torch.device, seed: int) -> Iterator[None]:
+def random_state(device: torch.device, seed: int) -> Iterator[None]:
     """Layers draw first weights and dropout from the global state: it is seeded within, and as it was after."""
     place = torch.empty(0, device=device).get_device()  # -1 for a CPU
     with torch.random.fork_rng(devices=[] if place < 0 else [place]):
@@ -228,7 +229,7 @@ def _resume(
     try:
         state = torch.load(path, map_location=device, weights_only=True)
         kept, losses = json.loads(state["about"]), [float(each) for each in state["losses"]]
-        refuse_changes(path, kept, about)
+        refuse_changes(path, kept, about, "training")
         module.load_state_dict(state["module"])
         optimiser.load_state_dict(state["optimiser"])
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError, KeyError, TypeError) as error:
@@ -238,10 +239,10 @@ def _resume(
     return losses
 
 
-def refuse_changes(path: Path, kept: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def refuse_changes(path: Path, kept: Mapping[str, Any], now: Mapping[str, Any], noun: str) -> None:
     """What was begun is gone on with only as it was begun."""
     changed = differences(dict(kept), json.loads(json.dumps(now)))
     if changed:
         raise BrittleError(
-            f"{path} is of another training: {'; '.join(changed)}", "Undo the change, or train into another file."
+            f"{path} is of another {noun}: {'; '.join(changed)}", "Undo the change, or choose another --out."
         )

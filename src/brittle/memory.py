@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import torch
+from torch import Tensor
 
 from brittle.errors import Failure
 
@@ -56,3 +57,8 @@ def halving(compute: Callable[[int], T], size: int, note: Callable[[str], None] 
         note(f"out of memory: the batch is halved to {size}")
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def in_pieces(compute: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    """compute(images), in as many pieces as memory asks for."""
+    return halving(lambda size: torch.cat([compute(part) for part in torch.split(images, size)]), len(images))[0]
