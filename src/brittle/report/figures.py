@@ -149,7 +149,7 @@ def class_figure(key: str, nuisance: str, rows: Sequence[Row], looks: Mapping[st
                 if each is not None:
                     y = place - 0.4 + (row_place + 0.5) * height
                     _bar(axes, y, height, each, looks[row["classifier"]])
-        axes.set_yticks(range(len(classes)), ["⋮" if each is None else _short(each[1]) for each in classes])
+        axes.set_yticks(range(len(classes)), ["⋮" if each is None else short(each[1]) for each in classes])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(classes) - 0.5, -0.5)
         axes.set_xlim(0, 1)
@@ -173,5 +173,5 @@ def _bar(axes: Axes, y: float, height: float, each: Row, look: Look) -> None:
     )
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     return name if len(name) <= 32 else name[:31] + "…"

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from brittle.files import write_durably
-from brittle.report import sentences, weak_points, weak_sentences
+from brittle.report import hardening, sentences, weak_points, weak_sentences
 from brittle.report.colours import Look, looks
 from brittle.report.figures import class_figure, curve_figure, shown_classes
 from brittle.report.gallery import LONGEST, Gallery, galleries
@@ -46,6 +46,7 @@ def render(run: Run) -> str:
     appearance = looks(list(run.study.classifiers))
     pictures, check = galleries(run)
     weak, weak_check = weak_points.parts(run)
+    hardened, unshown = hardening.section(run, appearance)
     first = next(iter(run.summary.get("results", ())), None)
     return environment.get_template("report.html.j2").render(
         run=run,
@@ -53,8 +54,12 @@ def render(run: Run) -> str:
         looks=appearance,
         first=first,
         extras={key: name for key, name in EXTRAS.items() if first is not None and key in first},
-        cautions=sentences.cautions(run),
-        sets=[_image_set(run, name, appearance, pictures, weak, place) for place, name in enumerate(run.study.images)],
+        cautions=[*sentences.cautions(run), *unshown],
+        hardened=hardened,
+        sets=[
+            _image_set(run, name, appearance, pictures, weak, hardened, place)
+            for place, name in enumerate(run.study.images)
+        ],
         check=check,
         weak=weak,
         weak_check=weak_check,
@@ -74,6 +79,7 @@ def _image_set(
     appearance: Mapping[str, Look],
     pictures: Sequence[Gallery],
     weak: Sequence[Part],
+    hardened: hardening.Section | None,
     place: int,
 ) -> dict[str, Any]:
     """Everything of one image set, ready for the template."""
@@ -95,7 +101,8 @@ def _image_set(
         "labelled": all(row["reference"] == "label" for row in rows) if rows else _labelled(run, name),
         "classes_there": len(rows[0].get("classes", ()) if rows else run.summary["image_sets"][name]["classes"]),
         "findings": [
-            *sentences.findings(run, name),
+            *(hardened.findings if hardened else ()),
+            *sentences.findings(run, name, hardening.PAIR if hardened else None),
             *(weak_sentences.headline(part.entry, part.called.names) for part in sampled[:MOST_HEADLINES]),
         ],
         "pairs": run.comparisons(name),

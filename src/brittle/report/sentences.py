@@ -12,20 +12,20 @@ Row = Mapping[str, Any]
 MOST_PAIRS = 6  # past this many pairs of classifiers the leaders under each nuisance are named instead
 
 
-def number(value: float | None, places: int = 3) -> str:
-    """0.589; a real minus sign; – where there is none."""
-    return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
+def number(value: float | None, places: int = 3, sign: str = "-") -> str:
+    """0.589; a real minus sign, and with `sign` "+" a plus; – where there is none."""
+    return "–" if value is None else f"{value:{sign}.{places}f}".replace("-", "−")
 
 
-def interval(bounds: Sequence[float] | None) -> str:
+def interval(bounds: Sequence[float] | None, sign: str = "-") -> str:
     """[0.568, 0.619]; what nothing random went into is exact."""
     if bounds is None:
         return ""
-    return "exact" if bounds[0] == bounds[1] else f"[{number(bounds[0])}, {number(bounds[1])}]"
+    return "exact" if bounds[0] == bounds[1] else f"[{number(bounds[0], sign=sign)}, {number(bounds[1], sign=sign)}]"
 
 
-def estimate(value: float | None, bounds: Sequence[float] | None) -> str:
-    return f"{number(value)} {interval(bounds)}".strip()
+def estimate(value: float | None, bounds: Sequence[float] | None, sign: str = "-") -> str:
+    return f"{number(value, sign=sign)} {interval(bounds, sign)}".strip()
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
@@ -59,12 +59,14 @@ def title(run: Run) -> str:
     return f"{what} of {listed(list(run.study.classifiers), 3)} under {listed(list(run.study.nuisances), 3)}"
 
 
-def findings(run: Run, images: str) -> list[str]:
-    """What robustness says of one image set, most important first; nothing where it was not measured."""
+def findings(run: Run, images: str, told: tuple[str, str] | None = None) -> list[str]:
+    """What robustness says of one image set, most important first; nothing where it was not measured. How the two
+    classifiers `told` compare has been said already."""
     if not run.results(images):
         return []
     rows, pairs = run.results(images), run.comparisons(images)
     names = list(dict.fromkeys((pair["first"], pair["second"]) for pair in pairs))
+    names = [each for each in names if each != told]
     said = [_pair(run, images, *each) for each in names] if len(names) <= MOST_PAIRS else _leaders(run, images)
     said += [_most_brittle(run, images, name) for name in run.study.classifiers]
     if all(row.get("accuracy_clean") is not None for row in rows):
