@@ -42,6 +42,7 @@ PAPER = {  # test error in %, ρ̂ at α = 100, 50, 10
     "cnn-2-stn": (0.79, 0.96, 0.90, 0.53),
 }
 NEAR = 0.03
+HEADER = "# What papers/fawzi2016/table1.py measures, once it has trained the weights.\n"
 
 
 def trained(network: str, seed: int, options: argparse.Namespace, progress: Any = None) -> dict[str, Any]:
@@ -237,7 +238,7 @@ def main() -> None:
     (options.out / "table1.md").write_text(page, encoding="utf-8")
     pq.write_table(pa.Table.from_pylist(rows), options.out / "table1.parquet")
     study = tomli_w.dumps(study_of(went, options.seeds, options))
-    (options.out / "table1.toml").write_text(study, encoding="utf-8")
+    (options.out / "table1.toml").write_text(HEADER + study, encoding="utf-8")
     said = environment() | {"options": {key: str(value) for key, value in vars(options).items()}, "seconds": seconds}
     (options.out / "environment.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     print(page)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from brittle.images.base import ImageSet
     from brittle.nuisances import nuisance
     from brittle.study import Study
+    from brittle.training import train
     from brittle.types import Batch, Classifier, Nuisance
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ _HOMES = {
     "ImageSet": "brittle.images.base",
     "nuisance": "brittle.nuisances",
     "Study": "brittle.study",
+    "train": "brittle.training",
     "Batch": "brittle.types",
     "Classifier": "brittle.types",
     "Nuisance": "brittle.types",
@@ -50,6 +52,7 @@ __all__ = [
     "nuisance",
     "run",
     "sample",
+    "train",
 ]
 
 

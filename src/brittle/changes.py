@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+LONGEST = 80  # letters of a value that are shown
+
 
 def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
     """What changed from the old to the new, one line a value."""
@@ -18,4 +20,5 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> l
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else repr(value)
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

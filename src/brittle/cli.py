@@ -299,7 +299,8 @@ def train(
     if as_json:
         print(json.dumps(found))
         return
-    print(f"{found['network']}: {found['epochs']} epochs of {found['images']} images, loss {found['loss']:.4f}")
+    times = f"{found['epochs']} epoch{'' if found['epochs'] == 1 else 's'}"
+    print(f"{found['network']}: {times} of {found['images']} images, loss {found['loss']:.4f}")
     if found["test_error"] is not None:
         print(f"test error: {found['test_error']:.2%} of {found['test_images']} images")
     print(f"classifier: {found['classifier']}")
@@ -371,7 +372,7 @@ def harden(
         "calls": calls,
         "sampler": sampler,
         "held_out": held_out,
-        "ways": convert(ways, tuple[float, ...], "--ways"),
+        "ways": convert(ways.replace(",", "/"), tuple[float, ...], "--ways"),
         "cost": cost,
         "samples": samples,
         "rate": rate,

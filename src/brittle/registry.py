@@ -129,11 +129,11 @@ class Registry(Generic[T]):
             value = getattr(thing, field.name)
             if field.metadata.get("positional"):
                 if value is not None:
-                    parts.insert(0, _written(value))
+                    parts.insert(0, written(value))
             elif field.metadata.get("image_set") and value is not None:
-                parts.append(f"{key}={_written(getattr(value, 'name', value))}")
+                parts.append(f"{key}={written(getattr(value, 'name', value))}")
             elif value != field.default:
-                parts.append(f"{key}={_written(value)}")
+                parts.append(f"{key}={written(value)}")
         return ":".join((self.name_of(thing), ",".join(parts))) if parts else self.name_of(thing)
 
     def _load(self) -> None:
@@ -165,9 +165,10 @@ def options_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
     return {field.name.replace("_", "-"): field for field in dataclasses.fields(kind) if field.init}
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """A value as a spec has it."""
     if isinstance(value, tuple):
-        return "/".join(_written(item) for item in value)
+        return "/".join(written(item) for item in value)
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return str(value).replace(",", "\\,").replace("+", "\\+")

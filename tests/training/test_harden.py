@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 from torch import nn
 
@@ -301,3 +302,72 @@ def test_a_network_that_is_new_each_time_is_refused_where_specs_are_kept(tmp_pat
 def test_wrong_options_are_named(options: dict[str, object], wrong: str, sample: brittle.ImageSet) -> None:
     with pytest.raises(BrittleError, match=wrong):
         brittle.harden("bundled:plain", sample, ALPHA, **options)
+
+
+def coloured(folder: Path, names: str) -> str:
+    """Twenty grey squares a class, of a shade that its name fixes."""
+    random = np.random.default_rng(0)
+    for name in names.split():
+        (folder / name).mkdir(parents=True)
+        for number in range(20):
+            pixels = np.clip(random.normal(60 + 60 * ["cat", "dog", "owl"].index(name), 5, (8, 8)), 0, 255)
+            Image.fromarray(pixels.astype(np.uint8)).save(folder / name / f"{number}.png")
+    return f"folder:{folder}"
+
+
+def test_a_class_that_is_counted_differently_in_test_images_is_refused(tmp_path: Path) -> None:
+    few, all_three = coloured(tmp_path / "few", "dog owl"), coloured(tmp_path / "all", "cat dog owl")
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+    with pytest.raises(
+        BrittleError, match=r"'dog' is class 0 of the training images and 1 of the test images.*labels="
+    ):
+        brittle.harden(net, few, "brightness", test=all_three, **QUICK)
+    named = brittle.classifier(net, labels=("cat", "dog", "owl"))
+    brittle.harden(named, few, "brightness", test=all_three, **QUICK)
+
+
+class Untrainable(nn.Module):
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how, self.net = how, nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+
+    def forward(self, images: torch.Tensor) -> object:
+        if self.how == "tuple" and self.training:
+            return self.net(images), None
+        with torch.set_grad_enabled(self.how != "no gradients"):
+            return self.net(images)
+
+
+@pytest.mark.parametrize("how", ["tuple", "no gradients", "half"])
+def test_what_cannot_be_trained_is_refused_before_anything_is_sampled(how: str, sample: brittle.ImageSet) -> None:
+    net = Untrainable(how)
+    with pytest.raises(
+        BrittleError, match=r"float16.*module\.float\(\)" if how == "half" else "can't be trained.*gradients"
+    ):
+        brittle.harden(net.half() if how == "half" else net, sample, ALPHA, **QUICK)
+
+
+def test_a_folder_of_something_else_is_refused_before_training(cli, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    out = tmp_path / "run"
+    cli("measure", "bundled:plain", "sample", "--nuisance", ALPHA, "--images", 10, "--samples", 2, "--out", out)
+    said = cli(*COMMAND, "--out", out)
+    assert said.status == 1
+    assert "the study has changed" in said.err
+    assert len(said.err) < 1000
+    assert not (out / "rounds").exists()
+    assert not (out / "weights.safetensors").exists()
+
+
+def test_an_option_changed_while_before_is_measured_is_refused_at_once(cli, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    cli(*COMMAND, "--out", tmp_path)
+    for left in ("harden.json", "weights.safetensors", "summary.json", "rounds/0.safetensors", "rounds/1.safetensors"):
+        (tmp_path / left).unlink()
+    said = cli(*COMMAND, "--samples", 3, "--out", tmp_path)
+    assert "robustness.samples: 2 → 3" in said.err
+    assert not list((tmp_path / "rounds").iterdir())
+
+
+def test_a_second_look_at_a_finished_folder_keeps_what_it_took(cli, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    first, again = (cli(*COMMAND, "--test", "sample", "--out", tmp_path, "--json") for _ in range(2))
+    assert first.json == again.json
+    assert "the test images are the training images" in first.err

@@ -130,3 +130,21 @@ def test_help_imports_no_torch():
     )
     assert said.returncode == 0, said.stderr
     assert "--batch-size" in said.stdout
+
+
+def test_the_classifier_printed_is_one_whatever_the_file_is_called(cli, images, tmp_path):
+    found = cli("train", "cnn-1", images, "--out", tmp_path / "a, b+c.safetensors", "--epochs", 1, "--json").json
+    assert brittle.measure(found["classifier"], images, "rotation", count=2, samples=1)["images"] == 2
+
+
+def test_mistakes_are_one_line(cli, images, tmp_path):
+    (tmp_path / "folder.safetensors").mkdir()
+    for options, said in (
+        (("--out", tmp_path / "folder.safetensors"), "is a folder"),
+        (("--out", tmp_path / "x.safetensors", "--lr", "1e39"), "the learning rate (--lr) is 1e+39"),
+        (("--out", tmp_path / "x.safetensors", "--lr", "0"), "the learning rate (--lr) is 0"),
+        (("--out", tmp_path / "x.safetensors", "--precision", "bf16"), "Give float32 or bfloat16"),
+    ):
+        assert said in cli("train", "cnn-1", images, *options).err
+    with pytest.raises(brittle.BrittleError, match="no option 'epoch'. Did you mean 'epochs'"):
+        brittle.train("cnn-1", images, tmp_path / "x.safetensors", epoch=1)

@@ -27,7 +27,7 @@ def print_hardened(done: Hardened) -> None:
     )
     console.print(_rounds(done.rounds, done.chosen), soft_wrap=False)
     console.print()
-    print_found(done.found)
+    print_found(done.found | {"comparisons": []})  # what follows says more
     moved = done.difference
     console.print(
         f"after − before on {parts['test']} test images, paired: "
@@ -50,7 +50,7 @@ def print_hardened(done: Hardened) -> None:
     calls = done.summary["calls"]
     console.print(
         f"{calls['sampling']:,} classifier calls in sampling, training worth {calls['training']:,} more "
-        f"(three an image and step); {done.summary['seconds']:.0f} s"
+        f"(three an image and step); rounds took {done.summary['seconds']:.0f} s"
     )
     if done.summary["weights"] is not None:
         console.print(f"weights: {done.summary['weights']}")

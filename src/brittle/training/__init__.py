@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from brittle.registry import Registry
+from brittle.errors import BrittleError
+from brittle.registry import Registry, did_you_mean
 
 if TYPE_CHECKING:
     from torch import nn
@@ -59,4 +61,8 @@ def train(network: str | Network, images: Any, out: str | Path, **options: Any) 
     """
     from brittle.training.trained import train_network  # torch is imported when something is trained, not before
 
+    known = [name for name in inspect.signature(train_network).parameters if name not in ("network", "images", "out")]
+    for key in options:
+        if key not in known:
+            raise BrittleError(f"train has no option {key!r}", did_you_mean(key, known))
     return train_network(network, images, Path(out), **options)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from brittle.api import job_of, run
+from brittle.changes import differences
 from brittle.engine.execute import carry_out
 from brittle.engine.folder import RunFolder
 from brittle.engine.job import Job
@@ -61,9 +62,14 @@ class PairedRun:
         )
 
     def begin(self, progress: Silent) -> None:
-        """Measures the classifier as it was, unless the folder has been begun already."""
-        if not RunFolder(self.folder).exists():
-            run(self._study({BEFORE: self.before}), self.folder, device=self.device, progress=progress)
+        """Measures the classifier as it was; a folder that has been begun is only held against what is wanted."""
+        folder, before = RunFolder(self.folder), {BEFORE: self.before}
+        if not folder.exists():
+            run(self._study(before), self.folder, device=self.device, progress=progress)
+            return
+        with folder.locked():
+            after = {key: spec for key, spec in folder.read_study()["classifiers"].items() if key == AFTER}
+            folder.compare(self._study(before | after).resolved(), differences)
 
     def end(self, after: str, progress: Silent) -> BeforeAfter:
         study = self._study({BEFORE: self.before, AFTER: after})

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from brittle.classifiers.base import first_line
 from brittle.classifiers.torch_module import TorchClassifier
-from brittle.errors import Failure
-from brittle.memory import in_pieces
+from brittle.errors import BrittleError, Failure
+from brittle.memory import in_pieces, out_of_memory
 from brittle.random import draw_keys, fold, stream_root
 from brittle.training.data import TrainingImages
 from brittle.training.pools import Picked, Pool
@@ -36,6 +37,37 @@ class Through(nn.Module):
         outputs = self.module(self.classifier.preprocess(images).to(self.dtype))
         scores: Tensor = getattr(outputs, "logits", outputs).float()
         return scores if self.classifier.output == "logits" else scores.clamp(min=TINY).log()
+
+
+def check_trainable(classifier: TorchClassifier, data: TrainingImages) -> None:
+    """One line for what would fail in the first step, before anything is sampled."""
+    network = _in_training(classifier)
+    if network.dtype == torch.float16:
+        said = f"{classifier.name} has weights in float16, in which training fails"
+        raise BrittleError(said, "Give it in float32: module.float().")
+    batch = data.batch(torch.arange(min(2, len(data)), device=data.device))
+    try:
+        Recipe().made(network)
+        with random_state(data.device, 0):
+            F.cross_entropy(network(batch.images), batch.labels).backward()  # type: ignore[no-untyped-call]
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        raise BrittleError(
+            f"{classifier.name} can't be trained: {first_line(error)}",
+            "In training mode it must give scores (images, classes) through which gradients flow.",
+        ) from error
+    finally:
+        network.zero_grad(set_to_none=True)
+        network.eval()
+
+
+def _in_training(classifier: TorchClassifier) -> Through:
+    network = Through(classifier).train()
+    for layer in network.modules():
+        if isinstance(layer, _BatchNorm):
+            layer.eval()
+    return network
 
 
 def fine_tune(
@@ -76,10 +108,7 @@ def fine_tune(
         extras = {"wanted": wanted, "weight": torch.cat((picked.weight, ones))}
         return batch._replace(images=torch.cat((warped, batch.images[transformed:])), extras=extras)
 
-    network = Through(classifier).train()
-    for layer in network.modules():
-        if isinstance(layer, _BatchNorm):
-            layer.eval()
+    network = _in_training(classifier)
     step = Step(network, recipe.made(network), data, weighted_cross_entropy, mixed)
     try:
         with random_state(data.device, int(fold(stream_root(seed, stream), 1))):  # of dropout

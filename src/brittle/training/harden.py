@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ from brittle.registry import options_of
 from brittle.study import equipped, of_one_shape, pick_device
 from brittle.training.before_after import AFTER, BEFORE, PairedRun, in_memory
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import answers_of
+from brittle.training.fine_tune import answers_of, check_trainable
 from brittle.training.hardening import MOST_MEASURED, Hardening, checked
 from brittle.training.kept import Kept, Phases
 from brittle.training.rounds import Work, carry_out_rounds
@@ -80,7 +79,7 @@ def harden_classifier(
     **options: Any,
 ) -> Hardened:
     """See `brittle.harden`."""
-    begun, settings, place = time.monotonic(), checked(options), pick_device(device)
+    settings, place = checked(options), pick_device(device)
     before = hardenable(classifier, str(place))
     space = equipped(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
@@ -126,9 +125,9 @@ def harden_classifier(
         "calls": {key: sum(row.get(f"calls_{key}", 0) for row in rounds) for key in ("sampling", "training")},
         "weights": None if weights_file is None else str(weights_file),
         "classifier": after_spec,
-        "warnings": measured.found["warnings"],
+        "warnings": [*same_images(images, test), *measured.found["warnings"]],
         "device": str(place),
-        "seconds": round(time.monotonic() - begun, 3),
+        "seconds": round(sum(row.get("seconds", 0.0) for row in rounds), 3),
     }
     if folder is not None:
         write_durably(folder / "harden.json", lambda to: to.write_text(json.dumps(said, indent=1), encoding="utf-8"))
@@ -143,11 +142,37 @@ def prepared(
     """What is trained: a copy of the classifier, with the training images and the answers of the untouched one."""
     training = split.training
     before.check(training.batch(range(min(CHECKED_IMAGES, len(training))), device).images)
+    check_classes(before, split)
     right = reference_labels(before, before.name, training)
     data = TrainingImages(dataclasses.replace(training, labels=right, classes=()), device)
+    trained = copy.deepcopy(before)
+    check_trainable(trained, data)
     answers = answers_of(before, data)
     stream = nuisances.name_of(nuisance)
-    return Work(copy.deepcopy(before), data, answers, split.held_out, nuisance, stream, settings, seed)
+    return Work(trained, data, answers, split.held_out, nuisance, stream, settings, seed)
+
+
+def same_images(images: Any, test: Any) -> list[str]:
+    if test is None or (images is not test and not (isinstance(images, str) and images == test)):
+        return []
+    return ["the test images are the training images: before and after flatter both"]
+
+
+def check_classes(classifier: TorchClassifier, split: Split) -> None:
+    """Refuses training and test images that count a class of the same name differently."""
+
+    def numbers(part: ImageSet) -> dict[str, int]:
+        right = reference_labels(classifier, classifier.name, part)
+        pairs = zip(part.labels.tolist(), right.tolist(), strict=True)
+        return {part.classes[label]: number for label, number in pairs if 0 <= label < len(part.classes)}
+
+    here, there = numbers(split.training), numbers(split.test)
+    for name in sorted(here.keys() & there.keys()):
+        if here[name] != there[name]:
+            raise BrittleError(
+                f"{name!r} is class {here[name]} of the training images and {there[name]} of the test images",
+                "Name the classifier's classes with labels=…, or give both the same classes.",
+            )
 
 
 def hardenable(what: Any, device: str) -> TorchClassifier:
@@ -175,8 +200,7 @@ def with_weights(spec: str, before: TorchClassifier, path: Path) -> str | None:
             f"{spec} names a network that lies ready, so that before and after would be the same one",
             "Name a function that makes it.",
         )
-    known = before.module.state_dict()
-    if any(not torch.equal(value, known[key].cpu()) for key, value in again.state_dict().items()):
+    if fingerprint(state_of(again)) != fingerprint(state_of(before.module)):
         raise BrittleError(f"{spec} makes other weights each time", "Save them, and name the file: weights=….")
     return classifiers.spec_of(dataclasses.replace(loader, weights=str(path)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -73,8 +72,7 @@ class Hardening:
             raise BrittleError(f"anchor is {self.anchor:g}", "Give a share between 0 and 1, such as 0.5.")
         if not 0 <= self.cost <= 1:
             raise BrittleError(f"cost is {self.cost:g}", "Give a share of the images, such as 0.01.")
-        if self.rate is not None and not 0 < self.rate < math.inf:
-            raise BrittleError(f"the learning rate is {self.rate:g}", "Give a positive number, such as 0.001.")
+        self.recipe(FEW)  # refuses rates that are none
         if isinstance(open_sampler(self.sampler), ChainSampler):
             raise BrittleError(
                 f"the sampler {self.sampler!r} walks in chains, which say nothing of how often an image fails",

@@ -18,6 +18,7 @@ from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.progress import Silent
+from brittle.registry import written
 from brittle.study import of_one_shape, pick_device
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
@@ -50,6 +51,8 @@ def train_network(
     kind = trainable.build(network) if isinstance(network, str) else network
     if out.suffix != SUFFIX:
         raise BrittleError(f"{out} is no name for weights", f"Call it {out.stem or 'weights'}{SUFFIX}.")
+    if out.is_dir():
+        raise BrittleError(f"{out} is a folder", "Choose another --out.")
     name, place = trainable.spec_of(kind), pick_device(device)
     wanted: dict[str, Any] = {"epochs": epochs, "batch": batch_size, "rate": rate, "precision": precision}
     recipe = replace(kind.recipe, **{key: value for key, value in wanted.items() if value is not None})
@@ -83,7 +86,7 @@ def train_network(
     found = None if testing is None else score(module, TrainingImages(testing, place))
     return {
         "network": name,
-        "classifier": f"torch:{kind.factory},weights={out}",
+        "classifier": f"torch:{kind.factory},weights={written(str(out))}",
         "weights": str(out),
         "seed": seed,
         "images": len(data),

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from brittle.changes import differences
-from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError, Failure
 from brittle.files import write_durably
 from brittle.memory import in_pieces
@@ -37,6 +36,7 @@ Schedule = Literal["constant", "cosine"]
 Precision = Literal["float32", "bfloat16"]
 WORDS = {"optimiser": Optimiser, "schedule": Schedule, "precision": Precision}
 
+MOST_RATE = 1e6
 STEPS_A_TICK = 20  # of the progress bar
 SCORED_AT_ONCE = 1 << 20  # numbers
 
@@ -56,9 +56,11 @@ class Recipe:
     precision: Precision = option("float32", "of forward and backward passes; weights are float32")
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "rate"):
+        for name in ("epochs", "batch"):
             if not 0 < getattr(self, name) < math.inf:
                 raise BrittleError(f"{name} is {getattr(self, name):g}", "It must be a positive number.")
+        if not 0 < self.rate <= MOST_RATE:
+            raise BrittleError(f"the learning rate (--lr) is {self.rate:g}", f"Give one above 0, up to {MOST_RATE:g}.")
         for name, words in WORDS.items():
             if getattr(self, name) not in get_args(words):
                 raise BrittleError(f"{name} is {getattr(self, name)!r}", f"Give {' or '.join(get_args(words))}.")
@@ -234,7 +236,7 @@ def _resume(
         optimiser.load_state_dict(state["optimiser"])
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError, KeyError, TypeError) as error:
         raise BrittleError(
-            f"the checkpoint {path} can't be gone on with: {first_line(error)}", "Delete it to begin anew."
+            f"the checkpoint {path} is damaged, or not of this network", "Delete it to begin anew."
         ) from error
     return losses
 
