@@ -351,7 +351,7 @@ def test_a_folder_of_something_else_is_refused_before_training(cli, tmp_path: Pa
     out = tmp_path / "run"
     cli("measure", "bundled:plain", "sample", "--nuisance", ALPHA, "--images", 10, "--samples", 2, "--out", out)
     said = cli(*COMMAND, "--out", out)
-    assert said.status == 1
+    assert said.status == 2
     assert "the study has changed" in said.err
     assert len(said.err) < 1000
     assert not (out / "rounds").exists()
