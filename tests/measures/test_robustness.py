@@ -236,3 +236,10 @@ def test_classes_are_measured_on_their_own_images():
 def test_an_impossible_option_is_refused(options, message):
     with pytest.raises(BrittleError, match=message):
         Robustness(**options)
+
+
+def test_classes_that_the_images_do_not_name_are_called_as_the_classifier_calls_them():
+    batch = brittle.image_set("sample").batch(range(40))
+    images = (batch.images[:, 0].mul(255).round().byte().numpy(), batch.labels.numpy())
+    found = brittle.measure("bundled:plain", images, "rotation", samples=2)
+    assert {row["class"] for row in found["classes"]} <= set(brittle.classifier("bundled:plain").labels)

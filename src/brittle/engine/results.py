@@ -36,7 +36,7 @@ class JobView:
 
     @property
     def subjects(self) -> dict[str, Subject]:
-        return {name: chosen.subject for name, chosen in self.job.images.items()}
+        return {name: _with_names(chosen.subject, self.classifiers) for name, chosen in self.job.images.items()}
 
     @property
     def seed(self) -> int:
@@ -57,6 +57,14 @@ class JobView:
 
     def prior(self, images: str, nuisance: str) -> str:
         return _prior(self.job.nuisances[nuisance], self.job.images[images].images)
+
+
+def _with_names(subject: Subject, classifiers: Mapping[str, Classifier]) -> Subject:
+    """Classes that the images leave without names are called as the classifiers call them, where these agree."""
+    names = {tuple(each.labels) for each in classifiers.values()}
+    if subject.classes or len(names) != 1 or all(label.isdecimal() for label in next(iter(names))):
+        return subject
+    return subject._replace(classes=next(iter(names)))
 
 
 def clean_columns(job: Job, store: Store, images: str, classifier: str) -> dict[str, NDArray[Any]]:
