@@ -30,10 +30,10 @@ import torch
 
 import brittle
 from brittle.engine.folder import environment
+from brittle.hardening.harden import split_images
+from brittle.hardening.rounds import CALLS_OF_A_STEP
+from brittle.hardening.settings import Hardening
 from brittle.training import train
-from brittle.training.harden import split_images
-from brittle.training.hardening import Hardening
-from brittle.training.rounds import CALLS_OF_A_STEP
 
 METHODS = ("weak points, equal", "weak points, corrected", "prior, as many steps", "prior, as many calls")
 NUMBERS = ("rho", "accuracy_nuisance", "accuracy_worst", "accuracy_clean")

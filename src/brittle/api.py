@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from brittle.changes import differences
 from brittle.classifiers import classifier as open_classifier
+from brittle.device import pick_device
 from brittle.engine.execute import carry_out
 from brittle.engine.folder import RunFolder
 from brittle.engine.job import CHECKED_IMAGES, Job
@@ -25,10 +26,10 @@ from brittle.measures.evaluate import slices
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.progress import Silent
-from brittle.study import Study, checked_measure, choose, equipped, pick_device
+from brittle.study import Study, checked_measure, choose, equipped
 
 if TYPE_CHECKING:
-    from brittle.training.harden import Hardened
+    from brittle.hardening.harden import Hardened
 
 PIXELS_HASHED = 1 << 24
 
@@ -106,10 +107,10 @@ def harden(
     `classifier` is a torch module, or the spec of one. `images` are labelled; parts of them choose the round and
     measure before and after, or parts of `test`. `out` gets the weights, what happened in every round, and where
     everything is named by a spec, a run folder of before and after; the same call goes on from its last finished
-    round. `options` are those of `brittle.training.hardening.Hardening` (on, rounds, steps, share, rate, held_out, …),
+    round. `options` are those of `brittle.hardening.settings.Hardening` (on, rounds, steps, share, rate, held_out, …),
     and seed, device and progress.
     """
-    from brittle.training.harden import harden_classifier  # what trains is imported when something is trained
+    from brittle.hardening.harden import harden_classifier  # what trains is imported when something is trained
 
     return harden_classifier(classifier, images, nuisance, out, test=test, **options)
 

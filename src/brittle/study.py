@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from brittle.classifiers import classifier
+from brittle.device import pick_device
 from brittle.engine.job import Chosen, Job
 from brittle.errors import BrittleError
 from brittle.images import image_set
-from brittle.images.base import ImageSet
-from brittle.images.pixels import ragged
+from brittle.images.base import ImageSet, of_one_shape
 from brittle.measures import measures
 from brittle.measures.base import Measure
 from brittle.nuisances import nuisances
@@ -191,29 +190,6 @@ def equipped(space: Nuisance) -> Nuisance:
         if field.metadata.get("image_set") and isinstance(getattr(space, field.name), str)
     }
     return dataclasses.replace(space, **opened) if opened else space  # type: ignore[type-var]
-
-
-def of_one_shape(images: ImageSet) -> ImageSet:
-    """The set, refused where its images differ in shape: one draw mixes pictures of all of it in one batch."""
-    if len(images.shapes) > 1:
-        (shape, places), (other, others), *_ = images.shapes.items()
-        raise ragged(images.names[places[0]], shape, images.names[others[0]], other)
-    return images
-
-
-def pick_device(device: str | None) -> torch.device:
-    """The device asked for, or a GPU where there is one."""
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        place = torch.device(device)
-    except RuntimeError as error:
-        raise BrittleError(f"unknown device {device!r}", "Use cpu, cuda or cuda:1.") from error
-    if place.type == "cuda" and not torch.cuda.is_available():
-        raise BrittleError(
-            f"device {device!r} was asked for, but torch sees no GPU", "Use cpu, or install a CUDA build."
-        )
-    return place
 
 
 def _explained(error: ValidationError, where: str) -> BrittleError:

@@ -6,7 +6,7 @@ import torch
 from brittle.api import measure
 from brittle.classifiers import classifier
 from brittle.errors import Failure
-from brittle.memory import out_of_memory
+from brittle.memory import in_pieces, out_of_memory
 from brittle.progress import Silent
 
 ERRORS = {
@@ -51,3 +51,16 @@ def test_another_error_is_not_taken_for_a_lack_of_memory():
     assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     with pytest.raises(ValueError, match="my own"):
         measure(hungry(9, ValueError("my own")), "sample", "affine", count=30, samples=2)
+
+
+def test_what_does_not_fit_is_computed_in_pieces():
+    sizes = []
+
+    def compute(images: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(images))
+        if len(images) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return 2 * images
+
+    assert in_pieces(compute, torch.arange(10)).tolist() == list(range(0, 20, 2))
+    assert sizes == [10, 5, 2, 2, 2, 2, 2]

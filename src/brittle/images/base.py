@@ -293,3 +293,11 @@ def picked(values: Sequence[Any], order: np.ndarray[Any, Any]) -> Sequence[Any]:
     if isinstance(values, np.ndarray):
         return values[order]
     return [values[int(place)] for place in order]
+
+
+def of_one_shape(images: ImageSet) -> ImageSet:
+    """The set, refused where its images differ in shape: for those who mix pictures of all of it in one batch."""
+    if len(images.shapes) > 1:
+        (shape, places), (other, others), *_ = images.shapes.items()
+        raise ragged(images.names[places[0]], shape, images.names[others[0]], other)
+    return images

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from brittle.hardening.harden import Hardened
+from brittle.hardening.settings import checked
 from brittle.report.console import print_found, with_interval
-from brittle.training.harden import Hardened
-from brittle.training.hardening import checked
 
 
 def print_criterion(settings: Mapping[str, Any]) -> None:

@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field, TypeAdapter, ValidationError
 
+from brittle.hardening.before_after import AFTER, BEFORE
 from brittle.report.colours import Look
 from brittle.report.figures import short, svg
 from brittle.report.loaded import Run
 from brittle.report.sentences import estimate, listed, number
-from brittle.training.before_after import AFTER, BEFORE
 
 FILE, PAIR = "harden.json", (BEFORE, AFTER)
 QUANTITIES = {"rho": "ρ", "accuracy_nuisance": "accuracy under the nuisance", "accuracy_clean": "clean accuracy"}

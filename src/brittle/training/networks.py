@@ -154,67 +154,23 @@ class AugmentedNetwork(PaperNetwork):
         return lambda batch, keys: translated(batch, keys, self.translated, self.shift)
 
 
-@register("cnn-1")
-@dataclass(frozen=True)
-class CNN1(PaperNetwork):
-    """CNN-1: conv 5×5×32 – pool – linear."""
-
-    make = staticmethod(cnn_1)
-
-
-@register("cnn-1-dropout")
-@dataclass(frozen=True)
-class CNN1Dropout(PaperNetwork):
-    """CNN-1 with dropout of 0.5 before its linear layer."""
-
-    make = staticmethod(cnn_1_dropout)
+def _register(
+    name: str, make: Callable[[], CNN], about: str, kind: type[PaperNetwork] = PaperNetwork, recipe: Recipe = USUAL
+) -> None:
+    """One more of the table's networks, a class of its own as everything that has a name."""
+    members = {"make": staticmethod(make), "recipe": recipe, "__doc__": about, "__module__": __name__}
+    register(name)(dataclass(frozen=True)(type(make.__name__, (kind,), members)))
 
 
-@register("cnn-1-da")
-@dataclass(frozen=True)
-class CNN1Augmented(AugmentedNetwork):
-    """CNN-1 with data augmentation: some training images are translated."""
-
-    make = staticmethod(cnn_1_da)
-
-
-@register("cnn-1-stn")
-@dataclass(frozen=True)
-class CNN1Transformer(AugmentedNetwork):
-    """CNN-1 behind a spatial transformer, with data augmentation."""
-
-    make = staticmethod(cnn_1_stn)
-    recipe = GENTLE
-
-
-@register("cnn-2")
-@dataclass(frozen=True)
-class CNN2(PaperNetwork):
-    """CNN-2: conv 5×5×32 – pool – conv 5×5×64 – pool – linear."""
-
-    make = staticmethod(cnn_2)
-
-
-@register("cnn-2-dropout")
-@dataclass(frozen=True)
-class CNN2Dropout(PaperNetwork):
-    """CNN-2 with dropout of 0.5 before its linear layer."""
-
-    make = staticmethod(cnn_2_dropout)
-
-
-@register("cnn-2-da")
-@dataclass(frozen=True)
-class CNN2Augmented(AugmentedNetwork):
-    """CNN-2 with data augmentation: some training images are translated."""
-
-    make = staticmethod(cnn_2_da)
-
-
-@register("cnn-2-stn")
-@dataclass(frozen=True)
-class CNN2Transformer(AugmentedNetwork):
-    """CNN-2 behind a spatial transformer, with data augmentation."""
-
-    make = staticmethod(cnn_2_stn)
-    recipe = GENTLE
+_register("cnn-1", cnn_1, "CNN-1: conv 5×5×32 – pool – linear.")
+_register("cnn-1-dropout", cnn_1_dropout, "CNN-1 with dropout of 0.5 before its linear layer.")
+_register("cnn-1-da", cnn_1_da, "CNN-1, some of its training images translated.", AugmentedNetwork)
+_register(
+    "cnn-1-stn", cnn_1_stn, "CNN-1 behind a spatial transformer, trained like cnn-1-da.", AugmentedNetwork, GENTLE
+)
+_register("cnn-2", cnn_2, "CNN-2: conv 5×5×32 – pool – conv 5×5×64 – pool – linear.")
+_register("cnn-2-dropout", cnn_2_dropout, "CNN-2 with dropout of 0.5 before its linear layer.")
+_register("cnn-2-da", cnn_2_da, "CNN-2, some of its training images translated.", AugmentedNetwork)
+_register(
+    "cnn-2-stn", cnn_2_stn, "CNN-2 behind a spatial transformer, trained like cnn-2-da.", AugmentedNetwork, GENTLE
+)

@@ -50,7 +50,7 @@ class SmallPlain:
 @register("small-augmented")
 @dataclass(frozen=True)
 class SmallAugmented(SmallPlain):
-    """The same network, trained on images of which most are warped: that of bundled:augmented."""
+    """The network of small-plain, trained on images of which most are warped: that of bundled:augmented."""
 
     recipe = replace(CYCLE, epochs=30)
     capture = False  # θ are drawn anew for every batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from glob import escape
@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from brittle.classifiers.checkpoint import load_weights
+from brittle.device import pick_device
 from brittle.errors import BrittleError
 from brittle.images import image_set
-from brittle.images.base import ImageSet
+from brittle.images.base import ImageSet, of_one_shape
 from brittle.progress import Silent
 from brittle.registry import written
-from brittle.study import of_one_shape, pick_device
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
-from brittle.training.trainer import Training, refuse_changes, score, seeded, train
+from brittle.training.trainer import Recipe, Training, refuse_changes, score, seeded, train
 from brittle.training.weights import read_facts, save_weights, state_of
 
 SUFFIX = ".safetensors"
@@ -58,31 +59,10 @@ def train_network(
     recipe = replace(kind.recipe, **{key: value for key, value in wanted.items() if value is not None})
     training, testing = (None if each is None else _fitting(image_set(each), kind, name) for each in (images, test))
     assert training is not None
-    data = TrainingImages(training, place)
+    data, module = TrainingImages(training, place), seeded(kind.module, seed)
     about = {"network": name, "seed": seed, "images": data.fingerprint(), "recipe": asdict(recipe)}
-    module = seeded(kind.module, seed)
     with _held(out):
-        if out.exists():
-            known = read_facts(out, "training")
-            refuse_changes(out, known["about"], about, "training")
-            load_weights(module, out)
-            went = Training(known["losses"], recipe.epochs)
-        else:
-            went = train(
-                module,
-                data,
-                recipe,
-                seed=seed,
-                transform=kind.transform(),
-                capture=kind.capture,
-                checkpoint=_checkpoint(out),
-                about=about,
-                name=name,
-                progress=progress,
-            )
-            facts = {"about": about, "losses": went.losses, "torch": torch.__version__}
-            save_weights(out, state_of(module), "training", facts)
-        _checkpoint(out).unlink(missing_ok=True)
+        went = _trained(module, kind, data, recipe, out, about, progress)
     found = None if testing is None else score(module, TrainingImages(testing, place))
     return {
         "network": name,
@@ -102,6 +82,40 @@ def train_network(
         "device": str(place),
         "seconds": round(time.monotonic() - begun, 3),
     }
+
+
+def _trained(
+    module: nn.Module,
+    kind: Network,
+    data: TrainingImages,
+    recipe: Recipe,
+    out: Path,
+    about: Mapping[str, Any],
+    progress: Silent | None,
+) -> Training:
+    """Fills the module from `out` where it is trained already, and trains it into `out` otherwise."""
+    if out.exists():
+        known = read_facts(out, "training")
+        refuse_changes(out, known["about"], about, "training")
+        load_weights(module, out)
+        went = Training(known["losses"], recipe.epochs)
+    else:
+        went = train(
+            module,
+            data,
+            recipe,
+            seed=about["seed"],
+            transform=kind.transform(),
+            capture=kind.capture,
+            checkpoint=_checkpoint(out),
+            about=about,
+            name=about["network"],
+            progress=progress,
+        )
+        facts = {"about": about, "losses": went.losses, "torch": torch.__version__}
+        save_weights(out, state_of(module), "training", facts)
+    _checkpoint(out).unlink(missing_ok=True)
+    return went
 
 
 def _fitting(images: ImageSet, kind: Network, name: str) -> ImageSet:

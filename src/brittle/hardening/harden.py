@@ -20,24 +20,25 @@ import torch
 from brittle.classifiers import classifier as open_classifier
 from brittle.classifiers import classifiers
 from brittle.classifiers.torch_module import TorchClassifier
+from brittle.device import pick_device
 from brittle.engine.folder import RunFolder
 from brittle.engine.job import CHECKED_IMAGES, check_nuisance, reference_labels
 from brittle.errors import BrittleError
 from brittle.files import write_durably
+from brittle.hardening.before_after import AFTER, BEFORE, PairedRun, in_memory
+from brittle.hardening.kept import Kept, Phases
+from brittle.hardening.rounds import Work, carry_out_rounds
+from brittle.hardening.settings import MOST_MEASURED, Hardening, checked
 from brittle.images import image_set
-from brittle.images.base import ImageSet
+from brittle.images.base import ImageSet, of_one_shape
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.progress import Silent
 from brittle.random import shuffled
 from brittle.registry import options_of
-from brittle.study import equipped, of_one_shape, pick_device
-from brittle.training.before_after import AFTER, BEFORE, PairedRun, in_memory
+from brittle.study import equipped
 from brittle.training.data import TrainingImages
 from brittle.training.fine_tune import answers_of, check_trainable
-from brittle.training.hardening import MOST_MEASURED, Hardening, checked
-from brittle.training.kept import Kept, Phases
-from brittle.training.rounds import Work, carry_out_rounds
 from brittle.training.weights import fingerprint, save_weights, state_of
 from brittle.types import Nuisance
 

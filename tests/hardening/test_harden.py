@@ -12,13 +12,14 @@ from torch import nn
 import brittle
 from brittle.classifiers.bundled import SmallNet
 from brittle.errors import BrittleError, Failure
+from brittle.hardening import rounds
+from brittle.hardening.harden import split_images
+from brittle.hardening.rounds import choose_round
+from brittle.hardening.settings import Hardening
 from brittle.nuisances import nuisance
-from brittle.training import rounds
 from brittle.training.data import TrainingImages
 from brittle.training.fine_tune import Through
-from brittle.training.harden import split_images
 from brittle.training.pools import prior_pool, weak_pool
-from brittle.training.rounds import choose_round
 
 ALPHA = "affine:alpha=100"
 QUICK = {"rounds": 2, "steps": 2, "calls": 1200, "samples": 2, "held_out": 0.05, "ways": (1.0,)}
@@ -372,3 +373,10 @@ def test_a_second_look_at_a_finished_folder_keeps_what_it_took(cli, tmp_path: Pa
     first, again = (cli(*COMMAND, "--test", "sample", "--out", tmp_path, "--json") for _ in range(2))
     assert first.json == again.json
     assert "the test images are the training images" in first.err
+
+
+def test_few_training_images_are_trained_on_more_gently() -> None:
+    settings = Hardening()
+    assert settings.recipe(4999).rate < settings.recipe(5000).rate == 0.001
+    assert Hardening(rate=0.01).recipe(10).rate == Hardening(rate=0.01).recipe(60_000).rate == 0.01
+    assert settings.recipe(10).batch == settings.batch_size

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from brittle.api import compare
 from brittle.classifiers.torch_module import TorchClassifier
+from brittle.hardening.kept import Kept, Phases
+from brittle.hardening.settings import Hardening
 from brittle.images.base import ImageSet
 from brittle.training.data import TrainingImages
 from brittle.training.fine_tune import fine_tune
-from brittle.training.hardening import Hardening
-from brittle.training.kept import Kept, Phases
 from brittle.training.pools import Drawn, prior_pool, weak_pool
 from brittle.training.weights import State, state_of
 from brittle.types import Nuisance
