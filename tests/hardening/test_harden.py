@@ -1,5 +1,6 @@
 """Hardening: what is trained on, how the round is chosen, what is kept, and that it helps."""
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,14 @@ from brittle.classifiers.bundled import SmallNet
 from brittle.errors import BrittleError, Failure
 from brittle.hardening import rounds
 from brittle.hardening.harden import split_images
-from brittle.hardening.rounds import choose_round
+from brittle.hardening.rounds import between, choose_round
 from brittle.hardening.settings import Hardening
 from brittle.nuisances import nuisance
+from brittle.random import draw_keys
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import Through
-from brittle.training.pools import prior_pool, weak_pool
+from brittle.training.fine_tune import Through, answers_of, fine_tune
+from brittle.training.pools import WeakPool, prior_pool, weak_pool
+from brittle.training.trainer import Recipe
 
 ALPHA = "affine:alpha=100"
 QUICK = {"rounds": 2, "steps": 2, "calls": 1200, "samples": 2, "held_out": 0.05, "ways": (1.0,)}
@@ -380,3 +383,51 @@ def test_few_training_images_are_trained_on_more_gently() -> None:
     assert settings.recipe(4999).rate < settings.recipe(5000).rate == 0.001
     assert Hardening(rate=0.01).recipe(10).rate == Hardening(rate=0.01).recipe(60_000).rate == 0.01
     assert settings.recipe(10).batch == settings.batch_size
+
+
+def test_one_step_is_trained_to_labels_and_answers_each_as_much_as_it_counts(sample: brittle.ImageSet) -> None:
+    """The loss before the first update, written out."""
+    classifier, data, space = open_plain(sample), TrainingImages(sample.take(range(40))), nuisance(ALPHA)
+    answers = answers_of(classifier, data)  # type: ignore[arg-type]
+    batch = data.batch(torch.arange(6))
+    theta = space.sample(batch, draw_keys(5, "test", batch.ids, torch.arange(1)))[:, 0]
+    weight = torch.tensor([0.0, 0.5, 1.0, 1.0, 2.0, 3.0])
+    pool = WeakPool(torch.arange(6), theta, torch.tensor([5, 3, 1, 0, 2, 4]), weight)
+    warped = classifier.log_probs(space.apply(batch, theta))
+    wanted = 0.7 * nn.functional.one_hot(batch.labels, 10) + 0.3 * answers[:6]
+    transformed = (weight * -(wanted * warped).sum(1)[pool.picked]).sum()
+    clean = -(answers * answers.log()).sum(1)  # in some order: forty clean images are one pass over all
+    found = fine_tune(
+        copy.deepcopy(classifier), data, space, pool, Recipe(batch=46, rate=0.1),  # type: ignore[arg-type]
+        steps=1, transformed=6, answers=answers, anchor=0.3, seed=0, stream="test",
+    )  # fmt: skip
+    assert found == pytest.approx(float((transformed + clean.sum()).detach()) / 46, rel=1e-4)
+
+
+def test_candidates_lie_between_the_untouched_weights_and_a_rounds_own(tmp_path: Path) -> None:
+    start, end = {"w": torch.zeros(2), "n": torch.tensor(3)}, {"w": torch.tensor([4.0, -8.0]), "n": torch.tensor(5)}
+    half = between(start, end, 0.25)
+    assert half["w"].tolist() == [1.0, -2.0]
+    assert int(half["n"]) == 5
+    settings = QUICK | {"rounds": 1, "ways": (0.25,), "cost": 1.0, "rate": 0.001, "steps": 60, "calls": 6000}
+    done = brittle.harden("bundled:plain", "sample", ALPHA, tmp_path, **settings)
+    assert done.rounds[done.chosen]["way"] == 0.25
+    own = load_file(tmp_path / "rounds" / "1.safetensors")
+    untouched = brittle.classifier("bundled:plain").module.state_dict()  # type: ignore[attr-defined]
+    for key, value in load_file(tmp_path / "weights.safetensors").items():
+        torch.testing.assert_close(value, untouched[key] + 0.25 * (own[key] - untouched[key]))
+
+
+@pytest.mark.parametrize(("loss", "prior"), [("corrected", 0.5), ("equal", 0.0)])
+def test_the_loss_asked_for_is_the_one_that_weak_points_are_drawn_for(
+    loss: str, prior: float, sample: brittle.ImageSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def spy(*things: object, **options: object) -> object:
+        asked.append(options["prior"])
+        return weak_pool(*things, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rounds, "weak_pool", spy)
+    brittle.harden("bundled:plain", sample, ALPHA, loss=loss, **QUICK | {"rounds": 1})
+    assert asked == [prior]

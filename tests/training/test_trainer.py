@@ -13,6 +13,7 @@ from brittle.errors import Failure
 from brittle.progress import Silent
 from brittle.random import draw_keys, normal
 from brittle.training.data import TrainingImages
+from brittle.training.data import fingerprint as fingerprint_of_images
 from brittle.training.trainer import Recipe, Training, cross_entropy, score, seeded, train
 from brittle.training.weights import fingerprint, read_facts, save_weights, state_of
 from brittle.types import Batch
@@ -268,3 +269,36 @@ def test_tied_weights_are_saved_and_weights_are_told_apart(tmp_path):
     with torch.no_grad():
         other[0].bias[0] += 1e-6
     assert fingerprint(state_of(other)) != fingerprint(state_of(net))
+
+
+def test_dropout_is_another_in_every_epoch_and_with_every_seed():
+    def masks(seed: int) -> list[torch.Tensor]:
+        net, seen = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(64, 3)), []
+        net[1].register_forward_hook(lambda layer, given, made: seen.append(made == 0))
+        white = TrainingImages(image_set((np.full((20, 8, 8), 255, np.uint8), np.arange(20) % 3)))
+        train(net, white, Recipe(epochs=2, batch=20, rate=1e-6), seed=seed)
+        return seen
+
+    (first, second), (other, _), (again, _) = masks(0), masks(1), masks(0)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, other)
+
+
+def test_a_fingerprint_tells_pixels_labels_and_ids_apart():
+    pixels, labels, ids = np.zeros((5, 4, 4), np.uint8), np.arange(5), np.arange(5)
+
+    def of(pixels, labels, ids):
+        return TrainingImages(image_set((pixels, labels), ids=ids)).fingerprint()
+
+    other = pixels.copy()
+    other[3, 1, 2] = 1
+    found = {
+        of(pixels, labels, ids),
+        of(other, labels, ids),
+        of(pixels, labels[::-1].copy(), ids),
+        of(pixels, labels, ids + 1),
+    }
+    assert len(found) == 4
+    assert of(pixels, labels, ids) in found
+    assert fingerprint_of_images(image_set((other, labels), ids=ids)) == of(other, labels, ids)

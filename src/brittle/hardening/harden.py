@@ -38,6 +38,7 @@ from brittle.random import shuffled
 from brittle.registry import options_of
 from brittle.study import equipped
 from brittle.training.data import TrainingImages
+from brittle.training.data import fingerprint as images_fingerprint
 from brittle.training.fine_tune import answers_of, check_trainable
 from brittle.training.weights import fingerprint, save_weights, state_of
 from brittle.types import Nuisance
@@ -89,7 +90,7 @@ def harden_classifier(
     work = prepared(before, split, space, settings, seed, place)
     named = classifier if isinstance(classifier, str) else before.name
     parts = {"training": work.data.fingerprint()}
-    parts |= {key: TrainingImages(getattr(split, key)).fingerprint() for key in ("held_out", "test")}
+    parts |= {key: images_fingerprint(getattr(split, key)) for key in ("held_out", "test")}
     about = {"classifier": named, "weights": fingerprint(state_of(before.module)), "nuisance": name, "images": parts}
     about |= {"seed": seed} | asdict(settings)
     folder, phases = None if out is None else Path(out), Phases(progress or Silent())

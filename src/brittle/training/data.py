@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -38,14 +39,18 @@ class TrainingImages:
         return Batch(_as_float(self.pixels[rows]), self.labels[rows], self.ids[rows])
 
     def fingerprint(self) -> str:
-        """Tells image sets apart: a hash of ids, labels and the pixels of images spread evenly over the set."""
-        digest = hashlib.blake2b(self.set.ids.numpy().tobytes(), digest_size=16)
-        digest.update(self.set.labels.numpy().tobytes())
-        step = math.ceil(len(self) * math.prod(self.set.shape) / HASHED)
-        for part in slices(len(rows := torch.arange(0, len(self), step)), 1024):
-            images = self.batch(rows[part].to(self.device)).images
-            digest.update(images.mul(255).round().byte().cpu().numpy().tobytes())
-        return f"{len(self)} images, {digest.hexdigest()}"
+        return fingerprint(self.set, lambda rows: self.batch(rows.to(self.device)))
+
+
+def fingerprint(images: ImageSet, read: Callable[[Tensor], Batch] | None = None) -> str:
+    """Tells image sets apart: a hash of ids, labels and the pixels of images spread evenly over the set."""
+    digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
+    digest.update(images.labels.numpy().tobytes())
+    step = math.ceil(len(images) * math.prod(images.shape) / HASHED)
+    for rows in torch.split(torch.arange(0, len(images), step), 1024):
+        pixels = (read or images.batch)(rows).images
+        digest.update(pixels.mul(255).round().byte().cpu().numpy().tobytes())
+    return f"{len(images)} images, {digest.hexdigest()}"
 
 
 def check_labels(images: ImageSet) -> None:
