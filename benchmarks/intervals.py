@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from brittle.measures.intervals import (
+from brittle.statistics.intervals import (
     Bounds,
     betting_bounds,
     finite_bounds,

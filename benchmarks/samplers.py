@@ -21,9 +21,9 @@ import torch
 from brittle.classifiers import classifier
 from brittle.engine.folder import environment
 from brittle.images import image_set
-from brittle.measures.diagnosis import Diagnosis, diagnose
-from brittle.measures.posterior import Posterior
-from brittle.measures.weak_points import PREDICTED
+from brittle.measures.weak_points.diagnosis import Diagnosis, diagnose
+from brittle.measures.weak_points.measure import PREDICTED
+from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
 from brittle.samplers import sampler

@@ -22,8 +22,8 @@ from PIL import Image
 from brittle import cli as commands
 from brittle.api import measure, run
 from brittle.hardening.settings import Hardening
-from brittle.measures.robustness import Robustness
-from brittle.measures.weak_points import WeakPoints
+from brittle.measures.robustness.measure import Robustness
+from brittle.measures.weak_points.measure import WeakPoints
 from brittle.registry import convert, options_of
 
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--images", 20, "--samples", 3)

@@ -26,7 +26,7 @@ from PIL import Image
 from torch import Tensor
 
 import brittle
-from brittle.measures.diagnosis import TRUSTED
+from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.nuisances.rectangles import union_area
 from brittle.report.figures import STYLE
 from brittle.report.weak_figures import RISING

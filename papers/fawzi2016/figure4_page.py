@@ -11,7 +11,7 @@ from faces import SIDE
 from figure4 import PRIOR_NAMES, PRIORS, REGIONS, Drawn, Experiment
 from figure4_map import Maps, areas, region_share
 
-from brittle.measures.diagnosis import TRUSTED
+from brittle.measures.weak_points.diagnosis import TRUSTED
 
 
 def page(experiment: Experiment, maps: dict[str, Maps]) -> str:

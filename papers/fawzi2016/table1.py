@@ -26,7 +26,7 @@ import tomli_w
 
 import brittle
 from brittle.engine.folder import environment
-from brittle.progress import Bar, Silent
+from brittle.progress import Bar, Progress
 from brittle.training import train
 
 HERE = Path(__file__).parent
@@ -117,11 +117,14 @@ def study_of(
 
 
 def measure_seed(
-    went: dict[tuple[str, int], dict[str, Any]], seed: int, options: argparse.Namespace, progress: Silent | None = None
+    went: dict[tuple[str, int], dict[str, Any]],
+    seed: int,
+    options: argparse.Namespace,
+    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Rows of the networks trained with one seed, measured on the same images and draws, as those of every seed are."""
     study = study_of(went, [seed], options)
-    with progress or Silent() as shown:
+    with progress or Progress() as shown:
         results = brittle.run(study, None, device=options.device, progress=shown)["results"]
     rows = []
     for result in results:

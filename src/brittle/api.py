@@ -25,7 +25,7 @@ from brittle.images import image_set
 from brittle.measures.evaluate import slices
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
-from brittle.progress import Silent
+from brittle.progress import Progress
 from brittle.study import Study, checked_measure, choose, equipped
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def compare(
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Silent | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Several classifiers, by name, on the same images and the same θ: a result each, and paired differences.
@@ -80,7 +80,7 @@ def sample(
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Silent | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Found:
     """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None.
@@ -92,7 +92,7 @@ def sample(
     job = job_of(wanted, {"classifier": classifier}, whole, nuisance, count, where, ids, seed, device, batch)
     job.check()
     store = MemoryStore()
-    carry_out(job, store, progress or Silent())
+    carry_out(job, store, progress or Progress())
     said = summary(job, store)
     cell = Cell("weak-points", "classifier", next(iter(job.images)), next(iter(job.nuisances)))
     rows = pa.concat_tables([rows for _, rows in store.read(cell)])
@@ -189,7 +189,7 @@ def run(
     *,
     device: str | None = None,
     batch: int | None = None,
-    progress: Silent | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Carries a study out into the folder `out`, or goes on with what is there; returns its summary.
 
@@ -203,17 +203,17 @@ def run(
         folder.compare(study.resolved(), differences)
         job = study.job(device, batch)
         folder.begin(study.resolved(), {"images": fingerprints(job), "answers": job.check()})
-        carry_out(job, folder.store, progress or Silent())
+        carry_out(job, folder.store, progress or Progress())
         found = summary(job, folder.store)
         folder.write_summary(found)
     return found
 
 
-def _carried_out(job: Job, progress: Silent | None) -> dict[str, Any]:
+def _carried_out(job: Job, progress: Progress | None) -> dict[str, Any]:
     """A job done in memory."""
     job.check()
     store = MemoryStore()
-    carry_out(job, store, progress or Silent())
+    carry_out(job, store, progress or Progress())
     return summary(job, store)
 
 

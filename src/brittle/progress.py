@@ -7,11 +7,12 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichBar
 
 
-class Silent:
-    """Shows nothing; keeps the notes for whoever asks."""
+class Progress:
+    """Told how far the work is. This one shows nothing, and keeps the notes for whoever asks."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -37,13 +38,13 @@ class Silent:
     ) -> None: ...
 
 
-class Bar(Silent):
+class Bar(Progress):
     """A bar on standard error, or only the notes when that is not a terminal."""
 
     def __init__(self) -> None:
         super().__init__()
         self.console = Console(stderr=True)
-        self._bar = Progress(
+        self._bar = RichBar(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),

@@ -141,7 +141,7 @@ class Registry(Generic[T]):
             return
         self._loaded = True
         package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__, self.package + "."):
+        for module in pkgutil.walk_packages(package.__path__, self.package + "."):
             importlib.import_module(module.name)
 
     def _imported(self, entry: importlib.metadata.EntryPoint) -> type[T]:

@@ -7,7 +7,7 @@ from brittle.api import measure
 from brittle.classifiers import classifier
 from brittle.errors import Failure
 from brittle.memory import in_pieces, out_of_memory
-from brittle.progress import Silent
+from brittle.progress import Progress
 
 ERRORS = {
     "CUDA": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
@@ -32,7 +32,7 @@ def hungry(most, error):
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 @pytest.mark.parametrize("most", [20, 3])
 def test_the_batch_is_halved_until_it_fits_and_the_numbers_stay(most, error):
-    progress, options = Silent(), {"count": 30, "samples": 4, "batch": 64}
+    progress, options = Progress(), {"count": 30, "samples": 4, "batch": 64}
     found = measure(hungry(most, error), "sample", "affine", progress=progress, **options)
     plenty = measure("bundled:plain", "sample", "affine", **options)
     assert found["rho"] == pytest.approx(plenty["rho"], abs=1e-6)

@@ -14,7 +14,7 @@ import tomli_w
 
 from brittle.api import run
 from brittle.errors import BrittleError
-from brittle.progress import Silent
+from brittle.progress import Progress
 
 
 def stored_rows(files):
@@ -64,7 +64,7 @@ def test_the_units_of_a_truncated_file_alone_are_computed_anew(things, small_uni
     others = identity(set(things.unit_files()) - {torn})
     torn.write_bytes(torn.read_bytes()[:-100])
     things.rows()
-    progress = Silent()
+    progress = Progress()
     assert run(things.study(), things.out, progress=progress)["results"] == before
     assert things.rows() == things.CHECKED + 200
     assert identity(others) == others

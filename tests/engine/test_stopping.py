@@ -7,8 +7,8 @@ import pytest
 from brittle.api import compare, measure, run
 from brittle.engine.folder import RunFolder
 from brittle.engine.results import JobView
-from brittle.measures.estimate import enough
-from brittle.measures.summary import findings
+from brittle.measures.robustness.estimate import enough
+from brittle.measures.robustness.summary import findings
 from brittle.study import Study
 
 TOLERANCE = {"samples": 5, "tolerance": 0.06}

@@ -13,8 +13,8 @@ from scipy.optimize import brentq
 from scipy.stats import gamma
 
 from brittle.errors import BrittleError
-from brittle.measures import betting, rounds
-from brittle.measures.intervals import (
+from brittle.statistics import betting, rounds
+from brittle.statistics.intervals import (
     Bounds,
     betting_bounds,
     finite_bounds,

@@ -10,8 +10,8 @@ import brittle
 from brittle.errors import BrittleError
 from brittle.measures.evaluate import draw_theta, outcomes
 from brittle.measures.plan import Unit
-from brittle.measures.robustness import Robustness
-from brittle.measures.tally import Tally
+from brittle.measures.robustness.measure import Robustness
+from brittle.measures.robustness.tally import Tally
 from brittle.random import stream_root
 
 SIZE, STEEPNESS, SIGMA = 48, 0.9, 3.0

@@ -10,8 +10,8 @@ import torch
 import brittle
 from brittle.engine.folder import RunFolder
 from brittle.engine.store import Cell
-from brittle.measures.posterior import Posterior
-from brittle.measures.weak_summary import Weak, flows
+from brittle.measures.weak_points.posterior import Posterior
+from brittle.measures.weak_points.summary import Weak, flows
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
 from brittle.samplers import sampler, samplers

@@ -8,7 +8,7 @@ import torch
 
 from brittle.classifiers import classifier
 from brittle.images import image_set
-from brittle.measures.posterior import Posterior
+from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
 from brittle.samplers import sampler, samplers

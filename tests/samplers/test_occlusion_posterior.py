@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 import torch
 
-from brittle.measures.posterior import Posterior
+from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
 from brittle.nuisances.rectangles import rectangles_mask
 from brittle.random import fold, stream_root

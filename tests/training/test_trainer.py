@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from brittle import BrittleError, image_set
 from brittle.classifiers.checkpoint import load_weights
 from brittle.errors import Failure
-from brittle.progress import Silent
+from brittle.progress import Progress
 from brittle.random import draw_keys, normal
 from brittle.training.data import TrainingImages
 from brittle.training.data import fingerprint as fingerprint_of_images
@@ -119,7 +119,7 @@ def test_one_step_is_that_of_torch():
         torch.testing.assert_close(one, two)
 
 
-class Killed(Silent):
+class Killed(Progress):
     """Stops a training when an epoch begins, as an interruption does."""
 
     def __init__(self, epoch: int) -> None:

@@ -28,10 +28,10 @@ from brittle.images.base import Group, shape_of
 from brittle.measures.base import BadAnswer, Pending, Stopper, Task
 from brittle.measures.evaluate import COLUMNS, Pairs, all_pairs, draw_theta, evaluate_clean, slices
 from brittle.measures.plan import Span, Unit
-from brittle.measures.robustness import Robustness
+from brittle.measures.robustness.measure import Robustness
 from brittle.measures.rows import to_table
 from brittle.memory import halving, keep_mapped
-from brittle.progress import Silent
+from brittle.progress import Progress
 from brittle.random import stream_root
 from brittle.types import Batch
 
@@ -45,7 +45,7 @@ KNOWN_KEPT = 1 << 30  # bytes of a measurement's outcomes that another measure m
 IN_FLIGHT = 2  # spans computed but not yet stored
 
 
-def carry_out(job: Job, store: Store, progress: Silent) -> None:
+def carry_out(job: Job, store: Store, progress: Progress) -> None:
     """Computes every unit that the store lacks and the measures still ask for."""
     if job.device.type == "cpu":
         keep_mapped()
@@ -61,7 +61,7 @@ def carry_out(job: Job, store: Store, progress: Silent) -> None:
                 executor.carry_out(measure, nuisance)
 
 
-def _remove_torn(job: Job, store: FolderStore, progress: Silent) -> None:
+def _remove_torn(job: Job, store: FolderStore, progress: Progress) -> None:
     cells = [(CLEAN, images, CLEAN) for images in job.images]
     for measure, images, nuisance in (*cells, *itertools.product(job.measures, job.images, job.nuisances)):
         units = job.units(measure, images, nuisance)
@@ -86,7 +86,7 @@ class Part(NamedTuple):
 class _Executor:
     """One image set. Holds what lives as long as its spans: images on the device, clean predictions, two threads."""
 
-    def __init__(self, job: Job, store: Store, images: str, progress: Silent) -> None:
+    def __init__(self, job: Job, store: Store, images: str, progress: Progress) -> None:
         self.job, self.store, self.name, self.progress = job, store, images, progress
         self.set = job.images[images].images
         self.batch_size = job.batch_size(images)

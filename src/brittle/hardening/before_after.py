@@ -18,11 +18,11 @@ from brittle.engine.job import Job
 from brittle.engine.results import JobView, summary
 from brittle.engine.store import MemoryStore, Store
 from brittle.images.base import ImageSet
-from brittle.measures.estimate import Estimate, estimate
-from brittle.measures.intervals import betting_bounds, simultaneous
-from brittle.measures.robustness import Robustness
-from brittle.measures.summary import Finding, findings
-from brittle.progress import Silent
+from brittle.measures.robustness.estimate import Estimate, estimate
+from brittle.measures.robustness.measure import Robustness
+from brittle.measures.robustness.summary import Finding, findings
+from brittle.progress import Progress
+from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.study import Study
 
 BEFORE, AFTER, TEST = "before", "after", "test"
@@ -61,7 +61,7 @@ class PairedRun:
             }
         )
 
-    def begin(self, progress: Silent) -> None:
+    def begin(self, progress: Progress) -> None:
         """Measures the classifier as it was; a folder that has been begun is only held against what is wanted."""
         folder, before = RunFolder(self.folder), {BEFORE: self.before}
         if not folder.exists():
@@ -71,14 +71,14 @@ class PairedRun:
             after = {key: spec for key, spec in folder.read_study()["classifiers"].items() if key == AFTER}
             folder.compare(self._study(before | after).resolved(), differences)
 
-    def end(self, after: str, progress: Silent) -> BeforeAfter:
+    def end(self, after: str, progress: Progress) -> BeforeAfter:
         study = self._study({BEFORE: self.before, AFTER: after})
         found = run(study, self.folder, device=self.device, progress=progress)
         return BeforeAfter(found, difference(study.job(self.device), RunFolder(self.folder).store))
 
 
 def in_memory(
-    before: Any, after: Any, images: ImageSet, nuisance: Any, samples: int, seed: int, device: str, progress: Silent
+    before: Any, after: Any, images: ImageSet, nuisance: Any, samples: int, seed: int, device: str, progress: Progress
 ) -> BeforeAfter:
     """The same for classifiers that no spec names."""
     test = dataclasses.replace(images, name=TEST)

@@ -33,7 +33,7 @@ from brittle.images import image_set
 from brittle.images.base import ImageSet, of_one_shape
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
-from brittle.progress import Silent
+from brittle.progress import Progress
 from brittle.random import shuffled
 from brittle.registry import options_of
 from brittle.study import equipped
@@ -77,7 +77,7 @@ def harden_classifier(
     test: Any = None,
     seed: int = 0,
     device: str | None = None,
-    progress: Silent | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Hardened:
     """See `brittle.harden`."""
@@ -93,7 +93,7 @@ def harden_classifier(
     parts |= {key: images_fingerprint(getattr(split, key)) for key in ("held_out", "test")}
     about = {"classifier": named, "weights": fingerprint(state_of(before.module)), "nuisance": name, "images": parts}
     about |= {"seed": seed} | asdict(settings)
-    folder, phases = None if out is None else Path(out), Phases(progress or Silent())
+    folder, phases = None if out is None else Path(out), Phases(progress or Progress())
     weights_file = None if folder is None else folder / "weights.safetensors"
 
     source = images if test is None else test

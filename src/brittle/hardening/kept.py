@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from brittle.classifiers.checkpoint import load_weights
-from brittle.progress import Silent
+from brittle.progress import Progress
 from brittle.training.trainer import refuse_changes
 from brittle.training.weights import read_facts, save_weights, state_of
 
@@ -42,10 +42,10 @@ class Kept:
             save_weights(path, state_of(module), "hardening", {"about": self.about, "found": found})
 
 
-class Phases(Silent):
+class Phases(Progress):
     """Several pieces of work, each with a total of its own, on one bar."""
 
-    def __init__(self, bar: Silent) -> None:
+    def __init__(self, bar: Progress) -> None:
         super().__init__()
         self.bar, self.done, self.what = bar, 0, ""
 

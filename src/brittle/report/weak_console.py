@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from brittle.measures.diagnosis import TRUSTED
+from brittle.measures.weak_points.diagnosis import TRUSTED
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 20
 

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brittle.measures.diagnosis import NOTHING, TRUSTED, judged
-from brittle.measures.weak_summary import parameter_names
+from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
+from brittle.measures.weak_points.summary import parameter_names
 from brittle.nuisances.seeds import SEED_NAMES
 from brittle.random import draw_keys, fold, stream_root, uniform
 from brittle.types import Batch, Nuisance

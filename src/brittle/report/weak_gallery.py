@@ -16,7 +16,7 @@ from torch import Tensor
 
 from brittle.images.base import ImageSet
 from brittle.images.pixels import by_shape
-from brittle.measures.diagnosis import NOTHING, TRUSTED
+from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED
 from brittle.report.gallery import AGREE, Check
 from brittle.report.weak_draws import Draws, Row, prior_theta, random_mistakes
 from brittle.types import Classifier, Nuisance

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.measures.evaluate import outcomes, slices
-from brittle.measures.posterior import OTHER
+from brittle.measures.weak_points.posterior import OTHER
 from brittle.nuisances.occluder import Occluder
 from brittle.report.figures import svg
 from brittle.report.gallery import LONGEST

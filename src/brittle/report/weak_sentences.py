@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brittle.measures.diagnosis import TRUSTED
+from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.nuisances.seeds import SEED_NAMES
 from brittle.report.sentences import listed, number
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures.evaluate import COLUMNS
-from brittle.measures.posterior import OTHER, Posterior
+from brittle.measures.weak_points.posterior import OTHER, Posterior
 from brittle.random import draw_keys, fold, stream_root, uniform
 from brittle.samplers import sampler as open_sampler
 from brittle.samplers.target import Budget, Sampled

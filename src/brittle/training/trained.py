@@ -19,7 +19,7 @@ from brittle.device import pick_device
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import ImageSet, of_one_shape
-from brittle.progress import Silent
+from brittle.progress import Progress
 from brittle.registry import written
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
@@ -41,7 +41,7 @@ def train_network(
     batch_size: int | None = None,
     rate: float | None = None,
     precision: str | None = None,
-    progress: Silent | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Trains `network` on `images` and writes its weights to `out`, with how they were made in the file's metadata.
 
@@ -91,7 +91,7 @@ def _trained(
     recipe: Recipe,
     out: Path,
     about: Mapping[str, Any],
-    progress: Silent | None,
+    progress: Progress | None,
 ) -> Training:
     """Fills the module from `out` where it is trained already, and trains it into `out` otherwise."""
     if out.exists():

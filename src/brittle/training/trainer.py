@@ -24,7 +24,7 @@ from brittle.changes import differences
 from brittle.errors import BrittleError, Failure
 from brittle.files import write_durably
 from brittle.memory import in_pieces
-from brittle.progress import Silent
+from brittle.progress import Progress
 from brittle.random import draw_keys, fold, stream_root
 from brittle.registry import option
 from brittle.training.data import TrainingImages
@@ -118,7 +118,7 @@ def train(
     checkpoint: Path | None = None,
     about: Mapping[str, Any] | None = None,
     name: str = "training",
-    progress: Silent | None = None,
+    progress: Progress | None = None,
 ) -> Training:
     """Trains `module` in place, on the device that `data` is on.
 
@@ -126,7 +126,7 @@ def train(
     if `about` (plain values: what the training is of) has not changed since. Whoever names a checkpoint removes it.
     `capture` is explained at `Step`.
     """
-    progress = progress or Silent()
+    progress = progress or Progress()
     module.to(data.device).train()
     # For a CPU and for bfloat16 the faster layout of convolutions; the values stay.
     if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
@@ -151,7 +151,7 @@ def train(
     return Training(losses, resumed)
 
 
-def _epoch(step: Step, recipe: Recipe, epoch: int, seed: int, progress: Silent) -> float:
+def _epoch(step: Step, recipe: Recipe, epoch: int, seed: int, progress: Progress) -> float:
     """One pass over the images; returns the mean loss."""
     data, number = step.data, torch.tensor([epoch], device=step.data.device)
     order = torch.argsort(draw_keys(seed, "training order", data.ids, number)[:, 0], stable=True)

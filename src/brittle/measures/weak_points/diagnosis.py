@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.measures.posterior import Posterior
+from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import fold
 from brittle.samplers.diagnostics import bulk_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
 from brittle.samplers.target import Sampled

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import RunView
-from brittle.measures.diagnosis import NOTHING, TRUSTED, judged
+from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
 from brittle.types import Classifier, Nuisance
 
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject
-from brittle.measures.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate
-from brittle.measures.intervals import betting_bounds, hoeffding_half_width, simultaneous
-from brittle.measures.tally import Tally
-from brittle.measures.watch import Watch
+from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate
+from brittle.measures.robustness.tally import Tally
+from brittle.measures.robustness.watch import Watch
+from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, simultaneous
 
 if TYPE_CHECKING:
-    from brittle.measures.robustness import Robustness
+    from brittle.measures.robustness.measure import Robustness
 
 NEAR_CHANCE = 0.1  # of the way from chance to perfection: an accuracy below that is called near chance
 

@@ -18,13 +18,13 @@ from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import Measure, Pending, RunView, Task
 from brittle.measures.evaluate import evaluate_draws
-from brittle.measures.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 from brittle.measures.plan import Unit, by_image, by_round, rows_per_unit
+from brittle.measures.robustness.summary import summarise_run
+from brittle.measures.robustness.tally import Array, Tally
+from brittle.measures.robustness.watch import Watch
 from brittle.measures.rows import to_table
-from brittle.measures.summary import summarise_run
-from brittle.measures.tally import Array, Tally
-from brittle.measures.watch import Watch
 from brittle.registry import option
+from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 
 Estimand = Literal["population", "set", "drawn"]
 

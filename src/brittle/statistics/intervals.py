@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from brittle.errors import BrittleError
-from brittle.measures import betting, rounds
+from brittle.statistics import betting, rounds
 
 Array = npt.NDArray[np.float64]
 Support = tuple[float, float]

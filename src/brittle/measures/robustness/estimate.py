@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.plan import Unit
-from brittle.measures.tally import Array, Tally
+from brittle.measures.robustness.tally import Array, Tally
 
 if TYPE_CHECKING:
-    from brittle.measures.robustness import Robustness
+    from brittle.measures.robustness.measure import Robustness
 
 
 METHODS: Mapping[str, str] = {

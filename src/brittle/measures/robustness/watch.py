@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.measures.estimate import Reach, checkpoints, complete, enough
 from brittle.measures.plan import Span, Unit
+from brittle.measures.robustness.estimate import Reach, checkpoints, complete, enough
 from brittle.measures.rows import to_columns
 
 if TYPE_CHECKING:
-    from brittle.measures.robustness import Robustness
+    from brittle.measures.robustness.measure import Robustness
 
 
 class Watch:

@@ -18,12 +18,12 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import Measure, Pending, RunView, Task
-from brittle.measures.diagnosis import Diagnosis, diagnose
 from brittle.measures.evaluate import COLUMNS
 from brittle.measures.plan import Unit, by_image
-from brittle.measures.posterior import Posterior
 from brittle.measures.rows import outcome_columns
-from brittle.measures.weak_summary import summarise_weak_points
+from brittle.measures.weak_points.diagnosis import Diagnosis, diagnose
+from brittle.measures.weak_points.posterior import Posterior
+from brittle.measures.weak_points.summary import summarise_weak_points
 from brittle.random import fold, stream_root, uniform
 from brittle.registry import option
 from brittle.samplers import sampler

@@ -1,0 +1,1 @@
+"""Robustness µ(x) and ρ under a nuisance's prior (Fawzi & Frossard 2016, section 2)."""
