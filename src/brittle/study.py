@@ -20,7 +20,7 @@ from brittle.images.base import ImageSet, of_one_shape
 from brittle.measures import measures
 from brittle.measures.base import Measure
 from brittle.nuisances import nuisances
-from brittle.nuisances.compose import Compose
+from brittle.nuisances.base.compose import Compose
 from brittle.registry import did_you_mean, options_of
 from brittle.types import Nuisance
 

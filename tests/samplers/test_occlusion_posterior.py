@@ -12,7 +12,7 @@ import torch
 
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
-from brittle.nuisances.rectangles import rectangles_mask
+from brittle.nuisances.ops.rectangles import rectangles_mask
 from brittle.random import fold, stream_root
 from brittle.samplers import sampler
 from brittle.samplers.diagnostics import kish

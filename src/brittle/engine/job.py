@@ -109,7 +109,7 @@ def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "")
     if lacking:
         raise BrittleError(
             f"{name!r} is no nuisance: it lacks {', '.join(lacking)}",
-            "Write what `brittle.Nuisance` lists, or start from brittle.nuisances.gaussian.GaussianNuisance.",
+            "Write what `brittle.Nuisance` lists, or start from brittle.nuisances.base.gaussian.GaussianNuisance.",
         )
     if nuisance.needs:
         raise BrittleError(
