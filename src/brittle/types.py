@@ -100,7 +100,7 @@ class Nuisance(Protocol):
 
 
 @runtime_checkable
-class Parted(Protocol):
+class ExchangeableParts(Protocol):
     """What a nuisance without a latent form may have: θ made of alike parts, each of which alone has a latent form.
 
     p(θ) is a coupling, in which the parts can change places, times the product of what the parts are alone: as a

@@ -142,7 +142,7 @@ class Corruption(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PixelSized(Corruption):
+class PixelSizedCorruption(Corruption):
     """A corruption whose tables hold lengths in pixels of a 224×224 image."""
 
     scaled: bool = option(True, "lengths grow with the shorter side, as published at 224 pixels; false: in pixels")

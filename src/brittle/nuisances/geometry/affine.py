@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.geometry.geometric import Linear
+from brittle.nuisances.geometry.geometric import MatrixNuisance
 from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.image_metric import DISPLACEMENT, image_precision
 from brittle.registry import option
@@ -36,7 +36,7 @@ def affine_displacement(alpha: float, kappa: float, height: int, width: int) -> 
 
 @register("affine")
 @dataclass(frozen=True)
-class Affine(Linear):
+class Affine(MatrixNuisance):
     """Affine maps with Fawzi & Frossard's prior N(1, (αG)⁻¹): smaller alpha, larger transformations.
 
     θ is the 2×3 matrix [A | t] by columns, in [−1, 1] coordinates. With `metric=image`, G is the metric that the

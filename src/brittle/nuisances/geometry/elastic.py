@@ -18,7 +18,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.geometry.geometric import Geometric, Unit
+from brittle.nuisances.geometry.geometric import GeometricNuisance, Unit
 from brittle.nuisances.geometry.piecewise import motion_names
 from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.warp import pixel_centres
@@ -36,7 +36,7 @@ SPACING_PER_LENGTH = 1 / 0.843
 
 @register("elastic")
 @dataclass(frozen=True)
-class Elastic(Geometric):
+class Elastic(GeometricNuisance):
     """Smooth deformation without folds, the flow of a random velocity. Prior: the velocity is a Gaussian field of
     standard deviation `amplitude` across and down, correlated nearly as exp(−d²/2·length²) over distance.
 

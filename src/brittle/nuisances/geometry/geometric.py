@@ -20,7 +20,7 @@ Unit = Literal["share", "pixels"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Geometric(GaussianNuisance):
+class GeometricNuisance(GaussianNuisance):
     """A nuisance that moves pixels: θ says from where each takes its value."""
 
     fill: Outside = option(0.0, "what lies outside the image: a grey value in [0, 1], edge or mirror")
@@ -47,7 +47,7 @@ class Geometric(GaussianNuisance):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(Geometric):
+class MatrixNuisance(GeometricNuisance):
     """A nuisance whose θ becomes one 2×3 matrix per image."""
 
     @abstractmethod

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.geometry.geometric import Geometric, Unit
+from brittle.nuisances.geometry.geometric import GeometricNuisance, Unit
 from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.correlated import GridPrior, correlate, grid_prior, log_density
 from brittle.nuisances.ops.warp import pixel_centres
@@ -30,7 +30,7 @@ def motion_names(rows: int, columns: int) -> tuple[str, ...]:
 
 @register("piecewise-affine")
 @dataclass(frozen=True)
-class PiecewiseAffine(Geometric):
+class PiecewiseAffine(GeometricNuisance):
     """Motions of a regular grid of control points, affine on every triangle between them. Prior: motions across and
     down are independent Gaussians of standard deviation `amplitude`, correlated as exp(−d²/2·length²) over distance.
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from brittle.nuisances import register
 from brittle.nuisances.geometry.affine import IDENTITY, affine_deviations, affine_displacement
-from brittle.nuisances.geometry.geometric import Geometric
+from brittle.nuisances.geometry.geometric import GeometricNuisance
 from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.warp import projective_sources
 from brittle.registry import option
@@ -22,7 +22,7 @@ LIMIT = 0.9  # of |perspective x| + |perspective y|; at 1 the horizon would touc
 
 @register("projective")
 @dataclass(frozen=True)
-class Projective(Geometric):
+class Projective(GeometricNuisance):
     """Homographies: an affine map divided by 1 + perspective x · x + perspective y · y. Prior: the first six
     numbers as in `affine`, N(1, (αG)⁻¹); each perspective number ~ N(0, perspective²); all independent.
 

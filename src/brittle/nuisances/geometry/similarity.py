@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.geometry.geometric import Linear, Unit
+from brittle.nuisances.geometry.geometric import MatrixNuisance, Unit
 from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.translate import translate
 from brittle.nuisances.ops.warp import pixel_map_to_matrix
@@ -41,7 +41,7 @@ def _turn_and_zoom(degrees: Tensor, log_zoom: Tensor) -> Tensor:
 
 @register("translation")
 @dataclass(frozen=True)
-class Translation(Linear):
+class Translation(MatrixNuisance):
     """Shifts. Prior: each of shift x and shift y ~ N(0, sigma²); a positive shift moves the content left or up.
 
     Severity 1 is the drawn shift, severity 2 twice as far."""
@@ -73,7 +73,7 @@ class Translation(Linear):
 
 @register("rotation")
 @dataclass(frozen=True)
-class Rotation(Linear):
+class Rotation(MatrixNuisance):
     """Rotation about the centre. Prior: angle ~ N(0, sigma²) in degrees, positive turns the content clockwise.
 
     Severity 1 is the drawn angle, severity 2 twice the angle."""
@@ -98,7 +98,7 @@ class Rotation(Linear):
 
 @register("scaling")
 @dataclass(frozen=True)
-class Scaling(Linear):
+class Scaling(MatrixNuisance):
     """Zoom about the centre. Prior: log zoom ~ N(0, sigma²), positive enlarges the content.
 
     Severity 1 is the drawn zoom, severity 2 its square."""
@@ -120,7 +120,7 @@ class Scaling(Linear):
 
 @register("similarity")
 @dataclass(frozen=True)
-class Similarity(Linear):
+class Similarity(MatrixNuisance):
     """Rotation, zoom and shift together, independent in the prior; signs as in the three nuisances alone.
 
     Severity 1 is the drawn θ; severity 2 doubles angle, log zoom and shifts."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from brittle.random import uniform
 
 
-class Tails(NamedTuple):
+class TailTable(NamedTuple):
     """How probable sides at least so long are (float64): from 1, for one pixel or more, down to 0, for none so long."""
 
     width: Tensor  # (W + 1,)
@@ -24,7 +24,7 @@ class Tails(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def tails(height: int, width: int, scale: float, device: torch.device) -> Tails:
+def tails(height: int, width: int, scale: float, device: torch.device) -> TailTable:
     """For p ∝ exp(−pixels / scale) on images of height × width."""
     with torch.inference_mode(False):  # kept for later calls
         across = torch.arange(1, width + 1, dtype=torch.float64)
@@ -32,7 +32,7 @@ def tails(height: int, width: int, scale: float, device: torch.device) -> Tails:
         # Each measured from the least that is hidden: the weights don't vanish for a small scale.
         given = torch.exp(-across[:, None] * (down - 1) / scale) * (height - down + 1)
         mass = torch.exp(-(across - 1) / scale) * (width - across + 1) * given.sum(1)
-        return Tails(_tail(mass).to(device), _tail(given).to(device))
+        return TailTable(_tail(mass).to(device), _tail(given).to(device))
 
 
 def _tail(mass: Tensor) -> Tensor:

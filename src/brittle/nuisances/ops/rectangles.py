@@ -58,7 +58,7 @@ def union_area(corners: Tensor) -> Tensor:
     return ((cells * x.diff(dim=-1)[..., None, :]).sum(-1) * y.diff(dim=-1)).sum(-1)
 
 
-class Sizes(NamedTuple):
+class SizeTable(NamedTuple):
     """Every size of rectangle in an image, by area, and the law of the largest of b (float64)."""
 
     width: Tensor  # (H·W,)
@@ -71,7 +71,7 @@ class Sizes(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def sizes(height: int, width: int, scale: float, rectangles: int, device: torch.device) -> Sizes:
+def sizes(height: int, width: int, scale: float, rectangles: int, device: torch.device) -> SizeTable:
     """The tables for b = `rectangles` with weight exp(−largest / scale)."""
     with torch.inference_mode(False):  # kept for later calls
         across = torch.arange(1, width + 1, dtype=torch.float64).repeat(height)
@@ -86,7 +86,7 @@ def sizes(height: int, width: int, scale: float, rectangles: int, device: torch.
         law = (torch.exp(-(area - 1) / scale) * (share**rectangles - below**rectangles)).cumsum(0)
         log_total = math.log(float(law[-1])) + rectangles * math.log(count) - 1 / scale
         law /= law[-1].clone()
-        return Sizes(
+        return SizeTable(
             across.to(device),
             down.to(device),
             area.to(device),
@@ -118,7 +118,7 @@ def propose(keys: Tensor, height: int, width: int, scale: float, rectangles: int
     return corners, torch.exp((table.area[largest] - union_area(corners)) / scale), numbers[..., -3]
 
 
-class Prior(NamedTuple):
+class UnionPrior(NamedTuple):
     """What is known about p ∝ exp(−|union| / s) as a whole."""
 
     acceptance: float  # of a proposal
@@ -127,16 +127,16 @@ class Prior(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def prior(height: int, width: int, scale: float, rectangles: int) -> Prior:
+def prior(height: int, width: int, scale: float, rectangles: int) -> UnionPrior:
     """Exact for one rectangle; for several, a mean over a fixed set of proposals."""
     table = sizes(height, width, scale, rectangles, torch.device("cpu"))
     if rectangles == 1:
-        return Prior(1.0, float(table.law.diff(prepend=table.law.new_zeros(1)) @ table.area), table.log_total)
+        return UnionPrior(1.0, float(table.law.diff(prepend=table.law.new_zeros(1)) @ table.area), table.log_total)
     keys = fold(stream_root(0, "rectangles"), torch.arange(_TRIALS))
     corners, weight, _ = propose(keys, height, width, scale, rectangles)
     acceptance = float(weight.mean())
     mean = float((weight * union_area(corners)).mean()) / max(acceptance, 1e-300)
-    return Prior(acceptance, mean, table.log_total + math.log(max(acceptance, 1e-300)))
+    return UnionPrior(acceptance, mean, table.log_total + math.log(max(acceptance, 1e-300)))
 
 
 def draw(keys: Tensor, height: int, width: int, scale: float, rectangles: int) -> Tensor:

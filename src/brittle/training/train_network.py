@@ -23,7 +23,7 @@ from brittle.progress import Progress
 from brittle.registry import written
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
-from brittle.training.trainer import Recipe, Training, refuse_changes, score, seeded, train
+from brittle.training.trainer import Recipe, TrainingHistory, refuse_changes, score, seeded, train
 from brittle.training.weights import read_facts, save_weights, state_of
 
 SUFFIX = ".safetensors"
@@ -92,13 +92,13 @@ def _trained(
     out: Path,
     about: Mapping[str, Any],
     progress: Progress | None,
-) -> Training:
+) -> TrainingHistory:
     """Fills the module from `out` where it is trained already, and trains it into `out` otherwise."""
     if out.exists():
         known = read_facts(out, "training")
         refuse_changes(out, known["about"], about, "training")
         load_weights(module, out)
-        went = Training(known["losses"], recipe.epochs)
+        went = TrainingHistory(known["losses"], recipe.epochs)
     else:
         went = train(
             module,
