@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import torch
 
-from brittle.nuisances.gaussian import GaussianNuisance
+from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.registry import option
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import brittle
 from brittle.training import train
-from brittle.training.trained import _held
+from brittle.training.train_network import _held
 
 EPOCHS = 12
 

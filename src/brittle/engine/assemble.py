@@ -98,10 +98,9 @@ def assemble(
 
     spaces = opened("nuisance", every, lambda what: with_image_sets(open_nuisance(what)))
     images = opened("image set", things.images, chosen)
+    wanted = things.classifiers if load_classifiers else {}
     return Job(
-        classifiers=opened(
-            "classifier", things.classifiers if load_classifiers else {}, lambda what: classifier(what, device=str(place))
-        ),
+        classifiers=opened("classifier", wanted, lambda what: classifier(what, device=str(place))),
         images=images,
         nuisances=spaces,
         assignments=assignments,

@@ -81,7 +81,8 @@ def _add_reads(found: dict[str, Assignment], entries: Mapping[str, MeasureEntry]
             chosen = _chosen(reader, read, named, found)
             if chosen is None and read.required:
                 chosen = read.kind
-                found[chosen] = Assignment(chosen, read.kind, measures.make(read.kind, read.options), (), (), (), {}, False)
+                added = measures.make(read.kind, read.options)
+                found[chosen] = Assignment(chosen, read.kind, added, (), (), (), {}, asked=False)
                 open_ones.append(chosen)
             if chosen is not None:
                 reads[read.kind] = chosen

@@ -14,8 +14,6 @@ def given_rows(job: Job, store: Store, cell: Cell, first: int, end: int) -> Give
     """By kind: the rows of images [first, end), and perhaps of their neighbours, of the measures that a cell reads."""
     found = {}
     for kind, read in job.reads(cell).items():
-        parts = [
-            rows for span in covering(job.plan(read), first, end) for _, rows in store.read(read, span)
-        ]
+        parts = [rows for span in covering(job.plan(read), first, end) for _, rows in store.read(read, span)]
         found[kind] = {ROWS: pa.concat_tables(parts) if parts else pa.table({"unit": [], "image": []})}
     return found

@@ -1,4 +1,4 @@
-"""T_θ x made again: nothing but rows is stored of a run, and pictures follow from seed, id, nuisance and draw number."""
+"""T_θ x made again: a run stores nothing but rows; pictures follow from seed, id, nuisance and draw number."""
 
 from __future__ import annotations
 

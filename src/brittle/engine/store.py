@@ -304,10 +304,8 @@ def whole_tables(store: Store, cell: Cell, span: Span | None = None) -> Iterator
     """Finished units with all their tables, in planned order."""
     others = store.tables(cell) - {ROWS}
     for here, rows in store.read(cell, span):
-        yield (
-            here,
-            {ROWS: rows} | {name: pa.concat_tables([each for _, each in store.read(cell, here, name)]) for name in others},
-        )
+        beside = {name: pa.concat_tables([each for _, each in store.read(cell, here, name)]) for name in others}
+        yield here, {ROWS: rows} | beside
 
 
 def _size_class(rows: int) -> int:

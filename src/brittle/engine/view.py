@@ -170,4 +170,3 @@ def _chosen_otherwise(job: Job, name: str) -> list[str]:
                 "if that is wrong, name the classifier's classes with labels=…"
             )
     return lines
-

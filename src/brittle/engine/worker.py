@@ -8,7 +8,6 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from brittle.engine.job import Job
 from brittle.engine.ledger import IMAGES_KEPT, CellGroup, image_range
 from brittle.engine.replay import Replay
 from brittle.errors import Failure
-from brittle.images.base import Group, shape_of
+from brittle.images.base import ShapeGroup, shape_of
 from brittle.measures.base import BadAnswer, Cell, Given, Pending, Piece, Tables, Task
 from brittle.measures.plan import Span, Unit
 from brittle.memory import halving, slices
@@ -43,7 +42,7 @@ class Worker:
     def __init__(self, job: Job, note: Callable[[str], None] = lambda _: None) -> None:
         self.job, self.note = job, note
         self.batch_sizes = {name: job.batch_size(name) for name in (*job.images, "")}
-        self._kept: OrderedDict[tuple[str, int, int], Future[list[Group]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, int], Future[list[ShapeGroup]]] = OrderedDict()
         self._reader = ThreadPoolExecutor(1)
 
     def close(self) -> None:
@@ -140,7 +139,7 @@ class Worker:
         if group.nuisance and shape not in there.shapes:
             check_nuisance(group.nuisance, self.job.nuisances[group.nuisance], shape, there.names[place])
 
-    def _read(self, images: str, first: int, end: int) -> Future[list[Group]]:
+    def _read(self, images: str, first: int, end: int) -> Future[list[ShapeGroup]]:
         """Images [first, end) of a set on the device, read by the other thread and kept while there is room."""
         key, there = (images, first, end), self.job.images[images].images
         if key not in self._kept:

@@ -22,7 +22,7 @@ from brittle.types import UNLABELLED, Batch
 Reader = Callable[[Sequence[int]], Tensor | list[Array]]
 
 
-class Group(NamedTuple):
+class ShapeGroup(NamedTuple):
     """Those of some images that have one shape, and their places (B,) among them, rising."""
 
     places: Tensor
@@ -34,7 +34,7 @@ class ImageSet:
     """Items with stable ids. `reader` maps positions (B,) to images (B, C, H, W), float32 in [0, 1].
 
     Where images may differ in shape it gives a list of (C, H, W) instead, uint8 or float; its `shapes(positions)` then
-    tells their shapes beforehand, and `looks` of how many images that is worth its time."""
+    tells their shapes beforehand, and `shape_samples` of how many images that is worth its time."""
 
     name: str
     ids: Tensor  # (n,) int64, unique, the same on every run and machine
@@ -96,11 +96,11 @@ class ImageSet:
         are looked at; where all have one shape, the first."""
         reader: Any = self.reader
         order = np.arange(len(self))
-        if isinstance(reader, Subset):
+        if isinstance(reader, SubsetReader):
             reader, order = reader.base, reader.order
         if not hasattr(reader, "shapes"):
             return by_shape([self.reader([0])[0].shape])
-        positions = range(0, len(self), -(-len(self) // reader.looks))
+        positions = range(0, len(self), -(-len(self) // reader.shape_samples))
         alike = by_shape(reader.shapes(order[positions].tolist()))
         return {shape: [positions[place] for place in places] for shape, places in alike.items()}
 
@@ -126,7 +126,7 @@ class ImageSet:
             raise ragged(named[0], shapes[0], named[1], shapes[1])
         return groups[0].batch
 
-    def groups(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> list[Group]:
+    def groups(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> list[ShapeGroup]:
         """The items at `positions` (B,), read now: a batch for every shape among them."""
         places = _positions(positions)
         if len(places) and (int(places.min()) < 0 or int(places.max()) >= len(self)):
@@ -135,7 +135,7 @@ class ImageSet:
         for members, images in self._read(places.tolist()):
             here = places[members]
             batch = Batch(images.to(device), self.labels[here].to(device), self.ids[here].to(device))
-            found.append(Group(members, batch))
+            found.append(ShapeGroup(members, batch))
         return found
 
     def _read(self, positions: list[int]) -> list[tuple[Tensor, Tensor]]:
@@ -160,7 +160,7 @@ class ImageSet:
             columns={
                 key: picked(values, order) for key, values in self.columns.items() if not isinstance(values, ClassNames)
             },
-            reader=Subset.of(self.reader, order),
+            reader=SubsetReader.of(self.reader, order),
         )
 
     def choose(self, count: int | None, seed: int) -> ImageSet:
@@ -226,22 +226,22 @@ def _alternatives(wanted: str, known: set[str], where: str) -> set[str]:
     return chosen
 
 
-class Subset:
+class SubsetReader:
     """A reader of the items of another one at `order`."""
 
     def __init__(self, base: Reader, order: np.ndarray[Any, Any]) -> None:
         self.base, self.order = base, order
 
     @classmethod
-    def of(cls, reader: Reader, order: np.ndarray[Any, Any]) -> Subset:
+    def of(cls, reader: Reader, order: np.ndarray[Any, Any]) -> SubsetReader:
         """A subset of a subset is a subset of the whole, however often one is taken."""
-        return cls(reader.base, reader.order[order]) if isinstance(reader, Subset) else cls(reader, order)
+        return cls(reader.base, reader.order[order]) if isinstance(reader, SubsetReader) else cls(reader, order)
 
     def __call__(self, positions: Sequence[int]) -> Tensor | list[Array]:
         return self.base(self.order[np.asarray(positions, dtype=np.int64)].tolist())
 
 
-class Lazy(Sequence[str]):
+class LazyNames(Sequence[str]):
     """A sequence of words that are made when they are asked for."""
 
     @abstractmethod
@@ -259,7 +259,7 @@ class Lazy(Sequence[str]):
         return self.word(place % len(self))
 
 
-class ClassNames(Lazy):
+class ClassNames(LazyNames):
     """The class of each image by name; "" where there is no label."""
 
     def __init__(self, labels: np.ndarray[Any, Any], classes: tuple[str, ...]) -> None:
@@ -273,7 +273,7 @@ class ClassNames(Lazy):
         return "" if label == UNLABELLED else self.classes[label]
 
 
-class IndexNames(Lazy):
+class IndexNames(LazyNames):
     """ "index 17" for images that have no name of their own."""
 
     def __init__(self, ids: np.ndarray[Any, Any]) -> None:

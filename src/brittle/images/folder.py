@@ -114,7 +114,7 @@ class FolderReader:
     channels: str  # "auto" where no colour was found: a file that has some is then told by its channels
 
     @property
-    def looks(self) -> int:
+    def shape_samples(self) -> int:
         return INSPECTED
 
     def __call__(self, positions: Sequence[int]) -> list[Array]:

@@ -74,7 +74,7 @@ class Npz:
         ids = self._array(archive, heads, "ids") if "ids" in heads else None
         return from_arrays(images, labels, name=Path(self.file).name, classes=classes, ids=ids, columns=columns)
 
-    def _keys(self, heads: Mapping[str, Head]) -> tuple[str, str | None]:
+    def _keys(self, heads: Mapping[str, ArrayHeader]) -> tuple[str, str | None]:
         for key in (self.images_key, self.labels_key):
             if key is not None and key not in heads:
                 raise BrittleError(f"{self.file} has no array {key!r}", did_you_mean(key, heads))
@@ -87,7 +87,7 @@ class Npz:
             )
         return image, self.labels_key or next((key for key in (label, "labels", "label", "y") if key in heads), None)
 
-    def _array(self, archive: Mapping[str, Any], heads: Mapping[str, Head], key: str) -> Array:
+    def _array(self, archive: Mapping[str, Any], heads: Mapping[str, ArrayHeader], key: str) -> Array:
         if heads[key].dtype.hasobject:
             raise BrittleError(
                 f"{self.file}: {key!r} is an array of Python objects, and reading it would run code",
@@ -96,14 +96,14 @@ class Npz:
         return np.asarray(archive[key])
 
 
-class Head(NamedTuple):
+class ArrayHeader(NamedTuple):
     """What an array is, known without reading it: the training half of a file is never loaded for nothing."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
 
-def headers(file: Path) -> dict[str, Head]:
+def headers(file: Path) -> dict[str, ArrayHeader]:
     """Shape and type of every array of an npz file."""
     found = {}
     with zipfile.ZipFile(file) as archive:
@@ -112,5 +112,5 @@ def headers(file: Path) -> dict[str, Head]:
                 version = np.lib.format.read_magic(stream)
                 read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 shape, _, dtype = read(stream)
-                found[name.removesuffix(".npy")] = Head(shape, dtype)
+                found[name.removesuffix(".npy")] = ArrayHeader(shape, dtype)
     return found

@@ -91,7 +91,7 @@ def _zipped(images: list[Any], labels: Any) -> list[tuple[Any, Any]]:
 class SequenceReader:
     """Reads items of a sequence of (image, label), one at a time."""
 
-    looks = 200  # an item is read, and perhaps decoded, to know its shape
+    shape_samples = 200  # an item is read, and perhaps decoded, to know its shape
 
     def __init__(self, items: Any) -> None:
         self.items = items

@@ -23,13 +23,13 @@ class NuisanceRegistry(Registry["Nuisance"]):
         specs = _PLUS.split(text.strip())
         if len(specs) == 1:
             return super().build(specs[0])
-        from brittle.nuisances.compose import Compose
+        from brittle.nuisances.base.compose import Compose
 
         parts = tuple(super(NuisanceRegistry, self).build(spec) for spec in specs)
         return Compose(parts, tuple(self.name_of(part) for part in parts))
 
     def spec_of(self, thing: object) -> str:
-        from brittle.nuisances.compose import Compose
+        from brittle.nuisances.base.compose import Compose
 
         return "+".join(map(self.spec_of, thing.parts)) if isinstance(thing, Compose) else super().spec_of(thing)
 

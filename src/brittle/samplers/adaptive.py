@@ -35,7 +35,7 @@ from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.crank_nicolson import needs_gaussian
-from brittle.samplers.target import Budget, Prior, Sampled, Target, log_density, standard_normal
+from brittle.samplers.target import Budget, PosteriorDraws, PriorDraws, Target, log_density, standard_normal
 
 CENTRE, KERNEL, NOISE, LEAD, PRIOR = 1, 2, 3, 4, 5  # streams of a round's randomness
 WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0)  # h, in standard deviations of the weighted draws
@@ -59,7 +59,7 @@ class Mixture(NamedTuple):
         for ratio in self.log_ratios(position).unbind(-1):
             more = [each + ratio for each in sums]
             sums = [sums[0], *map(torch.logaddexp, sums[1:], more[:-1]), more[-1]]
-        shares = [math.log(share / math.comb(self.parts, k)) for k, share in enumerate(led(self.parts), 1)]
+        shares = [math.log(share / math.comb(self.parts, k)) for k, share in enumerate(leading_shares(self.parts), 1)]
         mixed = torch.stack([each + share for each, share in zip(sums[1:], shares, strict=True)]).logsumexp(0)
         return standard_normal(position) + mixed
 
@@ -92,7 +92,7 @@ class Mixture(NamedTuple):
         return torch.where(chosen, drawn, noise).reshape(*keys.shape, -1)
 
 
-def led(parts: int) -> list[float]:
+def leading_shares(parts: int) -> list[float]:
     """π_k: how often k of the parts are proposed by the fit, k from 1 on."""
     return [1.0] if parts == 1 else [ALONE, *[(1 - ALONE) / (parts - 1)] * (parts - 1)]
 
@@ -100,7 +100,7 @@ def led(parts: int) -> list[float]:
 def leading(keys: Tensor, parts: int) -> Tensor:
     """keys (B, n) → bool (B, n, parts): which parts are, k with probability π_k and all sets of k alike."""
     numbers = uniform(keys, parts + 1)
-    ends = torch.tensor(led(parts), dtype=torch.float64, device=keys.device).cumsum(0)[:-1]
+    ends = torch.tensor(leading_shares(parts), dtype=torch.float64, device=keys.device).cumsum(0)[:-1]
     others = (numbers[..., -1:] > ends).sum(-1, keepdim=True)
     return numbers[..., :-1].argsort(-1).argsort(-1) <= others
 
@@ -110,12 +110,12 @@ def split(position: Tensor, parts: int) -> Tensor:
     return position.reshape(len(position), position.shape[1] * parts, -1)
 
 
-class Half(NamedTuple):
+class WeightedDraws(NamedTuple):
     """Half of the draws of B images, and the proposals that they came from."""
 
     position: Tensor  # (B, n, d)
     log_likelihood: Tensor  # (B, n)
-    record: Tensor  # (B, n, r)
+    outcomes: Tensor  # (B, n, r)
     log_prior: Tensor  # (B, n)
     log_proposals: Tensor  # (B, n) log Σ_r n_r q_r
     rounds: tuple[tuple[Mixture, int], ...]  # with the number of draws that came from it
@@ -133,21 +133,21 @@ class Half(NamedTuple):
             return self.rounds[-1][0].log_ratios(self.position).softmax(-1)
         return self.log_prior.new_full((*self.log_prior.shape, parts), 1 / parts)
 
-    def drawn(self, target: Target, mixture: Mixture, keys: Tensor, prior: int) -> Half:
+    def drawn(self, target: Target, mixture: Mixture, keys: Tensor, prior: int) -> WeightedDraws:
         """With the draws of one more round, all weighted anew. keys (B, n), the first of them for the prior."""
         position = torch.cat((target.draw(fold(keys[:, :prior], PRIOR)), mixture.draw(keys[:, prior:])), 1)
         count = keys.shape[1] - prior
-        seen, log_prior = target.look(position), log_density(target, position)
+        evaluation, log_prior = target.evaluate(position), log_density(target, position)
         log_proposals = log_prior + math.log(self.first)
         for earlier, size in self.rounds:
             log_proposals = torch.logaddexp(log_proposals, earlier.log_density(position) + math.log(size))
         together, log_priors = torch.cat((self.position, position), 1), torch.cat((self.log_prior, log_prior), 1)
         own = torch.logaddexp(mixture.log_density(together) + math.log(count), log_priors + math.log(prior))
-        estimate = (seen.log_likelihood + log_prior - own[:, -keys.shape[1] :]).logsumexp(1)
-        return Half(
+        estimate = (evaluation.log_likelihood + log_prior - own[:, -keys.shape[1] :]).logsumexp(1)
+        return WeightedDraws(
             together,
-            torch.cat((self.log_likelihood, seen.log_likelihood), 1),
-            torch.cat((self.record, seen.record), 1),
+            torch.cat((self.log_likelihood, evaluation.log_likelihood), 1),
+            torch.cat((self.outcomes, evaluation.outcomes), 1),
             log_priors,
             torch.logaddexp(torch.cat((self.log_proposals, log_proposals), 1), own),
             (*self.rounds, (mixture, count)),
@@ -159,7 +159,7 @@ class Half(NamedTuple):
 
 @register("adaptive")
 @dataclass(frozen=True)
-class Adaptive:
+class AdaptiveImportance:
     """Weighted draws from a mixture that learns where the classifier breaks."""
 
     name: ClassVar[str] = "adaptive"
@@ -182,7 +182,7 @@ class Adaptive:
         if not target.parts:
             needs_gaussian(target, self.name)
 
-    def sample(self, target: Target, budget: Budget) -> Sampled:
+    def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
         self.check(target)
         begin = max(2, round(self.first * budget.calls), target.measured)
         start = target.prior(begin)
@@ -203,11 +203,11 @@ class Adaptive:
                 ]
         log_weight = torch.cat([half.log_weight for half in halves], 1) - math.log(2)
         images = len(log_weight)
-        return Sampled(
+        return PosteriorDraws(
             torch.cat([half.position for half in halves], 1)[:, None].float(),
             log_weight[:, None],
             torch.cat([half.log_likelihood for half in halves], 1)[:, None],
-            torch.cat([half.record for half in halves], 1)[:, None],
+            torch.cat([half.outcomes for half in halves], 1)[:, None],
             torch.full((images,), start.calls + 2 * spent, device=log_weight.device),
             torch.full((images,), math.nan, dtype=torch.float64, device=log_weight.device),
             (self.name,) * images,
@@ -215,18 +215,18 @@ class Adaptive:
             evidence=pooled(halves),
         )
 
-    def _begun(self, target: Target, start: Prior, half: int) -> Half:
-        position, likelihood = start.position[:, half::2], start.seen.log_likelihood[:, half::2]
+    def _begun(self, target: Target, start: PriorDraws, half: int) -> WeightedDraws:
+        position, likelihood = start.position[:, half::2], start.evaluation.log_likelihood[:, half::2]
         log_prior, count = log_density(target, position), position.shape[1]
         evidence = likelihood.logsumexp(1)[None] - math.log(count)
-        record, proposals = start.seen.record[:, half::2], log_prior + math.log(count)
-        return Half(position, likelihood, record, log_prior, proposals, (), count, evidence, (count,))
+        outcomes, proposals = start.evaluation.outcomes[:, half::2], log_prior + math.log(count)
+        return WeightedDraws(position, likelihood, outcomes, log_prior, proposals, (), count, evidence, (count,))
 
-    def _fitted(self, half: Half, keys: Tensor, parts: int) -> Mixture:
+    def _fitted(self, half: WeightedDraws, keys: Tensor, parts: int) -> Mixture:
         return fit(half.position, half.log_weight, half.blame(parts), keys, self.kernels, self.broad)
 
 
-def pooled(halves: list[Half]) -> Tensor:
+def pooled(halves: list[WeightedDraws]) -> Tensor:
     """(B,) log of the mean of all rounds' estimates. Later rounds know more: a draw of the r-th counts r² times."""
     shares = torch.tensor([[size * place**2 for place, size in enumerate(half.sizes, 1)] for half in halves])
     logs = (shares / shares.sum()).log().to(halves[0].evidence)

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.adaptive import Adaptive
+from brittle.samplers.adaptive import AdaptiveImportance
 from brittle.samplers.diagnostics import kish
 from brittle.samplers.importance import Importance
 from brittle.samplers.smc import SequentialMonteCarlo
-from brittle.samplers.target import Budget, Sampled, Target
+from brittle.samplers.target import Budget, PosteriorDraws, Target
 
 
 @register("auto")
@@ -36,12 +36,12 @@ class Auto:
     def check(self, target: Target) -> None:
         """Something suits every target."""
 
-    def sample(self, target: Target, budget: Budget) -> Sampled:
+    def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
         if target.parts and target.size <= self.longest:
-            return Adaptive().sample(target, budget)
+            return AdaptiveImportance().sample(target, budget)
         count = max(1, round(self.pilot * budget.calls))
         pilot = target.prior(count)
-        common = kish(pilot.seen.log_likelihood) >= self.enough * count
+        common = kish(pilot.evaluation.log_likelihood) >= self.enough * count
         left = budget._replace(calls=max(1, budget.calls - pilot.calls))
         parts = []
         for images, sampler in ((common, Importance()), (~common, SequentialMonteCarlo())):
@@ -52,7 +52,7 @@ class Auto:
         return found._replace(calls=found.calls + pilot.calls)
 
 
-def joined(parts: list[tuple[Tensor, Sampled]]) -> Sampled:
+def joined(parts: list[tuple[Tensor, PosteriorDraws]]) -> PosteriorDraws:
     """Populations of several groups of images as one, in the order of images, filled up with no draws."""
     order = torch.cat([places for places, _ in parts]).argsort()
     longest = max(found.log_weight.shape[2] for _, found in parts)
@@ -65,7 +65,7 @@ def joined(parts: list[tuple[Tensor, Sampled]]) -> Sampled:
             padded.append(torch.cat((each, extra), 2))
         return torch.cat(padded)[order]
 
-    def numbered(found: Sampled) -> Tensor:
+    def numbered(found: PosteriorDraws) -> Tensor:
         """Draws of a population without families are each their own."""
         if found.families is not None:
             return found.families
@@ -73,11 +73,11 @@ def joined(parts: list[tuple[Tensor, Sampled]]) -> Sampled:
 
     every = [found for _, found in parts]
     methods = [method for found in every for method in found.method]
-    return Sampled(
+    return PosteriorDraws(
         together([found.position for found in every], 0.0),
         together([found.log_weight for found in every], -torch.inf),
         together([found.log_likelihood for found in every], -torch.inf),
-        together([found.record for found in every], 0.0),
+        together([found.outcomes for found in every], 0.0),
         torch.cat([found.calls for found in every])[order],
         torch.cat([found.acceptance for found in every])[order],
         tuple(methods[place] for place in order.tolist()),
@@ -87,5 +87,5 @@ def joined(parts: list[tuple[Tensor, Sampled]]) -> Sampled:
     )
 
 
-def _evidence(found: Sampled) -> Tensor:
+def _evidence(found: PosteriorDraws) -> Tensor:
     return found.evidence if found.evidence is not None else torch.full_like(found.acceptance, torch.nan)

@@ -18,7 +18,7 @@ from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
 
 @register("crank-nicolson")
@@ -39,13 +39,13 @@ class CrankNicolson(ChainSampler):
         needs_gaussian(target, self.name)
 
     def kernel(self, target: Target, chains: int) -> Kernel[State]:
-        def init(position: Tensor, seen: Looked) -> State:
+        def init(position: Tensor, evaluation: Evaluation) -> State:
             scale = torch.full_like(target.keys, self.step, dtype=torch.float64)
-            return State(position, torch.zeros_like(seen.log_likelihood), *seen, scale)
+            return State(position, torch.zeros_like(evaluation.log_likelihood), *evaluation, scale)
 
         def step(keys: Tensor, state: State) -> tuple[State, Info]:
             position = crank_nicolson(state.position, state.scale[:, None, None], fold(keys, NOISE))
-            proposed = State(position, state.log_prior, *target.look(position), state.scale)
+            proposed = State(position, state.log_prior, *target.evaluate(position), state.scale)
             return accept(keys, state, proposed, proposed.log_likelihood - state.log_likelihood)
 
         return Kernel(init, step, robbins_monro(0.3, greatest=1.0) if self.adapt else unchanged)

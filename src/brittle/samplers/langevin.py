@@ -23,7 +23,7 @@ from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
 from brittle.samplers.crank_nicolson import needs_gaussian
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
 CALLS_OF_A_GRADIENT = 3  # a forward pass, and a backward pass that costs about two
 
@@ -62,24 +62,24 @@ class Langevin(ChainSampler):
             towards: Tensor = ((2 - delta) * state.position + 2 * delta * gradient) / (2 + delta)
             return towards
 
-        def init(position: Tensor, _: Looked) -> State:
+        def init(position: Tensor, _: Evaluation) -> State:
             scale = torch.full_like(target.keys, self.step, dtype=torch.float64)
-            seen, gradient = target.slope(position)
-            return State(position, half_square(position), *seen, scale, gradient)
+            evaluation, gradient = target.evaluate_with_gradient(position)
+            return State(position, half_square(position), *evaluation, scale, gradient)
 
         def step(keys: Tensor, state: State) -> tuple[State, Info]:
             delta = state.scale[:, None, None]
             width = (8 * delta).sqrt() / (2 + delta)
             position = drift(state) + width * normal(fold(keys, NOISE), target.size)
-            seen, gradient = target.slope(position)
-            proposed = State(position, half_square(position), *seen, state.scale, gradient)
+            evaluation, gradient = target.evaluate_with_gradient(position)
+            proposed = State(position, half_square(position), *evaluation, state.scale, gradient)
             there = half_square((position - drift(state)) / width)
             back = half_square((state.position - drift(proposed)) / width)
             gain = proposed.log_likelihood + proposed.log_prior - state.log_likelihood - state.log_prior
             return accept(keys, state, proposed, gain + back - there)
 
         adapt = robbins_monro(0.574, greatest=2.0) if self.adapt else unchanged
-        return Kernel(init, step, adapt, CALLS_OF_A_GRADIENT, ahead=CALLS_OF_A_GRADIENT * chains)
+        return Kernel(init, step, adapt, CALLS_OF_A_GRADIENT, setup_calls=CALLS_OF_A_GRADIENT * chains)
 
 
 def half_square(position: Tensor) -> Tensor:

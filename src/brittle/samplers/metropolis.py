@@ -13,7 +13,7 @@ from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
 SPREAD_DRAWS = 512
 
@@ -43,14 +43,14 @@ class Metropolis(ChainSampler):
     def kernel(self, target: Target, chains: int) -> Kernel[State]:
         widths = torch.full((), self.sigma) if self.sigma is not None else prior_spread(target)[:, None]
 
-        def init(position: Tensor, seen: Looked) -> State:
+        def init(position: Tensor, evaluation: Evaluation) -> State:
             scale = torch.full_like(target.keys, 1.0 if self.sigma is not None else self.step, dtype=torch.float64)
-            return State(position, density(target, position), *seen, scale)
+            return State(position, density(target, position), *evaluation, scale)
 
         def step(keys: Tensor, state: State) -> tuple[State, Info]:
             noise = normal(fold(keys, NOISE), target.size)
             position = state.position + state.scale[:, None, None] * widths * noise
-            proposed = State(position, density(target, position), *target.look(position), state.scale)
+            proposed = State(position, density(target, position), *target.evaluate(position), state.scale)
             return accept(
                 keys,
                 state,

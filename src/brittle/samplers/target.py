@@ -14,18 +14,18 @@ import torch
 from torch import Tensor
 
 
-class Looked(NamedTuple):
+class Evaluation(NamedTuple):
     """What the classifier says at some positions."""
 
     log_likelihood: Tensor  # (B, n) log p(not ℓ | position), float64
-    record: Tensor  # (B, n, r) whatever else is to be remembered of each position
+    outcomes: Tensor  # (B, n, r) whatever else is to be remembered of each position
 
 
-class Prior(NamedTuple):
+class PriorDraws(NamedTuple):
     """Draws of the prior, and what was seen there."""
 
     position: Tensor  # (B, n, d)
-    seen: Looked
+    evaluation: Evaluation
     calls: int  # classifier calls of an image that this took
 
 
@@ -72,7 +72,7 @@ class Target(Protocol):
         """keys (B, n) → positions (B, n, d), exactly from the prior."""
         ...
 
-    def prior(self, count: int) -> Prior:
+    def prior(self, count: int) -> PriorDraws:
         """The first `count` draws of the prior, looked at unless a measurement has seen them already."""
         ...
 
@@ -80,11 +80,11 @@ class Target(Protocol):
         """(B, n, d) → (B, n), up to a constant of the image; None where there is no density."""
         ...
 
-    def look(self, position: Tensor) -> Looked:
+    def evaluate(self, position: Tensor) -> Evaluation:
         """One classifier call for each position (B, n, d)."""
         ...
 
-    def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
+    def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
         """Also the gradient (B, n, d) of the log-likelihood."""
         ...
 
@@ -104,13 +104,13 @@ class Budget(NamedTuple):
     calls: int = 2000  # of a population
 
 
-class Sampled(NamedTuple):
+class PosteriorDraws(NamedTuple):
     """Draws of the posterior of B images. A population is a single chain of weighted draws, in no order."""
 
     position: Tensor  # (B, n, s, d) of n chains, s draws each
     log_weight: Tensor  # (B, n, s) 0 for every draw of a chain; −∞ is no draw at all
     log_likelihood: Tensor  # (B, n, s)
-    record: Tensor  # (B, n, s, r)
+    outcomes: Tensor  # (B, n, s, r)
     calls: Tensor  # (B,) classifier calls, with those of burn-in, of every temperature and of gradients
     acceptance: Tensor  # (B,) share of proposals accepted; NaN where nothing is proposed
     method: tuple[str, ...]  # what each image was sampled with
@@ -133,7 +133,7 @@ class Sampler(Protocol):
         """Raises if this sampler can't draw from such a target."""
         ...
 
-    def sample(self, target: Target, budget: Budget) -> Sampled: ...
+    def sample(self, target: Target, budget: Budget) -> PosteriorDraws: ...
 
 
 def standard_normal(z: Tensor) -> Tensor:

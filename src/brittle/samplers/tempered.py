@@ -25,7 +25,7 @@ from brittle.samplers.chain import GREATEST_SCALE, LEAST_SCALE, NOISE, ChainSamp
 from brittle.samplers.crank_nicolson import crank_nicolson
 from brittle.samplers.metropolis import prior_spread
 from brittle.samplers.smc import WIDENED_DRAWS, WIDTHS, wide_enough
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
 LEAST_POWER = 0.03  # of the second rung to begin with: about 1 over the −log p(not ℓ) of a confident classifier
 FIRST_SPACING = 16  # steps of burn-in after which rungs are spaced again; then after twice as many, and so on
@@ -51,8 +51,8 @@ class Ladder(NamedTuple):
         return self.cold(self.rungs.log_likelihood)
 
     @property
-    def record(self) -> Tensor:
-        return self.cold(self.rungs.record)
+    def outcomes(self) -> Tensor:
+        return self.cold(self.rungs.outcomes)
 
     def cold(self, values: Tensor) -> Tensor:
         """(B, n·K, …) → (B, n, …) of the last rung."""
@@ -61,7 +61,7 @@ class Ladder(NamedTuple):
 
 @register("tempered")
 @dataclass(frozen=True)
-class Tempered(ChainSampler):
+class ParallelTempering(ChainSampler):
     """Chains that reach places lying apart by way of the prior; a step costs as many calls as there are rungs."""
 
     name: ClassVar[str] = "tempered"
@@ -116,17 +116,17 @@ class Tempered(ChainSampler):
             walked = here + scale * widths * normal(noise, target.size)
             return torch.where(hottest, target.draw(noise), walked)
 
-        def init(position: Tensor, seen: Looked) -> Ladder:
-            everywhere = (values.repeat_interleave(count, 1) for values in (position.double(), *seen))
-            place, likelihood, record = everywhere
-            rungs = State(place, log_prior(place), likelihood, record, ones[:, 0])
+        def init(position: Tensor, evaluation: Evaluation) -> Ladder:
+            everywhere = (values.repeat_interleave(count, 1) for values in (position.double(), *evaluation))
+            place, likelihood, outcomes = everywhere
+            rungs = State(place, log_prior(place), likelihood, outcomes, ones[:, 0])
             scales = 0.5 * ones.expand(-1, count)
             return Ladder(rungs, scales, powers, torch.zeros_like(powers[:, 1:]), torch.zeros_like(powers), 0)
 
         def step(keys: Tensor, ladder: Ladder) -> tuple[Ladder, Info]:
             rung_keys = fold(keys[..., None], numbers).flatten(1)
             position, here = proposed(rung_keys, ladder), ladder.rungs
-            there = State(position, log_prior(position), *target.look(position), here.scale)
+            there = State(position, log_prior(position), *target.evaluate(position), here.scale)
             power = torch.ones_like(here.log_likelihood) if target.hard else each(ladder.powers)
             ratio = power * (there.log_likelihood - here.log_likelihood) + there.log_prior - here.log_prior
             moved, info = accept(rung_keys, here, there, torch.where(here.log_likelihood == -torch.inf, 0.0, ratio))
@@ -144,8 +144,8 @@ class Tempered(ChainSampler):
             windows, rest = divmod(step, FIRST_SPACING)
             return spaced(ladder) if rest == 0 and windows & (windows + 1) == 0 else ladder
 
-        ahead = len(WIDTHS) * WIDENED_DRAWS if target.hard else 0
-        return Kernel(init, step, adapt, count, ahead)
+        setup_calls = len(WIDTHS) * WIDENED_DRAWS if target.hard else 0
+        return Kernel(init, step, adapt, count, setup_calls)
 
 
 def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: int) -> tuple[State, Tensor]:
@@ -174,7 +174,9 @@ def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: i
         index = places.view(*places.shape, *(1,) * (each.ndim - 3)).expand_as(each)
         return each.gather(2, index).flatten(1, 2)
 
-    exchanged = State(at(rungs.position), at(rungs.log_prior), at(rungs.log_likelihood), at(rungs.record), rungs.scale)
+    exchanged = State(
+        at(rungs.position), at(rungs.log_prior), at(rungs.log_likelihood), at(rungs.outcomes), rungs.scale
+    )
     return exchanged, refused
 
 

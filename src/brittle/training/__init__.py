@@ -59,7 +59,7 @@ def train(network: str | Network, images: Any, out: str | Path, **options: Any) 
     `network` is a spec such as "cnn-2-da:shift=4" or an object, `images` an image set; `options` are test, epochs,
     seed, device, batch_size, rate, precision and progress.
     """
-    from brittle.training.trained import train_network  # torch is imported when something is trained, not before
+    from brittle.training.train_network import train_network  # torch is imported when something is trained, not before
 
     known = [name for name in inspect.signature(train_network).parameters if name not in ("network", "images", "out")]
     for key in options:

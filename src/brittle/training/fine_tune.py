@@ -16,7 +16,7 @@ from brittle.errors import BrittleError, Failure
 from brittle.memory import in_pieces, out_of_memory
 from brittle.random import draw_keys, fold, stream_root
 from brittle.training.data import TrainingImages
-from brittle.training.pools import Picked, Pool
+from brittle.training.pools import Pool, PoolBatch
 from brittle.training.step import Step
 from brittle.training.trainer import Recipe, random_state
 from brittle.types import Batch, Nuisance
@@ -25,7 +25,7 @@ ANSWERED_AT_ONCE = 1 << 20  # numbers
 TINY = 1e-30  # a probability of 0 has no logarithm
 
 
-class Through(nn.Module):
+class PreprocessedModule(nn.Module):
     """images (B, C, H, W) in [0, 1] → unnormalised log p(c | x) (B, K), with gradients to the module's weights."""
 
     def __init__(self, classifier: TorchClassifier) -> None:
@@ -47,7 +47,7 @@ def check_trainable(classifier: TorchClassifier, data: TrainingImages) -> None:
         raise BrittleError(said, "Give it in float32: module.float().")
     batch = data.batch(torch.arange(min(2, len(data)), device=data.device))
     try:
-        Recipe().made(network)
+        Recipe().optimiser_for(network)
         with random_state(data.device, 0):
             F.cross_entropy(network(batch.images), batch.labels).backward()  # type: ignore[no-untyped-call]
     except Exception as error:
@@ -62,8 +62,8 @@ def check_trainable(classifier: TorchClassifier, data: TrainingImages) -> None:
         network.eval()
 
 
-def _in_training(classifier: TorchClassifier) -> Through:
-    network = Through(classifier).train()
+def _in_training(classifier: TorchClassifier) -> PreprocessedModule:
+    network = PreprocessedModule(classifier).train()
     for layer in network.modules():
         if isinstance(layer, _BatchNorm):
             layer.eval()
@@ -93,11 +93,11 @@ def fine_tune(
     with a share `anchor` of the answer for its clean image, which says what is easily mistaken for what. Batch
     normalisation keeps the statistics of the images that the classifier was trained on.
     """
-    clean_a_step = recipe.batch - transformed
-    clean = _order(data, steps * clean_a_step, seed, stream)
-    ones = torch.ones(clean_a_step, device=data.device)
+    clean_per_step = recipe.batch - transformed
+    clean = _order(data, steps * clean_per_step, seed, stream)
+    ones = torch.ones(clean_per_step, device=data.device)
     rows: Tensor
-    picked: Picked
+    picked: PoolBatch
 
     def mixed(batch: Batch, keys: Tensor) -> Batch:
         first = batch.take(torch.arange(transformed, device=batch.images.device))
@@ -109,12 +109,12 @@ def fine_tune(
         return batch._replace(images=torch.cat((warped, batch.images[transformed:])), extras=extras)
 
     network = _in_training(classifier)
-    step = Step(network, recipe.made(network), data, weighted_cross_entropy, mixed)
+    step = Step(network, recipe.optimiser_for(network), data, weighted_cross_entropy, mixed)
     try:
         with random_state(data.device, int(fold(stream_root(seed, stream), 1))):  # of dropout
             for number in range(steps):
                 picked = pool.at(slice(number * transformed, (number + 1) * transformed))
-                rows = torch.cat((picked.rows, clean[number * clean_a_step : (number + 1) * clean_a_step]))
+                rows = torch.cat((picked.rows, clean[number * clean_per_step : (number + 1) * clean_per_step]))
                 step(rows, recipe.rate_at(number / steps))
                 tick(recipe.batch)
     finally:

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from brittle.errors import BrittleError
-from brittle.nuisances.translate import translate
-from brittle.nuisances.warp import warp
+from brittle.nuisances.ops.translate import translate
+from brittle.nuisances.ops.warp import warp
 from brittle.random import uniform
 from brittle.registry import option
 from brittle.training import register

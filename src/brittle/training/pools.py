@@ -24,7 +24,7 @@ from brittle.measures.evaluate import COLUMNS
 from brittle.measures.weak_points.posterior import OTHER, Posterior
 from brittle.random import draw_keys, fold, stream_root, uniform
 from brittle.samplers import sampler as open_sampler
-from brittle.samplers.target import Budget, Sampled
+from brittle.samplers.target import Budget, PosteriorDraws
 from brittle.training.data import TrainingImages
 from brittle.types import Batch, Classifier, Nuisance
 
@@ -35,7 +35,7 @@ TINY = 1e-12  # of q / p
 KEPT, PICKED, ORDER = 1, 2, 3  # streams of a pool's randomness
 
 
-class Picked(NamedTuple):
+class PoolBatch(NamedTuple):
     """Some images of a pool."""
 
     rows: Tensor  # (k,) of the training images
@@ -46,7 +46,7 @@ class Picked(NamedTuple):
 class Pool(Protocol):
     """Transformed images by number, as many as a round of training takes."""
 
-    def at(self, places: slice) -> Picked: ...
+    def at(self, places: slice) -> PoolBatch: ...
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class PriorPool:
     rows: Tensor  # (n,)
     keys: Tensor  # (n,)
 
-    def at(self, places: slice) -> Picked:
+    def at(self, places: slice) -> PoolBatch:
         rows = self.rows[places]
-        return Picked(
+        return PoolBatch(
             rows,
             lambda batch: self.nuisance.sample(batch, self.keys[places, None])[:, 0],
             torch.ones(len(rows), device=rows.device),
@@ -75,12 +75,14 @@ class WeakPool:
     picked: Tensor  # (n,) which of the k
     weight: Tensor  # (n,)
 
-    def at(self, places: slice) -> Picked:
+    def at(self, places: slice) -> PoolBatch:
         picked = self.picked[places]
-        return Picked(self.rows[picked], lambda batch: self.theta[picked].to(batch.images.dtype), self.weight[places])
+        return PoolBatch(
+            self.rows[picked], lambda batch: self.theta[picked].to(batch.images.dtype), self.weight[places]
+        )
 
 
-class Drawn(NamedTuple):
+class FilledPool(NamedTuple):
     """A pool, and what it took to fill it."""
 
     pool: Pool
@@ -90,14 +92,14 @@ class Drawn(NamedTuple):
     wrong: float | None = None  # share of the weak points at which another label wins
 
 
-def prior_pool(nuisance: Nuisance, data: TrainingImages, count: int, seed: int, stream: str) -> Drawn:
+def prior_pool(nuisance: Nuisance, data: TrainingImages, count: int, seed: int, stream: str) -> FilledPool:
     """`count` images, every one as often as the others, each with a draw of its own."""
     turns = torch.arange(-(-count // len(data)), device=data.device)
     keys = draw_keys(seed, stream, data.ids, turns)
     order = torch.argsort(fold(keys, ORDER), dim=0, stable=True)  # every column is a pass over the images
     rows = order.T.flatten()[:count]
     drawn = keys.T.gather(1, order.T).flatten()[:count]
-    return Drawn(PriorPool(nuisance, rows, fold(drawn, KEPT)), 0, 0)
+    return FilledPool(PriorPool(nuisance, rows, fold(drawn, KEPT)), 0, 0)
 
 
 def weak_pool(
@@ -113,7 +115,7 @@ def weak_pool(
     seed: int,
     stream: str,
     tick: Callable[[int], None] = lambda _: None,
-) -> Drawn:
+) -> FilledPool:
     """`count` weak points of a random `images` of the training images, `budget` classifier calls an image, with the
     share `prior` of plain draws among them (weighted then, see above)."""
     kind, root = open_sampler(sampler), stream_root(seed, stream, data.device)
@@ -148,7 +150,7 @@ def weak_pool(
     picked = _systematic(mixed, count, fold(root, PICKED))
     counts = 1 / (prior + (1 - prior) * worth[picked]) if prior else torch.ones_like(worth[picked])
     pool = WeakPool(rows, theta, picked, counts.float())
-    return Drawn(pool, len(chosen), calls, failing, float(wrong[picked].double().mean()))
+    return FilledPool(pool, len(chosen), calls, failing, float(wrong[picked].double().mean()))
 
 
 def _at_once(data: TrainingImages) -> int:
@@ -167,26 +169,26 @@ class _Part(NamedTuple):
     wrong: Tensor  # (n,) whether another label wins
 
 
-def _kept(posterior: Posterior, rows: Tensor, found: Sampled, keep: int) -> _Part:
+def _kept(posterior: Posterior, rows: Tensor, found: PosteriorDraws, keep: int) -> _Part:
     """All draws with their weights, or where those are too many, `keep` an image of equal weight."""
     assert found.evidence is not None, "a sampler of populations says how often each image fails"
     failing = found.evidence.double().exp().nan_to_num()
-    position, record = found.position.flatten(1, 2), found.record.flatten(1, 2)
+    position, outcomes = found.position.flatten(1, 2), found.outcomes.flatten(1, 2)
     weight = torch.softmax(found.log_weight.flatten(1).double(), 1).nan_to_num()
     if keep < weight.shape[1]:
         places = torch.stack(
             [_systematic(each, keep, key) for each, key in zip(weight, fold(posterior.keys, KEPT), strict=True)]
         )
         position = position.gather(1, places[..., None].expand(-1, -1, position.shape[-1]))
-        record = record.gather(1, places[..., None].expand(-1, -1, record.shape[-1]))
+        outcomes = outcomes.gather(1, places[..., None].expand(-1, -1, outcomes.shape[-1]))
         weight = (weight.sum(1, keepdim=True) / keep).expand(-1, keep)
     theta = posterior.theta(position.double()).float()
     return _Part(
         rows.repeat_interleave(theta.shape[1]),
         theta.flatten(0, 1),
         (weight * failing[:, None]).flatten(),
-        record[..., OTHER].double().exp().flatten(),
-        (record[..., PREDICTED].long() != posterior.labels[:, None]).flatten(),
+        outcomes[..., OTHER].double().exp().flatten(),
+        (outcomes[..., PREDICTED].long() != posterior.labels[:, None]).flatten(),
     )
 
 

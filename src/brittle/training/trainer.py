@@ -37,7 +37,7 @@ Precision = Literal["float32", "bfloat16"]
 WORDS = {"optimiser": Optimiser, "schedule": Schedule, "precision": Precision}
 
 MOST_RATE = 1e6
-STEPS_A_TICK = 20  # of the progress bar
+STEPS_PER_TICK = 20  # of the progress bar
 SCORED_AT_ONCE = 1 << 20  # numbers
 
 
@@ -73,7 +73,7 @@ class Recipe:
             return self.rate
         return self.rate * 0.5 * (1 + math.cos(math.pi * (done - self.warm_up) / (1 - self.warm_up)))
 
-    def made(self, module: nn.Module) -> torch.optim.Optimizer:
+    def optimiser_for(self, module: nn.Module) -> torch.optim.Optimizer:
         fused = next(module.parameters()).device.type == "cuda"
         if self.optimiser == "adamw":
             return torch.optim.AdamW(
@@ -82,7 +82,7 @@ class Recipe:
         return torch.optim.SGD(module.parameters(), self.rate, self.momentum, weight_decay=self.decay, fused=fused)
 
 
-class Training(NamedTuple):
+class TrainingHistory(NamedTuple):
     """How a training went."""
 
     losses: list[float]  # mean loss of every epoch
@@ -119,7 +119,7 @@ def train(
     about: Mapping[str, Any] | None = None,
     name: str = "training",
     progress: Progress | None = None,
-) -> Training:
+) -> TrainingHistory:
     """Trains `module` in place, on the device that `data` is on.
 
     After every epoch all that is needed to go on is written to `checkpoint`, and what is found there is gone on with,
@@ -131,7 +131,7 @@ def train(
     # For a CPU and for bfloat16 the faster layout of convolutions; the values stay.
     if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = recipe.made(module)
+    optimiser = recipe.optimiser_for(module)
     losses = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
     resumed = len(losses)
     step = Step(module, optimiser, data, loss, transform, recipe.precision == "bfloat16", capture)
@@ -148,7 +148,7 @@ def train(
         losses.append(mean)
         if checkpoint is not None:
             _keep(checkpoint, module, optimiser, about or {}, losses)
-    return Training(losses, resumed)
+    return TrainingHistory(losses, resumed)
 
 
 def _epoch(step: Step, recipe: Recipe, epoch: int, seed: int, progress: Progress) -> float:
@@ -162,7 +162,7 @@ def _epoch(step: Step, recipe: Recipe, epoch: int, seed: int, progress: Progress
         for place, rows in enumerate(batches):
             step(rows, recipe.rate_at((epoch + place / len(batches)) / recipe.epochs))
             ticked += len(rows)
-            if place % STEPS_A_TICK == STEPS_A_TICK - 1:
+            if place % STEPS_PER_TICK == STEPS_PER_TICK - 1:
                 progress.advance(ticked)
                 ticked = 0
     progress.advance(ticked)

@@ -29,7 +29,7 @@ from brittle.measures.weak_points.summary import summarise_weak_points
 from brittle.random import fold, stream_root, uniform
 from brittle.samplers import sampler
 from brittle.samplers.chain import ChainSampler
-from brittle.samplers.target import Budget, Sampled
+from brittle.samplers.target import Budget, PosteriorDraws
 
 KIND = "weak-points"
 DIAGNOSES = "images"  # the table with a row per image
@@ -62,7 +62,7 @@ class WeakPoints(WeakPointsOptions, Measure):
         """A unit is some images with all that is kept of them: fewer where a call is expensive."""
         per_unit = max(1, min(MOST_PER_UNIT, (1 << 17) // about.numbers))
         kept = self.kept(about.theta_size)
-        return Grid(min(about.count, self.images), kept, per_unit, kept)
+        return Grid(min(about.count, self.count), kept, per_unit, kept)
 
     def calls(self, unit: Unit) -> int:
         if not isinstance(sampler(self.sampler), ChainSampler):
@@ -107,14 +107,14 @@ class WeakPoints(WeakPointsOptions, Measure):
         theta = posterior.theta(flat).float()
         log_prior = posterior.density(flat, theta).view(images, chains, draws)
         theta = theta.view(images, chains, draws, -1)
-        predicted = Outcome.unpacked(found.record).predicted.long()
+        predicted = Outcome.unpacked(found.outcomes).predicted.long()
         picked = _evenly(found, keep) if found.chains else _resampled(found, keep, fold(posterior.keys, KEPT))
         return Block(
             posterior.batch.ids,
             pieces,
             picked,
             _at(theta.flatten(1, 2), picked),
-            Outcome.unpacked(_at(found.record.flatten(1, 2), picked)),
+            Outcome.unpacked(_at(found.outcomes.flatten(1, 2), picked)),
             _at(log_prior.flatten(1)[..., None], picked)[..., 0],
             found.found,
             draws,
@@ -189,7 +189,7 @@ def _at(values: Tensor, picked: Tensor) -> Tensor:
     return values.gather(1, picked[..., None].expand(-1, -1, values.shape[-1]))
 
 
-def _evenly(found: Sampled, keep: int) -> Tensor:
+def _evenly(found: PosteriorDraws, keep: int) -> Tensor:
     """Places (B, k) of evenly spaced steps of every chain, or of as many chains as can be kept."""
     images, chains, draws = found.log_weight.shape
     shown = min(chains, keep)
@@ -200,7 +200,7 @@ def _evenly(found: Sampled, keep: int) -> Tensor:
     return places.expand(images, -1)
 
 
-def _resampled(found: Sampled, keep: int, keys: Tensor) -> Tensor:
+def _resampled(found: PosteriorDraws, keep: int, keys: Tensor) -> Tensor:
     """Places (B, k) drawn by weight, systematically, in a random order."""
     weight = torch.softmax(found.log_weight.flatten(1).double(), 1).nan_to_num(nan=1.0)
     ladder = (torch.arange(keep, device=weight.device) + uniform(keys, 1)) / keep

@@ -21,10 +21,10 @@ class WeakPointsOptions:
     start: Literal["prior", "worst"] = option("worst", "chains start at a prior draw, or at the worst of `tries`")
     tries: int = option(64, "prior draws that a chain looks at for its start")
     keep: int = option(200, "draws kept per image, fewer where θ is long")
-    images: int = option(20, "how many images of each set, the first in planned order")
+    count: int = option(20, "how many images of each set, the first in planned order")
 
     def __post_init__(self) -> None:
-        for name in ("budget", "chains", "steps", "tries", "keep", "images"):
+        for name in ("budget", "chains", "steps", "tries", "keep", "count"):
             if getattr(self, name) < 1:
                 raise BrittleError(f"{name} is {getattr(self, name)}", "Give a whole number of at least 1.")
         if self.burn_in < 0:

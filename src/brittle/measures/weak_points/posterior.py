@@ -14,8 +14,8 @@ from brittle.measures.outcomes import Outcome, outcome
 from brittle.memory import slices
 from brittle.random import fold, normal
 from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
-from brittle.samplers.target import Looked, Prior, standard_normal
-from brittle.types import Batch, Classifier, Nuisance, Parted
+from brittle.samplers.target import Evaluation, PriorDraws, standard_normal
+from brittle.types import Batch, Classifier, ExchangeableParts, Nuisance
 
 CELL = -2  # the stream that says where in its cell a θ lies
 
@@ -59,9 +59,9 @@ class Posterior:
         return self.nuisance.latent(self.batch) if self.space == "latent" else None
 
     @property
-    def _parted(self) -> Parted | None:
+    def _parted(self) -> ExchangeableParts | None:
         """The nuisance, where positions are the latent forms of its parts."""
-        if self.space == "parameters" or self._latent is not None or not isinstance(self.nuisance, Parted):
+        if self.space == "parameters" or self._latent is not None or not isinstance(self.nuisance, ExchangeableParts):
             return None
         return self.nuisance if self.nuisance.parts(self.batch) else None
 
@@ -87,14 +87,14 @@ class Posterior:
     def measured(self) -> int:
         return 0 if self.known is None else self.known.rank.shape[1]
 
-    def prior(self, count: int) -> Prior:
+    def prior(self, count: int) -> PriorDraws:
         keys = fold(self.prior_keys[:, None], torch.arange(count, device=self.prior_keys.device))
         position = self.draw(keys)
         have = min(count, self.measured) if self._as_measured(keys[:1, :1]) else 0
         seen = [self.known.packed()[:, :have]] if self.known is not None and have else []
         if have < count:
-            seen.append(self.look(position[:, have:]).record)
-        return Prior(position, _looked(torch.cat(seen, 1)), count - have)
+            seen.append(self.evaluate(position[:, have:]).outcomes)
+        return PriorDraws(position, _evaluation(torch.cat(seen, 1)), count - have)
 
     def _as_measured(self, keys: Tensor) -> bool:
         """Whether there are measured draws, and positions of the prior's draws stand for the very θ of those keys."""
@@ -126,7 +126,7 @@ class Posterior:
         return torch.full_like(position[..., 0], torch.nan) if found is None else found.double()
 
     @torch.inference_mode()
-    def look(self, position: Tensor) -> Looked:
+    def evaluate(self, position: Tensor) -> Evaluation:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         theta = self.theta(position).to(self.batch.images.dtype).flatten(0, 1)
@@ -138,17 +138,17 @@ class Posterior:
             answers = self.classifier.log_probs(self.nuisance.apply(self.batch.take(padded), at))
             found.append(outcome(answers, self.labels[padded]).packed()[: self.batch_size - lacking])
             self.tick(self.batch_size - lacking)
-        return self._looked(torch.cat(found).view(images, count, -1), theta)
+        return self._evaluation(torch.cat(found).view(images, count, -1), theta)
 
-    def _looked(self, record: Tensor, theta: Tensor) -> Looked:
+    def _evaluation(self, record: Tensor, theta: Tensor) -> Evaluation:
         seen = Outcome.unpacked(record)
         bad = seen.log_p_other.isnan() | seen.log_p_label.isnan()
         if bad.any():
             row = int(bad.flatten().int().argmax())
             raise BadAnswer(row // record.shape[1], "NaN or infinite outputs", theta=theta.flatten(0, -2)[row])
-        return _looked(record)
+        return _evaluation(record)
 
-    def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
+    def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         found, gradients = [], []
@@ -166,7 +166,7 @@ class Posterior:
             found.append(seen.packed().detach()[: len(flat[part])])
             self.tick(CALLS_OF_A_GRADIENT * len(flat[part]))
             gradients.append(gradient[: len(flat[part])])
-        seen_there = self._looked(torch.cat(found).view(images, count, -1), self.theta(position))
+        seen_there = self._evaluation(torch.cat(found).view(images, count, -1), self.theta(position))
         return seen_there, torch.cat(gradients).view_as(position).nan_to_num()
 
     def take(self, images: Tensor) -> Posterior:
@@ -180,6 +180,6 @@ class Posterior:
         )
 
 
-def _looked(record: Tensor) -> Looked:
+def _evaluation(record: Tensor) -> Evaluation:
     """Packed outcomes (B, n, 5), with the log-likelihood that samplers look at."""
-    return Looked(Outcome.unpacked(record).log_p_other.double(), record)
+    return Evaluation(Outcome.unpacked(record).log_p_other.double(), record)

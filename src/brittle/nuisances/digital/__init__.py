@@ -1,0 +1,1 @@
+"""Nuisances of storing an image with too few bits or pixels."""

@@ -1,0 +1,1 @@
+"""Nuisances that are random from pixel to pixel."""

@@ -1,0 +1,1 @@
+"""Nuisances that rearrange an image and keep its pixels."""
