@@ -36,26 +36,24 @@ class Folder:
     """Image files below a folder; the id of an image is a hash of its relative path, so new files change no others."""
 
     path: str = option(MISSING, "the folder", positional=True)
-    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)")
-    crop: int | None = option(None, "cut a square of this many pixels out of the middle, after resizing")
+    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)", least=1)
+    crop: int | None = option(None, "cut a square of this many pixels out of the middle, after resizing", least=1)
     channels: Literal["auto", "rgb", "grey"] = option("auto", "rgb, grey, or auto: grey if no file has colour")
     unreadable: Literal["stop", "skip"] = option(
         "stop", "stop at a damaged file, or test all at opening and skip those"
     )
     labels: Literal["folders", "none"] = option("folders", "folders: one folder a class; none: unlabelled")
 
-    def load(self) -> ImageSet:
-        root = Path(self.path)
-        if not root.is_dir():
-            raise BrittleError(f"there is no folder {self.path}", "Name a folder of images, or of one folder a class.")
+    def __post_init__(self) -> None:
         if self.size is not None and self.crop is not None and self.crop > self.size:
             raise BrittleError(
                 f"crop={self.crop} is larger than size={self.size}", "Make size at least as large as crop."
             )
-        if min(self.size or 1, self.crop or 1) < 1:
-            raise BrittleError(
-                f"size={self.size}, crop={self.crop} are not sizes", "Give pixels, such as size=256,crop=224."
-            )
+
+    def load(self) -> ImageSet:
+        root = Path(self.path)
+        if not root.is_dir():
+            raise BrittleError(f"there is no folder {self.path}", "Name a folder of images, or of one folder a class.")
         files = sorted(image_files(root))
         classes = self._classes(root, files)
         skipped: tuple[str, ...] = ()

@@ -26,9 +26,9 @@ class Metropolis(ChainSampler):
     name: ClassVar[str] = "metropolis"
     space: ClassVar[Literal["latent", "parameters"]] = "parameters"
 
-    step: float = option(0.5, "σ in standard deviations of the prior, to begin with")
+    step: float = option(0.5, "σ in standard deviations of the prior, to begin with", above=0)
     sigma: float | None = option(
-        None, "instead: the paper's σ, in θ's own units (pixels for occlusion); stays as it is"
+        None, "instead: the paper's σ, in θ's own units (pixels for occlusion); stays as it is", above=0
     )
     adapt: bool = option(True, "whether burn-in adapts the step to an acceptance of 0.234")
 
