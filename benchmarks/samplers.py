@@ -106,7 +106,7 @@ def compared(
                     drawn,
                     theta.float().view(images, chains, steps, -1),
                     log_prior,
-                    drawn.record[..., PREDICTED].long(),
+                    drawn.outcomes[..., PREDICTED].long(),
                 )
             )
         seconds = (time.perf_counter() - began) / len(runs)

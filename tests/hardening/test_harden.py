@@ -20,7 +20,7 @@ from brittle.hardening.rounds import between, choose_round
 from brittle.nuisances import nuisance
 from brittle.random import draw_keys
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import Through, answers_of, fine_tune
+from brittle.training.fine_tune import PreprocessedModule, answers_of, fine_tune
 from brittle.training.options import Recipe
 from brittle.training.pools import WeakPool, prior_pool, weak_pool
 
@@ -109,7 +109,7 @@ def test_training_sees_what_the_classifier_sees(output: str, sample: brittle.Ima
     )
     classifier = brittle.classifier(net, size=16, channels="rgb", mean=(0.5, 0.4, 0.3), std=0.2, output=output)
     images = sample.batch(range(8)).images
-    through = Through(classifier)(images)  # type: ignore[arg-type]
+    through = PreprocessedModule(classifier)(images)  # type: ignore[arg-type]
     torch.testing.assert_close(through.log_softmax(1), classifier.log_probs(images), atol=1e-5, rtol=1e-5)
 
 

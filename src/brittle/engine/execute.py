@@ -24,7 +24,7 @@ from torch import Tensor
 from brittle.engine.job import CLEAN, Job, check_nuisance, reference_labels
 from brittle.engine.store import Cell, FolderStore, Store, gaps
 from brittle.errors import Failure
-from brittle.images.base import Group, shape_of
+from brittle.images.base import ShapeGroup, shape_of
 from brittle.measures.base import BadAnswer, Pending, Stopper, Task
 from brittle.measures.evaluate import COLUMNS, Pairs, all_pairs, draw_theta, evaluate_clean, slices
 from brittle.measures.plan import Span, Unit
@@ -96,7 +96,7 @@ class _Executor:
         }
         self.clean = {name: np.full(len(self.set), -1, dtype=np.int64) for name in job.classifiers}
         self.clean_done: dict[str, list[Span]] = {}
-        self.kept: OrderedDict[tuple[int, int], Future[list[Group]]] = OrderedDict()
+        self.kept: OrderedDict[tuple[int, int], Future[list[ShapeGroup]]] = OrderedDict()
         self.reader, self.writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.writing: deque[Future[pa.Table]] = deque()
 
@@ -364,10 +364,10 @@ class _Executor:
         found, self.batch_size = halving(compute, self.batch_size, self.progress.note)
         return found
 
-    def _images(self, first: int, end: int) -> list[Group]:
+    def _images(self, first: int, end: int) -> list[ShapeGroup]:
         return self._read_ahead(first, end).result()
 
-    def _read_ahead(self, first: int, end: int) -> Future[list[Group]]:
+    def _read_ahead(self, first: int, end: int) -> Future[list[ShapeGroup]]:
         """Images [first, end) of the set on the device, read by the other thread and kept while there is room."""
         key = (first, end)
         if key not in self.kept:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError, Failure
-from brittle.images.base import Group, ImageSet, shape_of
+from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.images.pixels import Shape, ragged
 from brittle.measures.base import Measure, Subject
 from brittle.measures.evaluate import slices
@@ -133,7 +133,9 @@ def _extremes(images: ImageSet) -> list[int]:
     return list({images.shapes[pick(images.shapes, key=key)][0]: None for key in keys for pick in (min, max)})
 
 
-def _answers(classifier: Classifier, images: ImageSet, positions: Sequence[int], groups: Sequence[Group]) -> Tensor:
+def _answers(
+    classifier: Classifier, images: ImageSet, positions: Sequence[int], groups: Sequence[ShapeGroup]
+) -> Tensor:
     """log p(c | x) (B, K) of the images at `positions`, tried one shape after the other."""
     found = []
     for places, batch in groups:

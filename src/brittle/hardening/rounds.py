@@ -19,7 +19,7 @@ from brittle.samplers.importance import Importance
 from brittle.samplers.rejection import Rejection
 from brittle.training.data import TrainingImages
 from brittle.training.fine_tune import fine_tune
-from brittle.training.pools import Drawn, prior_pool, weak_pool
+from brittle.training.pools import FilledPool, prior_pool, weak_pool
 from brittle.training.weights import State, state_of
 from brittle.types import Nuisance
 
@@ -102,7 +102,7 @@ class Work:
             "calls_training": CALLS_OF_A_STEP * settings.steps * settings.batch_size,
         }
 
-    def _drawn(self, count: int, stream: str, progress: Phases) -> Drawn:
+    def _drawn(self, count: int, stream: str, progress: Phases) -> FilledPool:
         settings = self.settings
         if settings.on == "prior":
             return prior_pool(self.nuisance, self.data, count, self.seed, stream)

@@ -31,7 +31,7 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         )
     if isinstance(what, ImageSet):
         if options:
-            raise BrittleError("options were given beside an image set that is already open", "Leave them out.")
+            raise BrittleError("options were given for an image set that is already open", "Leave them out.")
         return what
     settings = {key: value for key, value in options.items() if value is not None}
     if "classes" in settings:
@@ -44,7 +44,7 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         what = _zipped(*what)
     if not (hasattr(what, "__len__") and hasattr(what, "__getitem__")) or isinstance(what, Mapping):
         raise BrittleError(
-            f"{type(what).__name__} is no image set: its items can't be read by number",
+            f"{type(what).__name__} is not an image set: its items can't be read by index",
             "Give a spec such as 'folder:photos', (images, labels), or a list or Dataset of (image, label).",
         )
     return from_sequence(what, **settings)
@@ -64,7 +64,7 @@ def _is_array(what: Any) -> bool:
 
 
 def _are_arrays(what: Any) -> bool:
-    """Whether this is a list of images, which may differ in shape; a pair (image, label) is not."""
+    """Whether this is a list of images, possibly of different shapes; a pair (image, label) is not."""
     return isinstance(what, list) and len(what) > 0 and all(_is_array(each) and each.ndim in (2, 3) for each in what)
 
 
@@ -78,9 +78,9 @@ def _zipped(images: list[Any], labels: Any) -> list[tuple[Any, Any]]:
 
 
 class SequenceReader:
-    """Reads items of a sequence of (image, label), one at a time."""
+    """Reads the items of a sequence of (image, label), one at a time."""
 
-    looks = 200  # an item is read, and perhaps decoded, to know its shape
+    shape_samples = 200  # an item must be read, and perhaps decoded, to know its shape
 
     def __init__(self, items: Any) -> None:
         self.items = items
@@ -100,7 +100,7 @@ def from_sequence(
     ids: Any = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> ImageSet:
-    """A sequence or map-style torch Dataset of (image, label); a label None means there is none."""
+    """A sequence or map-style torch Dataset of (image, label); a label of None means unlabelled."""
     title, count = name or type(items).__name__, len(items)
     if count == 0:
         raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
@@ -114,7 +114,7 @@ def from_sequence(
 
 
 def pair(items: Any, place: int) -> tuple[Any, Any]:
-    """Item `place` taken apart."""
+    """Item `place` as (image, label)."""
     item = items[place]
     if isinstance(item, tuple | list) and len(item) == 2:
         return item[0], item[1]
@@ -122,7 +122,7 @@ def pair(items: Any, place: int) -> tuple[Any, Any]:
 
 
 def _labels(items: Any, count: int) -> Any:
-    """All labels: torchvision's `targets` where they are what the items say; otherwise every item is read."""
+    """All labels: torchvision's `targets` if they agree with the items; otherwise every item is read."""
     first = pair(items, 0)[1]
     targets = getattr(items, "targets", None)
     if targets is not None and len(targets) == count and getattr(items, "target_transform", None) is None:

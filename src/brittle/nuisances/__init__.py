@@ -1,4 +1,4 @@
-"""Nuisances: parametrised changes of an image that should not change its label. One file an idea."""
+"""Nuisances: parametrised changes of an image that should not change its label. One file per idea."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NuisanceRegistry(Registry["Nuisance"]):
-    """A registry whose specs may be joined by + into a composition."""
+    """A registry whose specs can be joined with + into a composition."""
 
     def build(self, text: str, options: Mapping[str, Any] | None = None) -> Nuisance:
         specs = summands(text)
@@ -40,7 +40,7 @@ register = nuisances.register
 
 
 def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor | float) -> Tensor:
-    """T at a severity of θ (B, d): severity 0 bypasses the transform and gives the very same pixels."""
+    """T_θ x at a severity, for θ (B, d): severity 0 bypasses the transform and returns exactly the same pixels."""
     if isinstance(severity, (int, float)):
         return batch.images if severity == 0 else space.apply(batch, space.at(theta, severity, batch))
     moved = space.apply(batch, space.at(theta, severity, batch))
@@ -48,5 +48,5 @@ def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor |
 
 
 def nuisance(what: str | Nuisance, **options: Any) -> Nuisance:
-    """A nuisance from its spec ("affine:alpha=50"), from its kind and options ("affine", alpha=50), or itself."""
+    """A nuisance from its spec ("affine:alpha=50") or kind and options ("affine", alpha=50); or the object given."""
     return nuisances.build(what, options) if isinstance(what, str) else what

@@ -11,7 +11,7 @@ from torch import Tensor
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import fold
 from brittle.samplers.diagnostics import bulk_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
-from brittle.samplers.target import Sampled
+from brittle.samplers.target import PosteriorDraws
 
 GREATEST_RHAT = 1.05
 GREATEST_K = 0.7  # beyond it the largest weights rule (Vehtari, Simpson, Gelman, Yao & Gabry 2024)
@@ -57,7 +57,7 @@ def judged(count: int) -> Tensor:
 
 
 def diagnose(
-    posterior: Posterior, sampled: Sampled, theta: Tensor, log_prior: Tensor, predicted: Tensor
+    posterior: Posterior, sampled: PosteriorDraws, theta: Tensor, log_prior: Tensor, predicted: Tensor
 ) -> list[Diagnosis]:
     """θ (B, n, s, d) with its prior density and predicted label (B, n, s) → a diagnosis per image."""
     places = judged(theta.shape[-1]).to(theta.device)

@@ -27,7 +27,7 @@ from brittle.measures.weak_points.summary import summarise_weak_points
 from brittle.random import fold, stream_root, uniform
 from brittle.samplers import sampler
 from brittle.samplers.chain import ChainSampler
-from brittle.samplers.target import Budget, Sampled
+from brittle.samplers.target import Budget, PosteriorDraws
 
 PREDICTED = COLUMNS.index("predicted")
 STORED_NUMBERS = 1 << 14  # of θ, an image: longer θ are kept fewer times
@@ -99,13 +99,13 @@ class WeakPoints(WeakPointsOptions, Measure):
         theta = posterior.theta(flat).float()
         log_prior = posterior.density(flat, theta).view(images, chains, draws)
         theta = theta.view(images, chains, draws, -1)
-        predicted = found.record[..., PREDICTED].long()
+        predicted = found.outcomes[..., PREDICTED].long()
         picked = _evenly(found, keep) if found.chains else _resampled(found, keep, fold(posterior.keys, KEPT))
         return Block(
             posterior.batch.ids,
             picked,
             _at(theta.flatten(1, 2), picked),
-            _at(found.record.flatten(1, 2), picked),
+            _at(found.outcomes.flatten(1, 2), picked),
             _at(log_prior.flatten(1)[..., None], picked)[..., 0],
             found.found,
             draws,
@@ -155,7 +155,7 @@ def _at(values: Tensor, picked: Tensor) -> Tensor:
     return values.gather(1, picked[..., None].expand(-1, -1, values.shape[-1]))
 
 
-def _evenly(found: Sampled, keep: int) -> Tensor:
+def _evenly(found: PosteriorDraws, keep: int) -> Tensor:
     """Places (B, k) of evenly spaced steps of every chain, or of as many chains as can be kept."""
     images, chains, draws = found.log_weight.shape
     shown = min(chains, keep)
@@ -166,7 +166,7 @@ def _evenly(found: Sampled, keep: int) -> Tensor:
     return places.expand(images, -1)
 
 
-def _resampled(found: Sampled, keep: int, keys: Tensor) -> Tensor:
+def _resampled(found: PosteriorDraws, keep: int, keys: Tensor) -> Tensor:
     """Places (B, k) drawn by weight, systematically, in a random order."""
     weight = torch.softmax(found.log_weight.flatten(1).double(), 1).nan_to_num(nan=1.0)
     ladder = (torch.arange(keep, device=weight.device) + uniform(keys, 1)) / keep

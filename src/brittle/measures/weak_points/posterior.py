@@ -13,8 +13,8 @@ from brittle.measures.base import BadAnswer
 from brittle.measures.evaluate import outcomes, slices
 from brittle.random import fold, normal
 from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
-from brittle.samplers.target import Looked, Prior, standard_normal
-from brittle.types import Batch, Classifier, Nuisance, Parted
+from brittle.samplers.target import Evaluation, PriorDraws, standard_normal
+from brittle.types import Batch, Classifier, ExchangeableParts, Nuisance
 
 OTHER = 1  # place of log p(not ℓ) among the outcomes
 CELL = -2  # the stream that says where in its cell a θ lies
@@ -59,9 +59,9 @@ class Posterior:
         return self.nuisance.latent(self.batch) if self.space == "latent" else None
 
     @property
-    def _parted(self) -> Parted | None:
+    def _parted(self) -> ExchangeableParts | None:
         """The nuisance, where positions are the latent forms of its parts."""
-        if self.space == "parameters" or self._latent is not None or not isinstance(self.nuisance, Parted):
+        if self.space == "parameters" or self._latent is not None or not isinstance(self.nuisance, ExchangeableParts):
             return None
         return self.nuisance if self.nuisance.parts(self.batch) else None
 
@@ -87,15 +87,15 @@ class Posterior:
     def measured(self) -> int:
         return 0 if self.known is None else self.known.shape[1]
 
-    def prior(self, count: int) -> Prior:
+    def prior(self, count: int) -> PriorDraws:
         keys = fold(self.prior_keys[:, None], torch.arange(count, device=self.prior_keys.device))
         position = self.draw(keys)
         have = min(count, self.known.shape[1]) if self.known is not None and self._as_measured(keys[:1, :1]) else 0
         seen = [self.known[:, :have]] if self.known is not None and have else []
         if have < count:
-            seen.append(self.look(position[:, have:]).record)
+            seen.append(self.evaluate(position[:, have:]).outcomes)
         record = torch.cat(seen, 1)
-        return Prior(position, Looked(record[..., OTHER].double(), record), count - have)
+        return PriorDraws(position, Evaluation(record[..., OTHER].double(), record), count - have)
 
     def _as_measured(self, keys: Tensor) -> bool:
         """Whether positions of the prior's draws stand for the very θ that `sample` gives for their keys."""
@@ -125,7 +125,7 @@ class Posterior:
         return torch.full_like(position[..., 0], torch.nan) if found is None else found.double()
 
     @torch.inference_mode()
-    def look(self, position: Tensor) -> Looked:
+    def evaluate(self, position: Tensor) -> Evaluation:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         theta = self.theta(position).to(self.batch.images.dtype).flatten(0, 1)
@@ -139,14 +139,14 @@ class Posterior:
             self.tick(self.batch_size - lacking)
         return self._looked(torch.cat(found).view(images, count, -1), theta)
 
-    def _looked(self, record: Tensor, theta: Tensor) -> Looked:
+    def _looked(self, record: Tensor, theta: Tensor) -> Evaluation:
         bad = record[..., OTHER].isnan() | record[..., 0].isnan()
         if bad.any():
             row = int(bad.flatten().int().argmax())
             raise BadAnswer(row // record.shape[1], -1, "NaN or infinite outputs", theta.flatten(0, -2)[row])
-        return Looked(record[..., OTHER].double(), record)
+        return Evaluation(record[..., OTHER].double(), record)
 
-    def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
+    def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         found, gradients = [], []

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.corruption import PixelSized, field_keys
+from brittle.nuisances.base.corruption import PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.nuisances.ops.separable import gaussian_blur
@@ -39,7 +39,7 @@ def displacements(keys: Tensor, count: int, dtype: torch.dtype) -> Tensor:
 
 @register("glass-blur")
 @dataclass(frozen=True)
-class GlassBlur(PixelSized):
+class GlassBlur(PixelSizedCorruption):
     """Frosted glass. Prior: level = level·exp(spread·z), z ~ N(0, 1); seed uniform, from which the field is made.
 
     Gaussian blur, then every pixel takes the value of a near one, then the same blur again. Blur of 0.7, 0.9, 1, 1.1

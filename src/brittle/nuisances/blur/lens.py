@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.corruption import PixelSized
+from brittle.nuisances.base.corruption import PixelSizedCorruption
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.ops.convolve import canvas_for, convolve, longest_reach
 from brittle.nuisances.ops.separable import gaussian_blur
@@ -19,7 +19,7 @@ DEFOCUS_RADIUS = (0.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 
 @register("gaussian-blur")
 @dataclass(frozen=True)
-class GaussianBlur(PixelSized):
+class GaussianBlur(PixelSizedCorruption):
     """Gaussian blur. Prior: level = level·exp(spread·z), z ~ N(0, 1).
 
     Standard deviations of 1, 2, 3, 4 and 6 pixels of 224 at levels 1 to 5 (ImageNet-C); edge pixels repeat outside.
@@ -36,7 +36,7 @@ class GaussianBlur(PixelSized):
 
 @register("defocus-blur")
 @dataclass(frozen=True)
-class DefocusBlur(PixelSized):
+class DefocusBlur(PixelSizedCorruption):
     """Out of focus: every point becomes a disk. Prior: level = level·exp(spread·z), z ~ N(0, 1).
 
     Disks of radius 3, 4, 6, 8 and 10 pixels of 224 at levels 1 to 5 (ImageNet-C), at most a quarter of the shorter

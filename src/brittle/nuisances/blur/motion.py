@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.corruption import Corruption, PixelSized
+from brittle.nuisances.base.corruption import Corruption, PixelSizedCorruption
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.ops.draw_out import draw_out, longest_streak
 from brittle.nuisances.ops.warp import warp
@@ -24,7 +24,7 @@ ZOOMS = 11
 
 @register("motion-blur")
 @dataclass(frozen=True)
-class MotionBlur(PixelSized):
+class MotionBlur(PixelSizedCorruption):
     """Motion blur along a line. Prior: level = level·exp(spread·z), z ~ N(0, 1); direction ~ U(−turn, turn).
 
     Every point becomes a streak that fades as half a Gaussian: standard deviations of 3, 5, 8, 12 and 15 pixels of 224

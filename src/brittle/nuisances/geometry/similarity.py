@@ -1,4 +1,4 @@
-"""Geometry with a few parameters: translation, rotation, scaling, similarity."""
+"""Translation, rotation, scaling, and all three together: similarity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.geometry.geometric import Linear, Unit
+from brittle.nuisances.geometry.geometric import MatrixNuisance, Unit
 from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.translate import translate
 from brittle.nuisances.ops.warp import pixel_map_to_matrix
@@ -24,10 +24,10 @@ def _in_pixels(theta: Tensor, unit: Unit, height: int, width: int) -> Tensor:
 
 
 def _whole_within_rounding(shift: Tensor) -> Tensor:
-    """Shifts that a share was multiplied out to → to two bits less, so that whole pixels are whole.
+    """Shifts computed from shares → the same with two bits less, so that whole pixels are exactly whole.
 
-    A share such as 7/49 is rounded when it is stored, and its product with the side again, which can leave it an ulp
-    away from 7. Veltkamp's splitting; its gradient is 1."""
+    A share such as 7/49 is rounded when it is stored, and again when multiplied by the side, which can leave it one ulp
+    away from 7. This is Veltkamp's splitting; its gradient is 1."""
     fivefold = 5 * shift
     return fivefold - (fivefold - shift)
 
@@ -41,7 +41,7 @@ def _turn_and_zoom(degrees: Tensor, log_zoom: Tensor) -> Tensor:
 
 @register("translation")
 @dataclass(frozen=True)
-class Translation(Linear):
+class Translation(MatrixNuisance):
     """Shifts. Prior: each of shift x and shift y ~ N(0, sigma²); a positive shift moves the content left or up.
 
     Severity 1 is the drawn shift, severity 2 twice as far."""
@@ -59,7 +59,7 @@ class Translation(Linear):
         return pixel_map_to_matrix(still, _in_pixels(theta, self.unit, height, width), height, width)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
-        if self.interpolation == "nearest":  # takes whole pixels whatever the rounding
+        if self.interpolation == "nearest":  # moves whole pixels, whatever the rounding
             return super().apply(batch, theta)
         shift = _in_pixels(theta, self.unit, *batch.images.shape[-2:])
         if self.unit == "share":
@@ -73,7 +73,7 @@ class Translation(Linear):
 
 @register("rotation")
 @dataclass(frozen=True)
-class Rotation(Linear):
+class Rotation(MatrixNuisance):
     """Rotation about the centre. Prior: angle ~ N(0, sigma²) in degrees, positive turns the content clockwise.
 
     Severity 1 is the drawn angle, severity 2 twice the angle."""
@@ -98,7 +98,7 @@ class Rotation(Linear):
 
 @register("scaling")
 @dataclass(frozen=True)
-class Scaling(Linear):
+class Scaling(MatrixNuisance):
     """Zoom about the centre. Prior: log zoom ~ N(0, sigma²), positive enlarges the content.
 
     Severity 1 is the drawn zoom, severity 2 its square."""
@@ -120,8 +120,8 @@ class Scaling(Linear):
 
 @register("similarity")
 @dataclass(frozen=True)
-class Similarity(Linear):
-    """Rotation, zoom and shift together, independent in the prior; signs as in the three nuisances alone.
+class Similarity(MatrixNuisance):
+    """Rotation, zoom and shift together, independent in the prior; signs as in the three separate nuisances.
 
     Severity 1 is the drawn θ; severity 2 doubles angle, log zoom and shifts."""
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.corruption import PixelSized, field_keys
+from brittle.nuisances.base.corruption import PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.nuisances.ops.broadcast import per_image
@@ -53,7 +53,7 @@ def ice(keys: Sequence[Tensor], like: Tensor, pixels: float) -> Tensor:
 
 @register("frost")
 @dataclass(frozen=True)
-class Frost(PixelSized):
+class Frost(PixelSizedCorruption):
     """Frost on the glass. Prior: level = level·exp(spread·z), z ~ N(0, 1); seed uniform, from which the ice is made.
 
     x ← a·x + b·ice with a = 1, 0.8, 0.7, 0.65, 0.6 and b = 0.4, 0.6, 0.7, 0.7, 0.75 at levels 1 to 5 (ImageNet-C).

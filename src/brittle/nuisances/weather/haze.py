@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.corruption import Corruption, PixelSized, field_keys
+from brittle.nuisances.base.corruption import Corruption, PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.nuisances.ops.plasma import plasma
@@ -74,7 +74,7 @@ class Smog(Corruption):
 
 @register("dust")
 @dataclass(frozen=True)
-class Dust(PixelSized):
+class Dust(PixelSizedCorruption):
     """Dust in the air: a thin tan haze and specks. Prior: level = level·exp(spread·z), z ~ N(0, 1); seed uniform.
 
     Koschmieder's model with optical density 0.2, 0.4, 0.6, 0.8 and 1.1 at levels 1 to 5, and up to 512 bright specks
@@ -102,7 +102,7 @@ class Dust(PixelSized):
 
 @register("sandstorm")
 @dataclass(frozen=True)
-class Sandstorm(PixelSized):
+class Sandstorm(PixelSizedCorruption):
     """A sandstorm: dense orange clouds and grains in the wind. Prior: level = level·exp(spread·z), z ~ N(0, 1);
     direction of the wind ~ U(−20°, 20°) from the horizontal; seed uniform, from which clouds and grains are made.
 

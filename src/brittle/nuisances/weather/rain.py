@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.corruption import PixelSized, field_keys
+from brittle.nuisances.base.corruption import PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.nuisances.ops.broadcast import per_image
@@ -31,7 +31,7 @@ WHITE: Colour = (0.86, 0.88, 0.92)
 
 @register("rain")
 @dataclass(frozen=True)
-class Rain(PixelSized):
+class Rain(PixelSizedCorruption):
     """Rain. Prior: level = level·exp(spread·z), z ~ N(0, 1); direction ~ U(70°, 110°), 90° being straight down; seed
     uniform, from which the drops are made.
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.corruption import PixelSized, field_keys
+from brittle.nuisances.base.corruption import PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.nuisances.ops.broadcast import per_image
@@ -34,7 +34,7 @@ SMALLEST_FLAKE = 2.0
 
 @register("snow")
 @dataclass(frozen=True)
-class Snow(PixelSized):
+class Snow(PixelSizedCorruption):
     """Snowfall. Prior: level = level·exp(spread·z), z ~ N(0, 1); direction ~ U(45°, 135°), 90° being straight down;
     seed uniform, from which the flakes are made.
 
