@@ -20,8 +20,8 @@ from brittle.hardening.settings import Hardening
 from brittle.nuisances import nuisance
 from brittle.random import draw_keys
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import PreprocessedModule, answers_of, fine_tune
-from brittle.training.pools import WeakPool, prior_pool, weak_pool
+from brittle.hardening.fine_tune import PreprocessedModule, answers_of, fine_tune
+from brittle.hardening.pools import WeakPool, prior_pool, weak_pool
 from brittle.training.trainer import Recipe
 
 ALPHA = "affine:alpha=100"
@@ -225,7 +225,7 @@ def test_no_sampler_spends_much_more_than_its_calls(sampler: str, sample: brittl
 def test_long_parameters_are_kept_once_and_of_fewer_images(
     sample: brittle.ImageSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("brittle.training.pools.KEPT_NUMBERS", 50 * 784)
+    monkeypatch.setattr("brittle.hardening.pools.KEPT_NUMBERS", 50 * 784)
     data = TrainingImages(sample)
     drawn = weak_pool(
         open_plain(sample), nuisance("noise:sigma=0.5"), data, 640,
