@@ -81,15 +81,15 @@ class Job:
     def reads(self, cell: Cell) -> dict[str, Cell]:
         """By kind: the cells whose rows a cell's measure is given.
 
-        Whether an optional read is given follows from the study alone: it is there, covers the cell, and can't stop
-        early, since how far it went past its stop is an accident."""
+        Whether a read is given follows from the study alone: it is there, covers the cell, and can't stop early, since
+        how far it went past its stop is an accident."""
         assignment, found = self.assignments[cell.measure], {}
         for read in assignment.measure.reads:
             other = self.assignments.get(assignment.reads.get(read.kind, ""))
             if other is None or not cell.images:
                 continue
             there = other.cell(cell.classifier, cell.images, cell.nuisance)
-            if read.required or (not other.measure.stops and _covers(other, there)):
+            if not other.measure.stops and _covers(other, there):
                 found[read.kind] = there
         return found
 
