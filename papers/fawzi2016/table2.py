@@ -40,6 +40,8 @@ NEIGHBOURS, FAR = 5, 50  # places among the labels of the untouched photograph
 DRAWS = 4  # of an image and network that are kept for pictures
 BY_HAND = "## What the flows look like"
 
+KEPT = ("label", "already_wrong", "status", "method", "effective", "one_minus_mu", "another_label", "leads_to")
+
 
 def photographs(folder: Path) -> brittle.ImageSet:
     """Squares from the middle of the photographs, one a class; the id of an image is the number of its class."""
