@@ -105,7 +105,7 @@ def test_unreadable_images_are_skipped_and_counted_if_asked(tmp_path):
     assert list(whole.names) == ["whole.jpg"]
     assert whole.take([0]).skipped == whole.skipped
     os.unlink(tmp_path / "dangling.png")
-    with pytest.raises(BrittleError, match=r"text.png can't be read: no image format"):
+    with pytest.raises(BrittleError, match=r"text.png can't be read: not an image format"):
         image_set(f"folder:{tmp_path}")
 
 

@@ -101,7 +101,7 @@ def test_mistakes_are_answered_in_one_line(cli, images, tmp_path):
     assert "Call it net.safetensors" in cli("train", "cnn-1", images, "--out", tmp_path / "net.pt").complaint(2)
     np.savez(tmp_path / "large.npz", images=np.zeros((4, 32, 32), np.uint8), labels=np.arange(4))
     large = cli("train", "cnn-1", f"npz:{tmp_path}/large.npz", "--out", out).complaint(2)
-    assert "takes images of 1×28×28, and those of 'large.npz' are 1×32×32" in large
+    assert "takes images of 1×28×28, but those of 'large.npz' are 1×32×32" in large
     np.savez(tmp_path / "many.npz", images=np.zeros((4, 28, 28), np.uint8), labels=np.arange(4) * 4)
     many = cli("train", "cnn-1", f"npz:{tmp_path}/many.npz", "--out", out).complaint(2)
     assert "label 12" in many
@@ -109,9 +109,9 @@ def test_mistakes_are_answered_in_one_line(cli, images, tmp_path):
 
     assert cli("train", "cnn-1", images, "--out", out, "--epochs", 1).status == 0
     changed = cli("train", "cnn-1", images, "--out", out, "--epochs", 1, "--lr", 0.5).complaint(2)
-    assert "is of another training: recipe.rate: 0.01 → 0.5" in changed
+    assert "belongs to another training: recipe.rate: 0.01 → 0.5" in changed
     other = cli("train", "cnn-1", "sample", "--out", out, "--epochs", 1).complaint(2)
-    assert "is of another training: images: " in other
+    assert "belongs to another training: images: " in other
     out.write_bytes(b"something else")
     assert "net.safetensors can't be read" in cli("train", "cnn-1", images, "--out", out, "--epochs", 1).complaint(2)
 

@@ -31,7 +31,7 @@ FASHION_LABELS = (
 
 
 class SmallNet(nn.Module):
-    """A network of LeNet's size: images (B, 1, 28, 28) in [0, 1] → logits (B, 10); 0.66 MB of weights."""
+    """A network the size of LeNet: images (B, 1, 28, 28) in [0, 1] → logits (B, 10); 0.66 MB of weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,10 +56,10 @@ class SmallNet(nn.Module):
 @register("bundled")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BundledLoader:
-    """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], nothing to prepare."""
+    """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], no preprocessing."""
 
     name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True)
-    weights: str | None = option(None, "other weights of the same network, such as `brittle harden` writes")
+    weights: str | None = option(None, "other weights for the same network, such as those `brittle harden` writes")
 
     def __post_init__(self) -> None:
         if self.name not in NAMES:
@@ -68,7 +68,7 @@ class BundledLoader:
     def load(self, device: str = "cpu") -> TorchClassifier:
         file = resources.files("brittle.classifiers") / "data" / f"{self.name}.safetensors"
         if not file.is_file():
-            raise Failure(f"the weights of bundled:{self.name} are missing", "Install Brittle again.")
+            raise Failure(f"the weights of bundled:{self.name} are missing", "Reinstall Brittle.")
         network = SmallNet()
         with resources.as_file(file) if self.weights is None else nullcontext(Path(self.weights)) as path:
             load_weights(network, path)

@@ -1,4 +1,4 @@
-"""Nuisances: parametrised changes of an image that should not change its label. One file an idea."""
+"""Nuisances: parametrised changes of an image that should not change its label. One file per idea."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLUS = re.compile(r"\s*(?<!\\)\+\s*(?=[a-z][a-z0-9-]*(?:[:+\s]|$))")
 
 
 class NuisanceRegistry(Registry["Nuisance"]):
-    """A registry whose specs may be joined by + into a composition."""
+    """A registry whose specs can be joined with + into a composition."""
 
     def build(self, text: str) -> Nuisance:
         specs = _PLUS.split(text.strip())
@@ -39,7 +39,7 @@ register = nuisances.register
 
 
 def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor | float) -> Tensor:
-    """T at a severity of θ (B, d): severity 0 bypasses the transform and gives the very same pixels."""
+    """T_θ x at a severity, for θ (B, d): severity 0 bypasses the transform and returns exactly the same pixels."""
     if isinstance(severity, (int, float)):
         return batch.images if severity == 0 else space.apply(batch, space.at(theta, severity, batch))
     moved = space.apply(batch, space.at(theta, severity, batch))
@@ -47,7 +47,7 @@ def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor |
 
 
 def nuisance(what: str | Nuisance, **options: Any) -> Nuisance:
-    """A nuisance from its spec ("affine:alpha=50"), from its kind and options ("affine", alpha=50), or itself."""
+    """A nuisance from its spec ("affine:alpha=50") or kind and options ("affine", alpha=50); or the object given."""
     if not isinstance(what, str):
         return what
     return nuisances.make(what, options) if options else nuisances.build(what)

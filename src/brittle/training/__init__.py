@@ -1,4 +1,4 @@
-"""Training: the classifiers that come with Brittle, and networks trained to be measured."""
+"""Training: the bundled classifiers, and networks that are trained to be measured."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Network(Protocol):
 
     @property
     def recipe(self) -> Recipe:
-        """How it is trained where a user doesn't say otherwise."""
+        """How it is trained unless the user says otherwise."""
         ...
 
     @property
     def factory(self) -> str:
-        """package.module:function that makes the module again, for a classifier's spec."""
+        """package.module:function that creates the module, for a classifier's spec."""
         ...
 
     @property
     def capture(self) -> bool:
-        """Whether its steps may be captured as a CUDA graph: they are all alike and never wait for the device."""
+        """Whether its steps may be captured as a CUDA graph: all the same, and never waiting for the device."""
         ...
 
     def module(self) -> nn.Module: ...
@@ -54,12 +54,12 @@ register = trainable.register
 
 
 def train(network: str | Network, images: Any, out: str | Path, **options: Any) -> dict[str, Any]:
-    """Trains a network into the file `out`, or goes on with what is there: what `brittle train --json` prints.
+    """Trains a network into the file `out`, or resumes its training; returns what `brittle train --json` prints.
 
     `network` is a spec such as "cnn-2-da:shift=4" or an object, `images` an image set; `options` are test, epochs,
     seed, device, batch_size, rate, precision and progress.
     """
-    from brittle.training.train_network import train_network  # torch is imported when something is trained, not before
+    from brittle.training.train_network import train_network  # imports torch, which listing networks does not need
 
     known = [name for name in inspect.signature(train_network).parameters if name not in ("network", "images", "out")]
     for key in options:

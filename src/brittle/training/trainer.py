@@ -1,8 +1,8 @@
 """A plain trainer: any module, batches by index, a checkpoint after every epoch.
 
-What is random in an epoch (order, augmentation, dropout) is a function of (seed, epoch) and of nothing else, so a
-training that was killed goes on from its last epoch to the weights that it would have had: bit for bit on a CPU, with
-the same number of threads. The learning rate is a function of the share of training done. Nothing else has a state.
+Everything random in an epoch (order, augmentation, dropout) depends only on (seed, epoch), so a training that was
+killed resumes from its last epoch and ends with the weights it would have had: bit for bit on a CPU, with the same
+number of threads. The learning rate depends only on the share of training done. There is no other state.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ Precision = Literal["float32", "bfloat16"]
 WORDS = {"optimiser": Optimiser, "schedule": Schedule, "precision": Precision}
 
 MOST_RATE = 1e6
-STEPS_PER_TICK = 20  # of the progress bar
+STEPS_PER_TICK = 20  # between updates of the progress bar
 SCORED_AT_ONCE = 1 << 20  # numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How something is trained."""
+    """How a network is trained."""
 
     epochs: int = option(50, "how often every image is seen")
-    batch: int = option(128, "images a step")
-    rate: float = option(0.05, "learning rate, at its highest")
+    batch: int = option(128, "images per step")
+    rate: float = option(0.05, "peak learning rate")
     optimiser: Optimiser = option("sgd", "sgd (with momentum) or adamw")
-    momentum: float = option(0.9, "of sgd")
+    momentum: float = option(0.9, "momentum of sgd")
     decay: float = option(0.0, "weight decay")
-    schedule: Schedule = option("constant", "of the learning rate: constant, or cosine down to 0")
-    warm_up: float = option(0.0, "share of training in which the learning rate rises to its highest")
-    precision: Precision = option("float32", "of forward and backward passes; weights are float32")
+    schedule: Schedule = option("constant", "learning rate schedule: constant, or cosine down to 0")
+    warm_up: float = option(0.0, "share of training during which the learning rate rises to its peak")
+    precision: Precision = option("float32", "precision of forward and backward passes; weights are float32")
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch"):
@@ -66,7 +66,7 @@ class Recipe:
                 raise BrittleError(f"{name} is {getattr(self, name)!r}", f"Give {' or '.join(get_args(words))}.")
 
     def rate_at(self, done: float) -> float:
-        """The learning rate once the share `done` of training is over."""
+        """The learning rate after a share `done` of training."""
         if done < self.warm_up:
             return self.rate * done / self.warm_up
         if self.schedule == "constant":
@@ -85,15 +85,15 @@ class Recipe:
 class TrainingHistory(NamedTuple):
     """How a training went."""
 
-    losses: list[float]  # mean loss of every epoch
-    resumed: int  # epochs that were done before
+    losses: list[float]  # mean loss of each epoch
+    resumed: int  # epochs that had been done before
 
 
 class Score(NamedTuple):
-    """What a classifier does on labelled images."""
+    """How a classifier does on labelled images."""
 
-    error: float  # share that is classified wrongly
-    loss: float  # mean negative log-likelihood, nats
+    error: float  # share of images classified wrongly
+    loss: float  # mean negative log-likelihood, in nats
 
 
 def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
@@ -101,7 +101,7 @@ def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
 
 
 def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """The module that `make` makes, its first weights a function of the seed; made on the CPU, the same everywhere."""
+    """The module that `make` returns, with initial weights set by the seed; made on the CPU, the same anywhere."""
     with random_state(torch.device("cpu"), int(stream_root(seed, "first weights"))):
         return make()
 
@@ -122,13 +122,13 @@ def train(
 ) -> TrainingHistory:
     """Trains `module` in place, on the device that `data` is on.
 
-    After every epoch all that is needed to go on is written to `checkpoint`, and what is found there is gone on with,
-    if `about` (plain values: what the training is of) has not changed since. Whoever names a checkpoint removes it.
-    `capture` is explained at `Step`.
+    After each epoch, everything needed to resume is written to `checkpoint`. A checkpoint found there is resumed if
+    `about` (plain values that describe the training) has not changed since. The caller removes the checkpoint.
+    `capture` is explained in `Step`.
     """
     progress = progress or Progress()
     module.to(data.device).train()
-    # For a CPU and for bfloat16 the faster layout of convolutions; the values stay.
+    # The faster layout for convolutions on a CPU and in bfloat16; values do not change.
     if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = recipe.optimiser_for(module)
@@ -143,7 +143,7 @@ def train(
         if not math.isfinite(mean):
             raise Failure(
                 f"{name}: the loss was {mean} in epoch {epoch + 1}",
-                "Lower the learning rate (--lr), with another --out." if checkpoint else "Lower the learning rate.",
+                "Lower the learning rate (--lr), and use another --out." if checkpoint else "Lower the learning rate.",
             )
         losses.append(mean)
         if checkpoint is not None:
@@ -174,7 +174,7 @@ def _convolves(module: nn.Module) -> bool:
 
 
 def _batches(order: Tensor, size: int) -> list[Tensor]:
-    """The order in pieces; a last image alone joins the batch before it, since one image has no batch statistics."""
+    """The order in batches; a single last image joins the previous batch, since one image has no batch statistics."""
     batches = list(torch.split(order, size))
     if len(batches) > 1 and len(batches[-1]) == 1:
         batches[-2:] = [torch.cat(batches[-2:])]
@@ -183,7 +183,7 @@ def _batches(order: Tensor, size: int) -> list[Tensor]:
 
 @torch.inference_mode()
 def score(module: nn.Module, data: TrainingImages) -> Score:
-    """Error and loss of a module images → logits."""
+    """Error and loss of a module that maps images to logits."""
     module.to(data.device).eval()
     wrong, total = (torch.zeros((), dtype=torch.float64, device=data.device) for _ in range(2))
     size = max(1, SCORED_AT_ONCE // math.prod(data.set.shape))
@@ -197,7 +197,7 @@ def score(module: nn.Module, data: TrainingImages) -> Score:
 
 @contextmanager
 def random_state(device: torch.device, seed: int) -> Iterator[None]:
-    """Layers draw first weights and dropout from the global state: it is seeded within, and as it was after."""
+    """Seeds torch's global random state, from which layers draw initial weights and dropout, and restores it after."""
     place = torch.empty(0, device=device).get_device()  # -1 for a CPU
     with torch.random.fork_rng(devices=[] if place < 0 else [place]):
         torch.default_generator.manual_seed(seed)
@@ -225,7 +225,7 @@ def _resume(
     about: Mapping[str, Any],
     device: torch.device,
 ) -> list[float]:
-    """Fills module and optimiser from a checkpoint, if there is one; returns the losses of the epochs done."""
+    """Loads module and optimiser from a checkpoint, if there is one; returns the losses of the epochs done."""
     if not path.is_file():
         return []
     try:
@@ -236,15 +236,15 @@ def _resume(
         optimiser.load_state_dict(state["optimiser"])
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError, KeyError, TypeError) as error:
         raise BrittleError(
-            f"the checkpoint {path} is damaged, or not of this network", "Delete it to begin anew."
+            f"the checkpoint {path} is damaged, or belongs to another network", "Delete it to start over."
         ) from error
     return losses
 
 
 def refuse_changes(path: Path, kept: Mapping[str, Any], now: Mapping[str, Any], noun: str) -> None:
-    """What was begun is gone on with only as it was begun."""
+    """Refuses to resume work whose settings have changed since it began."""
     changed = differences(dict(kept), json.loads(json.dumps(now)))
     if changed:
         raise BrittleError(
-            f"{path} is of another {noun}: {'; '.join(changed)}", "Undo the change, or choose another --out."
+            f"{path} belongs to another {noun}: {'; '.join(changed)}", "Undo the change, or choose another --out."
         )

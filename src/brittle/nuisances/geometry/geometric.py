@@ -1,4 +1,4 @@
-"""Nuisances that move pixels: what they share, and those among them that are one matrix per image."""
+"""Base classes of nuisances that move pixels: any such nuisance, and those given by one matrix per image."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Unit = Literal["share", "pixels"]
 
 @dataclass(frozen=True, kw_only=True)
 class GeometricNuisance(GaussianNuisance):
-    """A nuisance that moves pixels: θ says from where each takes its value."""
+    """A nuisance that moves pixels: θ says where each takes its value from."""
 
     fill: Outside = option(0.0, "what lies outside the image: a grey value in [0, 1], edge or mirror")
     interpolation: Interpolation = option("bilinear", "bilinear, nearest or bicubic")
@@ -36,7 +36,7 @@ class GeometricNuisance(GaussianNuisance):
 
     @abstractmethod
     def sources(self, theta: Tensor, height: int, width: int) -> Tensor:
-        """θ (B, d) → where in the input each output pixel looks (B, H, W, 2), as (x, y) in [−1, 1]."""
+        """θ (B, d) → the source of each output pixel in the input (B, H, W, 2), as (x, y) in [−1, 1]."""
 
     def centre(self, batch: Batch) -> Tensor:
         return constant((0.0,) * self.latent(batch), batch.images.device)
