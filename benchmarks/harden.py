@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 import torch
 
 import brittle
-from brittle.engine.folder import environment
+from brittle.engine.runs import environment
 from brittle.hardening.harden import split_images
 from brittle.hardening.options import HardeningOptions
 from brittle.hardening.rounds import CALLS_OF_A_STEP

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import torch
@@ -57,6 +57,11 @@ def halving(compute: Callable[[int], T], size: int, note: Callable[[str], None] 
         note(f"out of memory: the batch is halved to {size}")
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def slices(total: int, size: int) -> Iterator[slice]:
+    """[0, total) in stretches of at most `size`."""
+    return (slice(start, min(start + size, total)) for start in range(0, total, size))
 
 
 def in_pieces(compute: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:

@@ -15,11 +15,10 @@ def study_of(subject: Subject, selection: Selection, count: int | None, measure:
     """The study behind a command that carries out one measure."""
     from brittle.api import study_of as make
 
-    assert subject.nuisance is not None
     return make(
         [subject.classifier, *selection.against],
         subject.images,
-        subject.nuisance,
+        [] if subject.nuisance is None else [subject.nuisance],
         count=count,
         where=selection.where,
         ids=selection.ids,
@@ -33,9 +32,8 @@ def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
     from brittle.api import run
     from brittle.progress import Bar
 
-    elsewhere: dict[str, Any] = {} if how.engine == "local" else {"engine": how.engine}
     with Bar() as progress:
-        summary = run(study, out, device=how.device, batch=how.batch, progress=progress, **elsewhere)
+        summary = run(study, out, device=how.device, batch=how.batch, engine=how.engine, progress=progress)
     warn(summary["warnings"])
     return summary
 
@@ -47,15 +45,13 @@ def write_report(folder: str) -> Path:
 
 
 def show(summary: dict[str, Any]) -> None:
-    """What every measure of a run says, as tables."""
-    from brittle.report.console import print_found
-
-    print_found(summary)
+    """What every measure of a run says: results print themselves as tables."""
+    print(summary)
 
 
 def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:
     """What `--json` prints of a run of one measure: its first result, with the others and all else beside it."""
-    entry = _entry(summary, measure)
+    entry = summary["measures"][measure]
     rows = next((key for key in ("results", "entries") if key in entry), None)
     said = {key: value for key, value in entry.items() if key not in (rows, "kind")}
     said |= {key: summary[key] for key in ("warnings", "skipped") if key in summary}
@@ -64,12 +60,6 @@ def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:
     first: dict[str, Any]
     first, *others = entry[rows]
     return first | {"others": others} | said
-
-
-def _entry(summary: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
-    if measure == "robustness":
-        return {"results": summary["results"], "comparisons": summary["comparisons"]}
-    return {"entries": summary["weak_points"]} if measure == "weak-points" else summary
 
 
 def warn(warnings: Iterable[str]) -> None:

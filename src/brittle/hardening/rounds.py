@@ -9,17 +9,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from brittle.api import compare
 from brittle.classifiers.torch_module import TorchClassifier
+from brittle.hardening.before_after import held_out_result
+from brittle.hardening.fine_tune import fine_tune
 from brittle.hardening.kept import Kept, Phases
 from brittle.hardening.options import HardeningOptions
+from brittle.hardening.pools import FilledPool, prior_pool, weak_pool
 from brittle.images.base import ImageSet
 from brittle.samplers import sampler as open_sampler
 from brittle.samplers.importance import Importance
 from brittle.samplers.rejection import Rejection
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import fine_tune
-from brittle.training.pools import FilledPool, prior_pool, weak_pool
 from brittle.training.weights import State, state_of
 from brittle.types import Nuisance
 
@@ -59,15 +59,15 @@ class Work:
 
     def _measured(self, number: int, progress: Phases) -> dict[str, Any]:
         progress.phase(f"round {number}: held-out images")
-        told = compare(
-            {"it": self.classifier},
+        told = held_out_result(
+            self.classifier,
             self.held_out,
             self.nuisance,
-            samples=DRAWS_TO_CHOOSE,
-            seed=self.seed,
-            device=str(self.data.device),
-            progress=progress,
-        )["results"][0]
+            DRAWS_TO_CHOOSE,
+            self.seed,
+            str(self.data.device),
+            progress,
+        )
         return {key: told[key] for key in ("rho", "interval", "accuracy_nuisance", "accuracy_clean")}
 
     def _trained(self, number: int, progress: Phases) -> dict[str, Any]:

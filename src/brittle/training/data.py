@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
-from brittle.measures.evaluate import slices
+from brittle.images.fingerprint import fingerprint
+from brittle.memory import slices
 from brittle.types import UNLABELLED, Batch
 
 READ_AT_ONCE = 1 << 26  # numbers
-HASHED = 1 << 26
+HASHED = 1 << 26  # numbers of the images that are hashed: they are in memory already
 
 
 class TrainingImages:
@@ -39,18 +38,7 @@ class TrainingImages:
         return Batch(_as_float(self.pixels[rows]), self.labels[rows], self.ids[rows])
 
     def fingerprint(self) -> str:
-        return fingerprint(self.set, lambda rows: self.batch(rows.to(self.device)))
-
-
-def fingerprint(images: ImageSet, read: Callable[[Tensor], Batch] | None = None) -> str:
-    """Identifies an image set: a hash of its ids, its labels and the pixels of evenly spaced images."""
-    digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
-    digest.update(images.labels.numpy().tobytes())
-    step = math.ceil(len(images) * math.prod(images.shape) / HASHED)
-    for rows in torch.split(torch.arange(0, len(images), step), 1024):
-        pixels = (read or images.batch)(rows).images
-        digest.update(pixels.mul(255).round().byte().cpu().numpy().tobytes())
-    return f"{len(images)} images, {digest.hexdigest()}"
+        return fingerprint(self.set, HASHED, lambda rows: self.batch(rows.to(self.device)))
 
 
 def check_labels(images: ImageSet) -> None:

@@ -1,4 +1,4 @@
-"""How robustness is measured."""
+"""The options of the measure `robustness`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Estimand = Literal["population", "set", "drawn"]
 
 @dataclass(frozen=True)
 class RobustnessOptions:
-    """The options of the measure `robustness`."""
+    """How robustness is measured."""
 
     samples: int | None = option(
         None, "draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000)", least=1

@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
@@ -19,9 +19,12 @@ from typing import Any
 import tomli_w
 import torch
 
+from brittle.engine.check import Answers
+from brittle.engine.job import FORMAT, Job
 from brittle.engine.store import FolderStore
 from brittle.errors import BrittleError
 from brittle.files import write_durably
+from brittle.study import changes
 
 ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
@@ -34,9 +37,9 @@ class RunFolder:
         self.study, self.environment = path / "study.toml", path / "environment.json"
         self.summary, self.report, self.begun = path / "summary.json", path / "report.html", path / "begun.json"
 
-    @property
-    def store(self) -> FolderStore:
-        return FolderStore(self.path / "units")
+    def store(self, job: Job) -> FolderStore:
+        """The run's units, each bound to what the job's cells depend on."""
+        return FolderStore(self.path / "units", job.depends)
 
     def exists(self) -> bool:
         return self.study.is_file() and self.begun.is_file()
@@ -69,39 +72,49 @@ class RunFolder:
         """The study as resolved when the run began."""
         if not self.exists():
             raise BrittleError(
-                f"{self.path} is no run folder: it holds no study.toml", "Give the folder of a `brittle run`."
+                f"{self.path} is not a run folder: it has no study.toml", "Give the folder of a `brittle run`."
             )
+        self.read_begun()
         return tomllib.loads(self.study.read_text(encoding="utf-8"))
+
+    def read_begun(self) -> dict[str, Any]:
+        """What the study's things were when the run began: fingerprints, answers, facts."""
+        if not self.begun.is_file():
+            return {"format": FORMAT, "images": {}, "answers": {}, "classifiers": {}}
+        begun: dict[str, Any] = json.loads(self.begun.read_text(encoding="utf-8"))
+        if begun.get("format") != FORMAT:
+            raise BrittleError(
+                f"the run in {self.path} was made by another version of Brittle, in a format that this one can't read",
+                "Run the study again into another folder.",
+            )
+        return begun
 
     def read_summary(self) -> dict[str, Any]:
         if not self.summary.is_file():
-            raise BrittleError(f"the run in {self.path} is not finished", "Give `brittle run` again to go on with it.")
+            raise BrittleError(f"the run in {self.path} is not finished", "Give `brittle run` again to resume it.")
         summary: dict[str, Any] = json.loads(self.summary.read_text(encoding="utf-8"))
         return summary
 
-    def compare(
-        self, study: dict[str, Any], differences: Callable[[dict[str, Any], dict[str, Any]], list[str]]
-    ) -> None:
-        """Holds the study against the one kept: classifiers may be added, nothing else may change."""
-        for leftover in self.path.glob("*.tmp"):
-            leftover.unlink()
+    def compare(self, study: dict[str, Any]) -> None:
+        """Holds the study against the one kept: entries may be added, and none may change."""
         if self.exists():
-            kept = self.read_study()
-            unchanged = study | {
-                "classifiers": {k: v for k, v in study["classifiers"].items() if k in kept["classifiers"]}
-            }
-            changed = differences(kept, unchanged)
+            changed = changes(self.read_study(), study)
             if changed:
                 raise BrittleError(
                     f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
-                    "Undo the change, or run into another folder (only adding a classifier extends a run).",
+                    "Undo the change, or run into another folder (a run may be extended, but what was computed stays).",
                 )
         elif any(item.name not in (".lock", "study.toml", "environment.json") for item in self.path.iterdir()):
-            raise BrittleError(f"{self.path} holds other things and is no run folder", "Choose an empty or new folder.")
+            raise BrittleError(
+                f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder."
+            )
+        for name in ("study.toml", "environment.json", "begun.json", "summary.json", "report.html"):
+            for leftover in self.path.glob(f"{name}.*.tmp"):
+                leftover.unlink()
 
-    def begin(self, study: dict[str, Any], things: dict[str, Any]) -> None:
+    def begin(self, study: dict[str, Any], job: Job, answers: Answers) -> None:
         """Keeps the study once its things are loaded and found to be those that the run began with."""
-        known = self._same_things(things)
+        known = self._same_things(job, answers)
         now = environment() | {"folder": str(Path.cwd())}
         earlier = json.loads(self.environment.read_text()) if self.environment.is_file() else None
         if earlier is not None:
@@ -110,26 +123,33 @@ class RunFolder:
         write_durably(self.environment, lambda to: to.write_text(json.dumps(now, indent=1), encoding="utf-8"))
         write_durably(self.begun, lambda to: to.write_text(json.dumps(known), encoding="utf-8"))
 
-    def _same_things(self, things: dict[str, Any]) -> dict[str, Any]:
-        """Refuses to go on when images or classifiers behind unchanged specs are no longer what they were."""
-        kept: dict[str, Any] = (
-            json.loads(self.begun.read_text()) if self.begun.is_file() else {"images": {}, "answers": {}}
-        )
-        for name, fingerprint in things["images"].items():
-            if kept["images"].get(name, fingerprint) != fingerprint:
+    def _same_things(self, job: Job, answers: Answers) -> dict[str, Any]:
+        """Refuses to resume when images or classifiers behind unchanged specs are no longer what they were."""
+        kept = self.read_begun()
+        images = {name: entry["fingerprint"] for name, entry in job.entries["images"].items()}
+        for name, found in images.items():
+            if kept["images"].get(name, found) != found:
                 raise BrittleError(
                     f"the image set {name!r} is no longer what it was when the run in {self.path} began",
                     "Restore it, or run into another folder.",
                 )
-        for name, sets in things["answers"].items():
-            for images, answers in sets.items():
-                before = kept["answers"].get(name, {}).get(images)
-                if before is not None and not _close(before, answers):
+        for name, sets in answers.items():
+            for there, found_there in sets.items():
+                before = kept["answers"].get(name, {}).get(there)
+                if before is not None and not _close(before, found_there):
                     raise BrittleError(
                         f"classifier {name!r} no longer answers as it did when the run in {self.path} began",
                         "Restore its weights, add it under another name, or run into another folder.",
                     )
-        return {sort: things[sort] | kept[sort] for sort in ("images", "answers")}
+        return {
+            "format": FORMAT,
+            "images": images | kept["images"],
+            "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in answers.items()},
+            "classifiers": {
+                name: {"labels": list(each.labels), "can": sorted(each.can), "layers": list(each.layers)}
+                for name, each in job.facts.items()
+            },
+        }
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))

@@ -21,15 +21,14 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.measures.evaluate import COLUMNS
-from brittle.measures.weak_points.posterior import OTHER, Posterior
+from brittle.measures.outcomes import Outcome
+from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import draw_keys, fold, stream_root, uniform
 from brittle.samplers import sampler as open_sampler
 from brittle.samplers.target import Budget, PosteriorDraws
 from brittle.training.data import TrainingImages
 from brittle.types import Batch, Classifier, Nuisance
 
-PREDICTED = COLUMNS.index("predicted")
 BLOCK_NUMBERS = 1 << 22  # of positions sampled at a time
 KEPT_NUMBERS = 1 << 26  # of θ, for a whole pool
 TINY = 1e-12  # least q / p
@@ -183,13 +182,13 @@ def _kept(posterior: Posterior, rows: Tensor, found: PosteriorDraws, keep: int) 
         position = position.gather(1, places[..., None].expand(-1, -1, position.shape[-1]))
         outcomes = outcomes.gather(1, places[..., None].expand(-1, -1, outcomes.shape[-1]))
         weight = (weight.sum(1, keepdim=True) / keep).expand(-1, keep)
-    theta = posterior.theta(position.double()).float()
+    theta, seen = posterior.theta(position.double()).float(), Outcome.unpacked(outcomes)
     return _Part(
         rows.repeat_interleave(theta.shape[1]),
         theta.flatten(0, 1),
         (weight * failing[:, None]).flatten(),
-        outcomes[..., OTHER].double().exp().flatten(),
-        (outcomes[..., PREDICTED].long() != posterior.labels[:, None]).flatten(),
+        seen.log_p_other.double().exp().flatten(),
+        (seen.predicted.long() != posterior.labels[:, None]).flatten(),
     )
 
 

@@ -13,11 +13,11 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from brittle.classifiers.base import first_line
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError, Failure
+from brittle.hardening.pools import Pool, PoolBatch
 from brittle.memory import in_pieces, out_of_memory
 from brittle.random import draw_keys, fold, stream_root
 from brittle.training.data import TrainingImages
 from brittle.training.options import Recipe
-from brittle.training.pools import Pool, PoolBatch
 from brittle.training.step import Step
 from brittle.training.trainer import optimiser_for, random_state
 from brittle.types import Batch, Nuisance
