@@ -45,8 +45,10 @@ def write_report(folder: str) -> Path:
 
 
 def show(summary: dict[str, Any]) -> None:
-    """What every measure of a run says: results print themselves as tables."""
-    print(summary)
+    """What every measure of a run says, as tables."""
+    from brittle.report.console import print_found
+
+    print_found(summary)
 
 
 def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:

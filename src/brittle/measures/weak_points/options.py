@@ -1,4 +1,4 @@
-"""The options of the measure `weak-points`."""
+"""How weak points are sampled."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from brittle.registry.options import option
 
 @dataclass(frozen=True)
 class WeakPointsOptions:
-    """How weak points are sampled."""
+    """The options of the measure `weak-points`."""
 
     sampler: str = option("auto", "how to draw: the spec of a sampler")
     budget: int = option(2000, "classifier calls per image, for samplers that draw populations", least=1)
     chains: int = option(8, "chains per image, for samplers that walk", least=1)
-    steps: int = option(1000, "steps of each chain after burn-in", least=1)
+    steps: int = option(1000, "steps per chain after burn-in", least=1)
     burn_in: int = option(500, "steps before, in which step sizes adapt", least=0)
     start: Literal["prior", "worst"] = option("worst", "chains start at a prior draw, or at the worst of `tries`")
     tries: int = option(64, "prior draws that a chain looks at for its start", least=1)
