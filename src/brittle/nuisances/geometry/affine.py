@@ -81,4 +81,4 @@ class Affine(MatrixNuisance):
     def describe(self, height: int, width: int) -> str:
         pixels = affine_displacement(self.alpha, self.kappa, height, width)
         said = f"affine maps that move a pixel by {pixels:.3g} pixels (root mean square over the image and the prior)"
-        return said if self.metric == "uniform" else f"{said}, most along those that change the picture least"
+        return said if self.metric == "uniform" else f"{said}, mostly along maps that change the image least"

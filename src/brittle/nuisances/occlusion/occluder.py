@@ -166,7 +166,7 @@ class Occluder(ABC):
     def filled_with(self) -> str:
         """What the hidden pixels become, in words."""
         if self.texture is not None:
-            return "pieces of other pictures"
+            return "pieces of other images"
         return _WORDS[self.fill] if isinstance(self.fill, str) else f"grey {self.fill:g}" if self.fill else "black"
 
     @property
