@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,13 @@ from brittle.engine.store import Cell, MemoryStore
 from brittle.errors import BrittleError
 from brittle.found import Found
 from brittle.images import image_set
+from brittle.measures import measures
 from brittle.measures.evaluate import slices
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
-from brittle.study import Study, checked_measure, choose, equipped
+from brittle.registry import parse_named
+from brittle.study import Study, choose, equipped
 
 if TYPE_CHECKING:
     from brittle.hardening.harden import Hardened
@@ -107,8 +108,8 @@ def harden(
     `classifier` is a torch module, or the spec of one. `images` are labelled; parts of them choose the round and
     measure before and after, or parts of `test`. `out` gets the weights, what happened in every round, and where
     everything is named by a spec, a run folder of before and after; the same call goes on from its last finished
-    round. `options` are those of `brittle.hardening.settings.Hardening` (on, rounds, steps, share, rate, held_out, …),
-    and seed, device and progress.
+    round. `options` are those of `brittle.hardening.options.HardeningOptions` (on, rounds, steps, share, rate,
+    held_out, …), and seed, device and progress.
     """
     from brittle.hardening.harden import harden_classifier  # what trains is imported when something is trained
 
@@ -128,7 +129,7 @@ def job_of(
     batch: int | None,
 ) -> Job:
     """The job of some measures, by name with their options, on one image set under one nuisance."""
-    asked, place = {name: checked_measure(name, options) for name, options in wanted.items()}, pick_device(device)
+    asked, place = {name: measures.make(name, options) for name, options in wanted.items()}, pick_device(device)
     space = equipped(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
     chosen = choose(image_set(images), asked, seed=seed, count=count, where=where, ids=ids)
@@ -157,12 +158,12 @@ def study_of(
     which images (count, where, ids).
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
-    named = [_named(text) for text in classifiers]
+    named = [parse_named(text) for text in classifiers]
     twice = next((name for place, (name, _) in enumerate(named) if name in dict(named[:place])), None)
     if twice is not None:
         raise BrittleError(f"the classifier {twice!r} is given twice", f"Name one of them: other={twice}.")
-    set_name, set_spec = _named(images)
-    space_name, space = _named(nuisance)
+    set_name, set_spec = parse_named(images)
+    space_name, space = parse_named(nuisance)
     return Study.of(
         {
             "seed": seed,
@@ -175,12 +176,6 @@ def study_of(
             for name, options in wanted.items()
         }
     )
-
-
-def _named(text: str) -> tuple[str, str]:
-    """name=spec → (name, spec); a spec alone is its own name. A spec has its colon before any equals sign."""
-    match = re.fullmatch(r"([\w.-]+)=(.+)", text.strip())
-    return (match[1], match[2]) if match else (text.strip(), text.strip())
 
 
 def run(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from brittle.classifiers import classifier
 from brittle.device import pick_device
@@ -103,9 +102,7 @@ class Study(BaseModel):
         """The measures asked for, options checked, in the order in which they are carried out: robustness first,
         since others may read what it has found."""
         asked = self.model_extra or {"robustness": {}}
-        return {
-            name: checked_measure(name, asked[name]) for name in sorted(asked, key=lambda each: each != "robustness")
-        }
+        return {name: measures.make(name, asked[name]) for name in sorted(asked, key=lambda each: each != "robustness")}
 
     def job(self, device: str | None = None, batch: int | None = None) -> Job:
         """Loads everything the study names."""
@@ -134,24 +131,6 @@ class Study(BaseModel):
             for name, each in self.measures().items()
         }
         return dict(_without_none(self.model_dump(mode="json") | options))
-
-
-def checked_measure(measure: str, options: Mapping[str, Any]) -> Measure:
-    """A measure with options as a study or a caller spells them."""
-    kind = measures.get(measure)
-    fields = {name: field.name for name, field in options_of(kind).items()}
-    arguments = {}
-    for key, given in options.items():
-        name = key.replace("_", "-")
-        if name not in fields:
-            raise BrittleError(f"measure {measure!r} has no option {key!r}", did_you_mean(name, fields))
-        several = isinstance(given, str) and typing.get_origin(typing.get_type_hints(kind)[fields[name]]) is tuple
-        arguments[fields[name]] = tuple(given.split("/")) if several else given
-    try:
-        checked: Measure = TypeAdapter(kind).validate_python(arguments)
-    except ValidationError as error:
-        raise _explained(error, f"measure {measure!r}") from error
-    return checked
 
 
 def _without_none(value: Any) -> Any:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError, Failure
-from brittle.registry import did_you_mean, option
+from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
 SUM_TOLERANCE = 1e-3
@@ -33,6 +33,7 @@ class ClassifierLoader(Protocol):
     def load(self, device: str = "cpu") -> AdaptedClassifier: ...
 
 
+@validated("classifier")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AdapterOptions(Preprocess):
     """The options every adapter has: its preprocessing, what its outputs are, and the names of its classes."""

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from brittle.classifiers import register
 from brittle.classifiers.checkpoint import load_weights
 from brittle.classifiers.torch_module import TorchClassifier
-from brittle.errors import BrittleError, Failure
-from brittle.registry import did_you_mean, option
+from brittle.errors import Failure
+from brittle.registry import option
 
 NAMES = ("plain", "augmented")
 FASHION_LABELS = (
@@ -58,12 +58,8 @@ class SmallNet(nn.Module):
 class BundledLoader:
     """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], no preprocessing."""
 
-    name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True)
+    name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True, choices=NAMES)
     weights: str | None = option(None, "other weights for the same network, such as those `brittle harden` writes")
-
-    def __post_init__(self) -> None:
-        if self.name not in NAMES:
-            raise BrittleError(f"unknown bundled classifier {self.name!r}", did_you_mean(self.name, NAMES))
 
     def load(self, device: str = "cpu") -> TorchClassifier:
         file = resources.files("brittle.classifiers") / "data" / f"{self.name}.safetensors"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-import typing
 from typing import Literal
 
 import torch
@@ -16,19 +15,23 @@ from torch import Tensor
 from torch.nn import functional
 
 from brittle.errors import BrittleError
-from brittle.registry import did_you_mean, option
+from brittle.registry import option, validated
 
 ITU_R_601 = (0.299, 0.587, 0.114)
 
 
+@validated("classifier")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Preprocess:
     """images (B, C, H, W) in [0, 1] → what the classifier takes. Without options it returns its input unchanged."""
 
     size: int | str | tuple[int, int] | None = option(
-        None, "resize the shorter side to this many pixels, or to exactly HxW"
+        None,
+        "resize the shorter side to this many pixels, or to exactly HxW",
+        least=1,
+        remedy="Write size=224 (shorter side) or size=224x320 (HxW).",
     )
-    crop: int | None = option(None, "then crop the central square of this many pixels")
+    crop: int | None = option(None, "then crop the central square of this many pixels", least=1)
     interpolation: Literal["bilinear", "bicubic"] = option("bilinear", "how to resize: bilinear or bicubic")
     channels: Literal["rgb", "bgr", "grey"] | None = option(
         None, "rgb or bgr (grey images are repeated), or grey (colours weighted as in ITU-R 601)"
@@ -41,10 +44,7 @@ class Preprocess:
     )
 
     def __post_init__(self) -> None:
-        _check_choices(self)
         exact_size(self.size)
-        if self.crop is not None and self.crop < 1:
-            raise BrittleError(f"crop={self.crop} leaves nothing", "Give a number of pixels.")
         if 0.0 in _numbers(self.std, 1.0):
             raise BrittleError("std=0 divides by zero", "Leave a channel as it is with std 1.")
 
@@ -89,23 +89,6 @@ def exact_size(size: int | str | tuple[int, int] | None) -> int | tuple[int, int
     if size is not None and min(size if isinstance(size, tuple) else (size,)) < 1:
         raise BrittleError(f"size={size} leaves nothing", "Write size=224 (shorter side) or size=224x320 (HxW).")
     return size
-
-
-def _check_choices(options: object) -> None:
-    """Python callers pass choices unchecked; a wrong one would otherwise be ignored."""
-    hints = typing.get_type_hints(type(options))
-    for field in dataclasses.fields(options):  # type: ignore[arg-type]
-        choices = [
-            word
-            for hint in (hints[field.name], *typing.get_args(hints[field.name]))
-            if typing.get_origin(hint) is Literal
-            for word in typing.get_args(hint)
-        ]
-        value = getattr(options, field.name)
-        if choices and value is not None and value not in choices:
-            raise BrittleError(
-                f"{field.name}={value!r} is not one of {', '.join(choices)}", did_you_mean(str(value), choices)
-            )
 
 
 def _numbers(values: float | tuple[float, ...] | None, neutral: float) -> tuple[float, ...]:

@@ -27,15 +27,17 @@ from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.hardening.before_after import AFTER, BEFORE, PairedRun, in_memory
 from brittle.hardening.kept import Kept, Phases
+from brittle.hardening.options import MOST_MEASURED, HardeningOptions
 from brittle.hardening.rounds import Work, carry_out_rounds
-from brittle.hardening.settings import MOST_MEASURED, Hardening, checked
 from brittle.images import image_set
 from brittle.images.base import ImageSet, of_one_shape
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
 from brittle.random import shuffled
-from brittle.registry import options_of
+from brittle.registry import checked, options_of
+from brittle.samplers import sampler as open_sampler
+from brittle.samplers.chain import ChainSampler
 from brittle.study import equipped
 from brittle.training.data import TrainingImages
 from brittle.training.data import fingerprint as images_fingerprint
@@ -81,7 +83,8 @@ def harden_classifier(
     **options: Any,
 ) -> Hardened:
     """See `brittle.harden`."""
-    settings, place = checked(options), pick_device(device)
+    settings, place = HardeningOptions(**checked(HardeningOptions, options, "harden")), pick_device(device)
+    check_sampler(settings.sampler)
     before = hardenable(classifier, str(place))
     space = equipped(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
@@ -139,7 +142,12 @@ def harden_classifier(
 
 
 def prepared(
-    before: TorchClassifier, split: Split, nuisance: Nuisance, settings: Hardening, seed: int, device: torch.device
+    before: TorchClassifier,
+    split: Split,
+    nuisance: Nuisance,
+    settings: HardeningOptions,
+    seed: int,
+    device: torch.device,
 ) -> Work:
     """What is trained: a copy of the classifier, with the training images and the answers of the untouched one."""
     training = split.training
@@ -175,6 +183,14 @@ def check_classes(classifier: TorchClassifier, split: Split) -> None:
                 f"{name!r} is class {here[name]} of the training images and {there[name]} of the test images",
                 "Name the classifier's classes with labels=…, or give both the same classes.",
             )
+
+
+def check_sampler(spec: str) -> None:
+    if isinstance(open_sampler(spec), ChainSampler):
+        raise BrittleError(
+            f"the sampler {spec!r} walks in chains, which say nothing about how often an image fails",
+            "Use importance, adaptive, smc or auto.",
+        )
 
 
 def hardenable(what: Any, device: str) -> TorchClassifier:

@@ -36,27 +36,25 @@ class Folder:
     """Image files below a folder; an image's id is a hash of its relative path, so new files change no other ids."""
 
     path: str = option(MISSING, "the folder", positional=True)
-    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)")
-    crop: int | None = option(None, "crop the central square of this many pixels, after resizing")
+    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)", least=1)
+    crop: int | None = option(None, "crop the central square of this many pixels, after resizing", least=1)
     channels: Literal["auto", "rgb", "grey"] = option("auto", "rgb, grey, or auto: grey if no file has colour")
     unreadable: Literal["stop", "skip"] = option(
         "stop", "stop at a damaged file, or check all files first and skip the damaged ones"
     )
     labels: Literal["folders", "none"] = option("folders", "folders: one folder per class; none: unlabelled")
 
+    def __post_init__(self) -> None:
+        if self.size is not None and self.crop is not None and self.crop > self.size:
+            raise BrittleError(
+                f"crop={self.crop} is larger than size={self.size}", "Make size at least as large as crop."
+            )
+
     def load(self) -> ImageSet:
         root = Path(self.path)
         if not root.is_dir():
             raise BrittleError(
                 f"there is no folder {self.path}", "Name a folder of images, or one with a folder per class."
-            )
-        if self.size is not None and self.crop is not None and self.crop > self.size:
-            raise BrittleError(
-                f"crop={self.crop} is larger than size={self.size}", "Make size at least as large as crop."
-            )
-        if min(self.size or 1, self.crop or 1) < 1:
-            raise BrittleError(
-                f"size={self.size}, crop={self.crop} are not sizes", "Give pixels, such as size=256,crop=224."
             )
         files = sorted(image_files(root))
         classes = self._classes(root, files)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,22 +51,12 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
 
 
 def from_spec(text: str, options: Mapping[str, Any]) -> ImageSet:
-    """A spec with options from Python written into it, so that one place checks and converts them all."""
+    """A spec, and more options as values."""
     spec = parse_spec(text)
     if spec.kind not in image_sets.names() and Path(text).exists():
         kind = "folder" if Path(text).is_dir() else "npz" if text.endswith(".npz") else "idx"
         raise BrittleError(f"{text!r} does not say what kind of image set it is", f"Did you mean '{kind}:{text}'?")
-    given = {key: value for key, value in options.items() if value is not None}
-    written = [f"{key}={_written(value)}" for key, value in given.items()]
-    parts = [part.replace(",", "\\,") for part in spec.parts]
-    loader: Any = image_sets.build(f"{spec.kind}:{','.join([*parts, *written])}" if parts or written else spec.kind)
-    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, tuple | list)}
-    return cast(ImageSet, (replace(loader, **lists) if lists else loader).load())  # a class name may contain a slash
-
-
-def _written(value: Any) -> str:
-    text = "/".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
-    return text.replace(",", "\\,")
+    return image_sets.build(text, {key: value for key, value in options.items() if value is not None}).load()
 
 
 def _is_array(what: Any) -> bool:

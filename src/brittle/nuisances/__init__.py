@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from brittle.errors import BrittleError
 from brittle.registry import Registry
+from brittle.registry.spec import summands
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from brittle.types import Batch, Nuisance
 
-# Before a kind's name, not inside a number such as 1e+3, and not escaped as \+ in a path.
-_PLUS = re.compile(r"\s*(?<!\\)\+\s*(?=[a-z][a-z0-9-]*(?:[:+\s]|$))")
-
 
 class NuisanceRegistry(Registry["Nuisance"]):
     """A registry whose specs can be joined with + into a composition."""
 
-    def build(self, text: str) -> Nuisance:
-        specs = _PLUS.split(text.strip())
+    def build(self, text: str, options: Mapping[str, Any] | None = None) -> Nuisance:
+        specs = summands(text)
         if len(specs) == 1:
-            return super().build(specs[0])
+            return super().build(specs[0], options)
+        if options:
+            raise BrittleError(f"{text!r} joins several nuisances and takes no options", "Write them into its specs.")
         from brittle.nuisances.base.compose import Compose
 
         parts = tuple(super(NuisanceRegistry, self).build(spec) for spec in specs)
@@ -48,6 +49,4 @@ def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor |
 
 def nuisance(what: str | Nuisance, **options: Any) -> Nuisance:
     """A nuisance from its spec ("affine:alpha=50") or kind and options ("affine", alpha=50); or the object given."""
-    if not isinstance(what, str):
-        return what
-    return nuisances.make(what, options) if options else nuisances.build(what)
+    return nuisances.build(what, options) if isinstance(what, str) else what

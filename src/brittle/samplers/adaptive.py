@@ -32,7 +32,6 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
@@ -167,18 +166,13 @@ class AdaptiveImportance:
     name: ClassVar[str] = "adaptive"
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    rounds: int = option(10, "how often the mixture is refitted")
-    kernels: int = option(100, "number of kernels in a mixture")
-    first: float = option(0.15, "share of the calls spent on the first round, drawn from the prior")
-    prior: float = option(0.1, "share of each later round drawn from the prior, which keeps weights bounded")
-    broad: float = option(0.4, "share of each later round drawn from one broad normal")
-
-    def __post_init__(self) -> None:
-        if self.rounds < 1 or self.kernels < 1:
-            raise BrittleError("adaptive needs at least one round and one kernel", "Give whole numbers above 0.")
-        for name in ("first", "prior", "broad"):
-            if not 0 < getattr(self, name) < 1:
-                raise BrittleError(f"option {name!r} is {getattr(self, name):g}", "It lies between 0 and 1.")
+    rounds: int = option(10, "how often the mixture is refitted", least=1)
+    kernels: int = option(100, "number of kernels in a mixture", least=1)
+    first: float = option(0.15, "share of the calls spent on the first round, drawn from the prior", above=0, below=1)
+    prior: float = option(
+        0.1, "share of each later round drawn from the prior, which keeps weights bounded", above=0, below=1
+    )
+    broad: float = option(0.4, "share of each later round drawn from one broad normal", above=0, below=1)
 
     def check(self, target: Target) -> None:
         if not target.parts:

@@ -29,9 +29,11 @@ class Auto:
 
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    longest: int = option(16, "longest position, in numbers, to which mixtures are fitted")
-    pilot: float = option(0.1, "share of the calls spent on prior draws that decide between the other two")
-    enough: float = option(0.01, "effective share of the pilot's draws above which prior draws suffice")
+    longest: int = option(16, "longest position, in numbers, to which mixtures are fitted", least=0)
+    pilot: float = option(
+        0.1, "share of the calls spent on prior draws that decide between the other two", least=0, most=1
+    )
+    enough: float = option(0.01, "effective share of the pilot's draws above which prior draws suffice", least=0)
 
     def check(self, target: Target) -> None:
         """There is a sampler for every target."""

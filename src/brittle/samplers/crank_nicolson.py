@@ -28,12 +28,8 @@ class CrankNicolson(ChainSampler):
 
     name: ClassVar[str] = "crank-nicolson"
 
-    step: float = option(0.5, "initial β, between 0 and 1: 1 draws afresh from the prior")
+    step: float = option(0.5, "initial β: 1 draws afresh from the prior", above=0, most=1)
     adapt: bool = option(True, "whether burn-in adapts β to an acceptance of 0.3")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.step <= 1:
-            raise BrittleError(f"option 'step' is {self.step:g}", "β lies between 0 and 1.")
 
     def check(self, target: Target) -> None:
         needs_gaussian(target, self.name)

@@ -35,15 +35,11 @@ class Langevin(ChainSampler):
 
     name: ClassVar[str] = "langevin"
 
-    step: float = option(0.5, "initial δ, between 0 and 2: 2 forgets where the chain was")
-    longest: float = option(3.0, "length to which the gradient is clipped, in standard deviations of the prior")
+    step: float = option(0.5, "initial δ: 2 forgets where the chain was", above=0, most=2)
+    longest: float = option(
+        3.0, "length to which the gradient is clipped, in standard deviations of the prior", above=0
+    )
     adapt: bool = option(True, "whether burn-in adapts δ to an acceptance of 0.574")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.step <= 2:
-            raise BrittleError(f"option 'step' is {self.step:g}", "δ lies between 0 and 2.")
-        if not self.longest > 0:
-            raise BrittleError(f"option 'longest' is {self.longest:g}", "Give a positive number.")
 
     def check(self, target: Target) -> None:
         needs_gaussian(target, self.name)

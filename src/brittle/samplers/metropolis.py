@@ -26,8 +26,8 @@ class Metropolis(ChainSampler):
     name: ClassVar[str] = "metropolis"
     space: ClassVar[Literal["latent", "parameters"]] = "parameters"
 
-    step: float = option(0.5, "initial σ, in standard deviations of the prior")
-    sigma: float | None = option(None, "the paper's fixed σ instead, in the units of θ (pixels for occlusion)")
+    step: float = option(0.5, "initial σ, in standard deviations of the prior", above=0)
+    sigma: float | None = option(None, "the paper's fixed σ instead, in the units of θ (pixels for occlusion)", above=0)
     adapt: bool = option(True, "whether burn-in adapts the step to an acceptance of 0.234")
 
     def check(self, target: Target) -> None:

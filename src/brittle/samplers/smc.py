@@ -21,7 +21,6 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
@@ -84,17 +83,9 @@ class SequentialMonteCarlo:
     name: ClassVar[str] = "smc"
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    particles: int | None = option(None, "how many; by default an eighth of the calls")
-    moves: int = option(2, "moves per round, each made by one in this many of the particles")
-    fall: float = option(0.7, "share to which the effective size may fall from one t to the next")
-
-    def __post_init__(self) -> None:
-        if self.particles is not None and self.particles < 2:
-            raise BrittleError(f"option 'particles' is {self.particles}", "Give at least 2.")
-        if self.moves < 1:
-            raise BrittleError(f"option 'moves' is {self.moves}", "Give at least 1.")
-        if not 0 < self.fall < 1:
-            raise BrittleError(f"option 'fall' is {self.fall:g}", "It lies between 0 and 1.")
+    particles: int | None = option(None, "how many; by default an eighth of the calls", least=2)
+    moves: int = option(2, "moves per round, each made by one in this many of the particles", least=1)
+    fall: float = option(0.7, "share to which the effective size may fall from one t to the next", above=0, below=1)
 
     def check(self, target: Target) -> None:
         """Accepts every target: any prior can be drawn from, and its draws moved in one way or another."""

@@ -66,11 +66,7 @@ class ParallelTempering(ChainSampler):
 
     name: ClassVar[str] = "tempered"
 
-    rungs: int = option(6, "rungs of a ladder, including the prior's and the posterior's")
-
-    def __post_init__(self) -> None:
-        if self.rungs < 2:
-            raise BrittleError(f"option 'rungs' is {self.rungs}", "Give at least 2.")
+    rungs: int = option(6, "rungs of a ladder, including the prior's and the posterior's", least=2)
 
     def check(self, target: Target) -> None:
         if target.gaussian:

@@ -16,9 +16,10 @@ from brittle.errors import BrittleError, Failure
 from brittle.memory import in_pieces, out_of_memory
 from brittle.random import draw_keys, fold, stream_root
 from brittle.training.data import TrainingImages
+from brittle.training.options import Recipe
 from brittle.training.pools import Pool, PoolBatch
 from brittle.training.step import Step
-from brittle.training.trainer import Recipe, random_state
+from brittle.training.trainer import optimiser_for, random_state
 from brittle.types import Batch, Nuisance
 
 ANSWERED_AT_ONCE = 1 << 20  # numbers
@@ -47,7 +48,7 @@ def check_trainable(classifier: TorchClassifier, data: TrainingImages) -> None:
         raise BrittleError(said, "Convert it to float32: module.float().")
     batch = data.batch(torch.arange(min(2, len(data)), device=data.device))
     try:
-        Recipe().optimiser_for(network)
+        optimiser_for(Recipe(), network)
         with random_state(data.device, 0):
             F.cross_entropy(network(batch.images), batch.labels).backward()  # type: ignore[no-untyped-call]
     except Exception as error:
@@ -109,7 +110,7 @@ def fine_tune(
         return batch._replace(images=torch.cat((warped, batch.images[transformed:])), extras=extras)
 
     network = _in_training(classifier)
-    step = Step(network, recipe.optimiser_for(network), data, weighted_cross_entropy, mixed)
+    step = Step(network, optimiser_for(recipe, network), data, weighted_cross_entropy, mixed)
     try:
         with random_state(data.device, int(fold(stream_root(seed, stream), 1))):  # of dropout
             for number in range(steps):

@@ -17,14 +17,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from brittle.errors import BrittleError
 from brittle.nuisances.ops.translate import translate
 from brittle.nuisances.ops.warp import warp
 from brittle.random import uniform
 from brittle.registry import option
 from brittle.training import register
+from brittle.training.options import Recipe
 from brittle.training.step import Transform
-from brittle.training.trainer import Recipe
 from brittle.types import Batch
 
 FILTERS = (32, 64)
@@ -142,14 +141,8 @@ class PaperNetwork:
 class AugmentedNetwork(PaperNetwork):
     """One of the table's networks, trained on images some of which are translated, different ones in every epoch."""
 
-    translated: float = option(0.1, "share of the training images that are translated")
-    shift: int = option(3, "how far, up to this many pixels each way")
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.translated <= 1:
-            raise BrittleError(f"translated={self.translated:g} is no share", "Give a number from 0 to 1.")
-        if self.shift < 0:
-            raise BrittleError(f"shift={self.shift} is no distance", "Give a number of pixels.")
+    translated: float = option(0.1, "share of the training images that are translated", least=0, most=1)
+    shift: int = option(3, "how far, up to this many pixels each way", least=0)
 
     def transform(self) -> Transform:
         return lambda batch, keys: translated(batch, keys, self.translated, self.shift)

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from brittle.classifiers.bundled import FASHION_LABELS, SmallNet
-from brittle.errors import BrittleError
 from brittle.nuisances import nuisance
 from brittle.random import fold, uniform
 from brittle.registry import option
 from brittle.training import register
+from brittle.training.options import Recipe
 from brittle.training.step import Transform
-from brittle.training.trainer import Recipe
 from brittle.types import Batch, Nuisance
 
 CYCLE = Recipe(epochs=12, batch=256, rate=3e-3, optimiser="adamw", decay=0.05, schedule="cosine", warm_up=0.2)
@@ -55,13 +54,10 @@ class SmallAugmented(SmallPlain):
     recipe = replace(CYCLE, epochs=30)
     capture = False  # θ is drawn anew for every batch
 
-    share: float = option(0.8, "share of the training images that are warped, different ones in every epoch")
-    alpha: float = option(40.0, "alpha of the affine prior from which warps are drawn")
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise BrittleError(f"share={self.share:g} is no share", "Give a number from 0 to 1.")
-        nuisance(f"affine:alpha={self.alpha}")  # says what is wrong with it
+    share: float = option(
+        0.8, "share of the training images that are warped, different ones in every epoch", least=0, most=1
+    )
+    alpha: float = option(40.0, "alpha of the affine prior from which warps are drawn", above=0)
 
     def transform(self) -> Transform:
         how = nuisance(f"affine:alpha={self.alpha}")

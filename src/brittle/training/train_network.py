@@ -6,7 +6,7 @@ import fcntl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from brittle.progress import Progress
 from brittle.registry import written
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
-from brittle.training.trainer import Recipe, TrainingHistory, refuse_changes, score, seeded, train
+from brittle.training.options import Recipe, TrainingOptions
+from brittle.training.trainer import TrainingHistory, refuse_changes, score, seeded, train
 from brittle.training.weights import read_facts, save_weights, state_of
 
 SUFFIX = ".safetensors"
@@ -35,18 +36,15 @@ def train_network(
     out: Path,
     *,
     test: Any = None,
-    epochs: int | None = None,
     seed: int = 0,
     device: str | None = None,
-    batch_size: int | None = None,
-    rate: float | None = None,
-    precision: str | None = None,
     progress: Progress | None = None,
+    options: TrainingOptions,
 ) -> dict[str, Any]:
     """Trains `network` on `images` and writes its weights to `out`, with a record of the training in its metadata.
 
-    Options that are None follow the network's own recipe. During training there is a checkpoint next to `out`; once
-    training is done, the same call only scores the network on `test`.
+    During training there is a checkpoint next to `out`; once training is done, the same call only scores the network
+    on `test`.
     """
     begun = time.monotonic()
     kind = trainable.build(network) if isinstance(network, str) else network
@@ -55,8 +53,7 @@ def train_network(
     if out.is_dir():
         raise BrittleError(f"{out} is a folder", "Choose another --out.")
     name, place = trainable.spec_of(kind), pick_device(device)
-    wanted: dict[str, Any] = {"epochs": epochs, "batch": batch_size, "rate": rate, "precision": precision}
-    recipe = replace(kind.recipe, **{key: value for key, value in wanted.items() if value is not None})
+    recipe = options.changed(kind.recipe)
     training, testing = (None if each is None else _fitting(image_set(each), kind, name) for each in (images, test))
     assert training is not None
     data, module = TrainingImages(training, place), seeded(kind.module, seed)

@@ -12,9 +12,8 @@ import math
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,60 +25,13 @@ from brittle.files import write_durably
 from brittle.memory import in_pieces
 from brittle.progress import Progress
 from brittle.random import draw_keys, fold, stream_root
-from brittle.registry import option
 from brittle.training.data import TrainingImages
+from brittle.training.options import Recipe
 from brittle.training.step import Loss, Step, Transform
 from brittle.types import Batch
 
-Optimiser = Literal["sgd", "adamw"]
-Schedule = Literal["constant", "cosine"]
-Precision = Literal["float32", "bfloat16"]
-WORDS = {"optimiser": Optimiser, "schedule": Schedule, "precision": Precision}
-
-MOST_RATE = 1e6
 STEPS_PER_TICK = 20  # between updates of the progress bar
 SCORED_AT_ONCE = 1 << 20  # numbers
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How a network is trained."""
-
-    epochs: int = option(50, "how often every image is seen")
-    batch: int = option(128, "images per step")
-    rate: float = option(0.05, "peak learning rate")
-    optimiser: Optimiser = option("sgd", "sgd (with momentum) or adamw")
-    momentum: float = option(0.9, "momentum of sgd")
-    decay: float = option(0.0, "weight decay")
-    schedule: Schedule = option("constant", "learning rate schedule: constant, or cosine down to 0")
-    warm_up: float = option(0.0, "share of training during which the learning rate rises to its peak")
-    precision: Precision = option("float32", "precision of forward and backward passes; weights are float32")
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise BrittleError(f"{name} is {getattr(self, name):g}", "It must be a positive number.")
-        if not 0 < self.rate <= MOST_RATE:
-            raise BrittleError(f"the learning rate (--lr) is {self.rate:g}", f"Give one above 0, up to {MOST_RATE:g}.")
-        for name, words in WORDS.items():
-            if getattr(self, name) not in get_args(words):
-                raise BrittleError(f"{name} is {getattr(self, name)!r}", f"Give {' or '.join(get_args(words))}.")
-
-    def rate_at(self, done: float) -> float:
-        """The learning rate after a share `done` of training."""
-        if done < self.warm_up:
-            return self.rate * done / self.warm_up
-        if self.schedule == "constant":
-            return self.rate
-        return self.rate * 0.5 * (1 + math.cos(math.pi * (done - self.warm_up) / (1 - self.warm_up)))
-
-    def optimiser_for(self, module: nn.Module) -> torch.optim.Optimizer:
-        fused = next(module.parameters()).device.type == "cuda"
-        if self.optimiser == "adamw":
-            return torch.optim.AdamW(
-                module.parameters(), self.rate, weight_decay=self.decay, fused=fused, capturable=fused
-            )
-        return torch.optim.SGD(module.parameters(), self.rate, self.momentum, weight_decay=self.decay, fused=fused)
 
 
 class TrainingHistory(NamedTuple):
@@ -104,6 +56,15 @@ def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
     """The module that `make` returns, with initial weights set by the seed; made on the CPU, the same anywhere."""
     with random_state(torch.device("cpu"), int(stream_root(seed, "first weights"))):
         return make()
+
+
+def optimiser_for(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
+    fused = next(module.parameters()).device.type == "cuda"
+    if recipe.optimiser == "adamw":
+        return torch.optim.AdamW(
+            module.parameters(), recipe.rate, weight_decay=recipe.decay, fused=fused, capturable=fused
+        )
+    return torch.optim.SGD(module.parameters(), recipe.rate, recipe.momentum, weight_decay=recipe.decay, fused=fused)
 
 
 def train(
@@ -131,7 +92,7 @@ def train(
     # The faster layout for convolutions on a CPU and in bfloat16; values do not change.
     if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = recipe.optimiser_for(module)
+    optimiser = optimiser_for(recipe, module)
     losses = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
     resumed = len(losses)
     step = Step(module, optimiser, data, loss, transform, recipe.precision == "bfloat16", capture)

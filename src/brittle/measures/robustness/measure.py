@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -19,37 +19,18 @@ from brittle.measures import register
 from brittle.measures.base import Measure, Pending, RunView, Task
 from brittle.measures.evaluate import evaluate_draws
 from brittle.measures.plan import Unit, by_image, by_round, rows_per_unit
+from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.summary import summarise_run
 from brittle.measures.robustness.tally import Array, Tally
 from brittle.measures.robustness.watch import Watch
 from brittle.measures.rows import to_table
-from brittle.registry import option
 from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
-
-Estimand = Literal["population", "set", "drawn"]
 
 
 @register("robustness")
 @dataclass(frozen=True)
-class Robustness(Measure):
+class Robustness(RobustnessOptions, Measure):
     """µ̂(x) per image and ρ̂ over the set, under draws from the nuisance's prior."""
-
-    samples: int | None = option(None, "draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000)")
-    tolerance: float | None = option(None, "stop as soon as the interval's half-width is this small")
-    estimand: Estimand = option("population", "what ρ is of: population, set (exactly these images) or drawn")
-    confidence: float = option(0.95, "of every interval")
-    worst_of: int = option(10, "an image counts for worst-of-k accuracy if its first k draws are all right")
-    extra: tuple[Literal["nll", "ece", "top5"], ...] = option((), "also report nll, ece, top5")
-
-    def __post_init__(self) -> None:
-        if self.samples is not None and self.samples < 1:
-            raise BrittleError(f"samples is {self.samples}", "At least one draw per image is needed.")
-        if self.tolerance is not None and not 0 < self.tolerance < 0.5:
-            raise BrittleError(f"tolerance is {self.tolerance:g}", "Give a half-width between 0 and 0.5, such as 0.01.")
-        if not 0 < self.confidence < 1:
-            raise BrittleError(f"confidence is {self.confidence:g}", "Give a number between 0 and 1, such as 0.95.")
-        if self.worst_of < 1:
-            raise BrittleError(f"worst-of is {self.worst_of}", "Give a whole number of at least 1.")
 
     @property
     def draws(self) -> int:

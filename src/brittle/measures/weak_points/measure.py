@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import Measure, Pending, RunView, Task
 from brittle.measures.evaluate import COLUMNS
 from brittle.measures.plan import Unit, by_image
 from brittle.measures.rows import outcome_columns
 from brittle.measures.weak_points.diagnosis import Diagnosis, diagnose
+from brittle.measures.weak_points.options import WeakPointsOptions
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.measures.weak_points.summary import summarise_weak_points
 from brittle.random import fold, stream_root, uniform
-from brittle.registry import option
 from brittle.samplers import sampler
 from brittle.samplers.chain import ChainSampler
 from brittle.samplers.target import Budget, PosteriorDraws
@@ -38,28 +37,10 @@ KEPT = 7  # the stream that says which draws are kept
 
 @register("weak-points")
 @dataclass(frozen=True)
-class WeakPoints(Measure):
+class WeakPoints(WeakPointsOptions, Measure):
     """Draws of θ per image from the posterior that the classifier is wrong."""
 
     name: ClassVar[str] = "weak-points"
-
-    sampler: str = option("auto", "how to draw: the spec of a sampler")
-    budget: int = option(2000, "classifier calls an image, for samplers that draw populations")
-    chains: int = option(8, "chains an image, for samplers that walk")
-    steps: int = option(1000, "steps a chain after burn-in")
-    burn_in: int = option(500, "steps before, in which step sizes adapt")
-    start: Literal["prior", "worst"] = option("worst", "chains start at a prior draw, or at the worst of `tries`")
-    tries: int = option(64, "prior draws that a chain looks at for its start")
-    keep: int = option(200, "draws kept an image, fewer where θ is long")
-    images: int = option(20, "how many images of each set, the first in planned order")
-
-    def __post_init__(self) -> None:
-        for name in ("budget", "chains", "steps", "tries", "keep", "images"):
-            if getattr(self, name) < 1:
-                raise BrittleError(f"{name} is {getattr(self, name)}", "Give a whole number of at least 1.")
-        if self.burn_in < 0:
-            raise BrittleError(f"burn-in is {self.burn_in}", "Give 0 or more steps.")
-        sampler(self.sampler)
 
     @property
     def work(self) -> Budget:
@@ -74,6 +55,9 @@ class WeakPoints(Measure):
         per_unit = max(1, min(32, (1 << 17) // numbers_per_image))
         kept = self.kept(numbers_of_theta)
         return by_image(min(images, self.images), kept, per_unit, kept)
+
+    def check_images(self, asked: int | None, there: int) -> None:
+        sampler(self.sampler)  # says what is wrong with it
 
     def calls(self, unit: Unit) -> int:
         if not isinstance(sampler(self.sampler), ChainSampler):

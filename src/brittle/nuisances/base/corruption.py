@@ -22,8 +22,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.random import normal
@@ -38,19 +36,14 @@ ROUNDING = 1e-6  # of float32 draws, relative to the level
 class Corruption(ABC):
     """A nuisance whose θ is a level, followed by directions and a seed."""
 
-    level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0")
-    spread: float = option(0.25, "standard deviation of the logarithm of the drawn level; 0 keeps to `level`")
+    level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0", above=0)
+    spread: float = option(0.25, "standard deviation of the logarithm of the drawn level; 0 fixes it", least=0)
 
     parameters: ClassVar[Sequence[str]] = ("level",)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
 
     piece: ClassVar[int] = 2_500_000  # values that a CPU corrupts at a time: sixteen photographs
-
-    def __post_init__(self) -> None:
-        check_positive(self, "level")
-        if not (self.spread >= 0 and math.isfinite(self.spread)):
-            raise BrittleError(f"option 'spread' is {self.spread:g}", "It must be a number from 0 on, such as 0.25.")
 
     @abstractmethod
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:

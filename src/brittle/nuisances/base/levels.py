@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.ops.constants import constant
 
 LEVEL_HELP = "ImageNet-C's level, 1 to 5 or any number between, in place of "
@@ -51,10 +51,7 @@ def growth(table: Sequence[float], level: float | None, factor: Tensor) -> Tenso
     return strengths(level * factor.flatten(), table)[0].view_as(factor) / at_level(table, level)
 
 
-def check_strength(thing: object, name: str) -> None:
-    """Refuses an option without width, a level without strength, and both of them at once."""
-    value: float = getattr(thing, name)
-    level: float | None = getattr(thing, "level", None)
-    check_positive(thing, name, *(["level"] if hasattr(thing, "level") else []))
-    if level is not None and value != getattr(type(thing), name):
+def check_level(thing: Any, name: str) -> None:
+    """Refuses a level beside the option that it stands in for."""
+    if thing.level is not None and getattr(thing, name) != getattr(type(thing), name):
         raise BrittleError(f"options 'level' and {name!r} both say how strong it is", "Give one of them.")

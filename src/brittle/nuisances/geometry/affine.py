@@ -44,9 +44,13 @@ class Affine(MatrixNuisance):
     that change it a lot, and the root mean square displacement is the same as with `metric=uniform`. Severity 1
     is the drawn θ, severity 2 twice as far from the identity."""
 
-    alpha: float = option(100.0, "how tightly the prior holds to the identity; the paper uses 100, 50 and 10")
-    kappa: float = option(1.75, "the metric's scale κ, fitted to the paper's table since its definition is lost")
-    metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: how much a map changes the picture")
+    alpha: float = option(
+        100.0, "how concentrated the prior is about the identity; the paper uses 100, 50 and 10", above=0
+    )
+    kappa: float = option(
+        1.75, "the metric's scale κ, fitted to the paper's table, since its definition is lost", above=0
+    )
+    metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: by how much a map changes the image")
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
 

@@ -45,8 +45,8 @@ class Elastic(GeometricNuisance):
     velocity for a time s, so the image keeps moving; up to about severity 2 it does not fold on the pixel grid
     either."""
 
-    amplitude: float = option(0.03, "standard deviation of the motion across and down, in `unit`")
-    length: float = option(0.15, "distance at which motions correlate by 0.61, as a share of each side")
+    amplitude: float = option(0.03, "standard deviation of the motion across and down, in `unit`", above=0)
+    length: float = option(0.15, "distance at which motions correlate by 0.61, as a share of each side", above=0)
     unit: Unit = option("share", "share (of the shorter side) or pixels, for the motions")
 
     @property

@@ -38,15 +38,12 @@ class PiecewiseAffine(GeometricNuisance):
     from cell to cell. θ is how far right, then how far down, the content that arrives at each point has moved, in
     `unit`, row by row: 2·grid² numbers. Severity 1 is the drawn θ, severity 2 moves every point twice as far."""
 
-    grid: int = option(7, "control points per side; 7 makes 98 numbers")
-    amplitude: float = option(0.03, "standard deviation of a control point's motion across and down, in `unit`")
-    length: float = option(0.25, "distance at which motions correlate by 0.61, as a share of the shorter side")
+    grid: int = option(7, "control points per side; 7 makes 98 numbers", least=2)
+    amplitude: float = option(
+        0.03, "standard deviation of a control point's motion across and down, in `unit`", above=0
+    )
+    length: float = option(0.25, "distance at which motions correlate by 0.61, as a share of the shorter side", above=0)
     unit: Unit = option("share", "share (of the shorter side) or pixels, for the motions")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.grid < 2:
-            raise BrittleError(f"option 'grid' is {self.grid}", "A mesh needs at least 2 control points per side.")
 
     @property
     def parameters(self) -> Sequence[str]:

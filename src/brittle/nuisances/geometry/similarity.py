@@ -46,7 +46,7 @@ class Translation(MatrixNuisance):
 
     Severity 1 is the drawn shift, severity 2 twice as far."""
 
-    sigma: float = option(0.1, "standard deviation of each shift, in `unit`")
+    sigma: float = option(0.1, "standard deviation of each shift, in `unit`", above=0)
     unit: Unit = option("share", "share (of the image's width and height) or pixels")
 
     parameters: ClassVar = ("shift x", "shift y")
@@ -78,7 +78,7 @@ class Rotation(MatrixNuisance):
 
     Severity 1 is the drawn angle, severity 2 twice the angle."""
 
-    sigma: float = option(15.0, "standard deviation of the angle in degrees")
+    sigma: float = option(15.0, "standard deviation of the angle in degrees", above=0)
 
     parameters: ClassVar = ("angle",)
 
@@ -103,7 +103,7 @@ class Scaling(MatrixNuisance):
 
     Severity 1 is the drawn zoom, severity 2 its square."""
 
-    sigma: float = option(0.2, "standard deviation of the logarithm of the zoom")
+    sigma: float = option(0.2, "standard deviation of the logarithm of the zoom", above=0)
 
     parameters: ClassVar = ("log zoom",)
 
@@ -125,9 +125,9 @@ class Similarity(MatrixNuisance):
 
     Severity 1 is the drawn θ; severity 2 doubles angle, log zoom and shifts."""
 
-    rotation: float = option(10.0, "standard deviation of the angle in degrees")
-    zoom: float = option(0.1, "standard deviation of the logarithm of the zoom")
-    shift: float = option(0.05, "standard deviation of each shift, in `unit`")
+    rotation: float = option(10.0, "standard deviation of the angle in degrees", above=0)
+    zoom: float = option(0.1, "standard deviation of the logarithm of the zoom", above=0)
+    shift: float = option(0.05, "standard deviation of each shift, in `unit`", above=0)
     unit: Unit = option("share", "share (of the image's width and height) or pixels, for the shifts")
 
     parameters: ClassVar = ("angle", "log zoom", "shift x", "shift y")

@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.registry import option
@@ -37,12 +36,11 @@ class FourierMask(ShareLaw, Occluder):
     The number of hidden pixels is exactly the share rounded to whole pixels. log_prior is None if the share is exact,
     since it then has no density."""
 
-    decay: float = option(3.0, "power with which the noise's spectrum falls: larger, smoother; FMix uses 3")
+    decay: float = option(3.0, "power with which the noise's spectrum falls: larger, smoother; FMix uses 3", above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_law()
-        check_positive(self, "decay")
 
     @property
     def mask_names(self) -> tuple[str, ...]:

@@ -48,11 +48,14 @@ class Occluder(ABC):
     Severity scales the hidden share, and masks are nested: what is hidden stays hidden at higher severities."""
 
     fill: Fill = option(
-        0.0, "what the hidden pixels become: a grey value in [0, 1], mean (colour of the image) or noise"
+        0.0,
+        "what the hidden pixels become: a grey value in [0, 1], mean (colour of the image) or noise",
+        least=0,
+        most=1,
     )
     texture: Any = option(
         None,
-        "an image set's spec (commas as \\,): a piece of a random picture of it fills the hidden pixels",
+        "an image set's spec (commas as \\,): a piece of a random image of it fills the hidden pixels",
         image_set=True,
     )
 
@@ -60,8 +63,6 @@ class Occluder(ABC):
     differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.fill not in _WORDS and not (isinstance(self.fill, float | int) and 0 <= self.fill <= 1):
-            raise BrittleError(f"option 'fill' is {self.fill}", "Give a grey value from 0 (black) to 1, mean or noise.")
         if self.texture is not None and self.fill != 0.0:
             raise BrittleError("options 'fill' and 'texture' both say what hidden pixels become", "Give one of them.")
 

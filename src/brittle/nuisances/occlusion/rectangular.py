@@ -10,7 +10,6 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.nuisances.ops.rectangle_chart import pull, push
 from brittle.nuisances.ops.rectangles import draw, prior, rectangles_mask, union_area
@@ -39,17 +38,18 @@ class Occlusion(Occluder):
     Severity s below 1 hides rectangles of s times the area about the same centres; beyond 1 they keep growing, clipped
     at the image's border. The identity is the empty rectangle θ = 0, which the prior itself never draws."""
 
-    rectangles: int = option(1, "how many rectangles")
-    scale: float | None = option(None, "hidden share of the image at which the prior falls to 1/e (0.05 unless given)")
-    sigma: float | None = option(None, "instead of scale: the paper's σ, whose square is that number of pixels")
+    rectangles: int = option(1, "how many rectangles", least=1, most=16)
+    scale: float | None = option(
+        None, "hidden share of the image at which the prior falls to 1/e (default 0.05)", above=0
+    )
+    sigma: float | None = option(
+        None, "instead of scale: the paper's σ, whose square is that number of pixels", above=0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.scale is not None and self.sigma is not None:
             raise BrittleError("options 'scale' and 'sigma' both set the prior's width", "Give one of them.")
-        check_positive(self, "scale", "sigma")
-        if not 1 <= self.rectangles <= 16:
-            raise BrittleError(f"option 'rectangles' is {self.rectangles}", "There can be 1 to 16.")
 
     def pixels(self, height: int, width: int) -> float:
         """s: the number of hidden pixels at which the prior falls to 1/e."""

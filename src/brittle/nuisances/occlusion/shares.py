@@ -23,26 +23,22 @@ _SMALLEST, _LARGEST = torch.finfo(torch.float32).tiny, 1 - 2.0**-24  # float32's
 class ShareLaw:
     """Options for how the hidden share is drawn, for a nuisance to inherit."""
 
-    share: float | None = option(None, "law=exact: the hidden share (0.3 unless given)")
+    share: float | None = option(None, "law=exact: the hidden share (default 0.3)", above=0, most=1)
     law: Literal["exact", "uniform", "beta"] = option("exact", "how the share is drawn: exact, uniform or beta")
-    low: float | None = option(None, "law=uniform: the smallest share (0.1 unless given)")
-    high: float | None = option(None, "law=uniform: the largest share (1 unless given)")
-    a: float | None = option(None, "law=beta: the first parameter (2 unless given)")
-    b: float | None = option(None, "law=beta: the second parameter (1 unless given)")
+    low: float | None = option(None, "law=uniform: the smallest share (default 0.1)", least=0, below=1)
+    high: float | None = option(None, "law=uniform: the largest share (default 1)", above=0, most=1)
+    a: float | None = option(None, "law=beta: the first parameter (default 2)", above=0)
+    b: float | None = option(None, "law=beta: the second parameter (default 1)", above=0)
 
     def check_law(self) -> None:
-        """Raises where an option does not belong to the law, or is out of range."""
+        """Raises where an option does not belong to the law, or the smallest share is not below the largest."""
         belongs = {"share": "exact", "low": "uniform", "high": "uniform", "a": "beta", "b": "beta"}
         for name, law in belongs.items():
             if getattr(self, name) is not None and law != self.law:
                 raise BrittleError(f"option {name!r} means nothing with law={self.law}", f"It goes with law={law}.")
-        first, second = self._numbers
-        if self.law == "beta" and not (0 < first < math.inf and 0 < second < math.inf):
-            raise BrittleError(f"options 'a' and 'b' are {first:g} and {second:g}", "They must be positive numbers.")
-        if self.law == "uniform" and not 0 <= first < second <= 1:
-            raise BrittleError(f"options 'low' and 'high' are {first:g} and {second:g}", "Take 0 ≤ low < high ≤ 1.")
-        if self.law == "exact" and not 0 < first <= 1:
-            raise BrittleError(f"option 'share' is {first:g}", "A share is above 0 and at most 1.")
+        low, high = self._numbers
+        if self.law == "uniform" and not low < high:
+            raise BrittleError(f"options 'low' and 'high' are {low:g} and {high:g}", "Take low < high.")
 
     @property
     def share_latent(self) -> int:

@@ -28,13 +28,11 @@ class Tiles(ShareLaw, Occluder):
     that is not a whole number of tiles, the last one grows from its centre. Which tiles are hidden has no density:
     log_prior is None."""
 
-    grid: int = option(4, "how many tiles there are across and down")
+    grid: int = option(4, "how many tiles there are across and down", least=1, most=64)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_law()
-        if not 1 <= self.grid <= 64:
-            raise BrittleError(f"option 'grid' is {self.grid}", "It must be a whole number from 1 to 64.")
         if self.law == "exact" and not float(self.draw_share(torch.zeros(0))):
             raise BrittleError(
                 f"{self.share_words} of {self.grid**2} tiles is less than half a tile",
