@@ -14,15 +14,15 @@ import brittle
 from brittle.classifiers.bundled import SmallNet
 from brittle.errors import BrittleError, Failure
 from brittle.hardening import rounds
+from brittle.hardening.fine_tune import PreprocessedModule, answers_of, fine_tune
 from brittle.hardening.harden import split_images
 from brittle.hardening.options import HardeningOptions
+from brittle.hardening.pools import WeakPool, prior_pool, weak_pool
 from brittle.hardening.rounds import between, choose_round
 from brittle.nuisances import nuisance
 from brittle.random import draw_keys
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import PreprocessedModule, answers_of, fine_tune
 from brittle.training.options import Recipe
-from brittle.training.pools import WeakPool, prior_pool, weak_pool
 
 ALPHA = "affine:alpha=100"
 QUICK = {"rounds": 2, "steps": 2, "calls": 1200, "samples": 2, "held_out": 0.05, "ways": (1.0,)}
