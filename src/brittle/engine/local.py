@@ -11,10 +11,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
 
-from brittle.engine.check import cells_of
 from brittle.engine.given import given_rows
 from brittle.engine.job import Job
-from brittle.engine.ledger import CellGroup, Ledger, asked_groups, image_range, planned_calls, spans_of
+from brittle.engine.ledger import (
+    CellGroup,
+    Ledger,
+    asked_groups,
+    compact_all,
+    group_title,
+    image_range,
+    planned_calls,
+    spans_of,
+)
 from brittle.engine.stopping import Prefix, prefixes_of
 from brittle.engine.store import FAN, Store
 from brittle.engine.worker import Part, Worker
@@ -39,9 +47,7 @@ def carry_out(job: Job, store: Store, progress: Progress) -> None:
         executor.close(failed=True)
         raise
     executor.close()
-    for assignment in job.assignments.values():
-        for cell in cells_of(assignment):
-            store.compact(cell, finished=True)
+    compact_all(job, store)
 
 
 class LocalExecutor:
@@ -63,9 +69,7 @@ class LocalExecutor:
     def carry_out(self, group: CellGroup) -> None:
         """All spans of one group, in planned order, until every classifier has finished."""
         calls = group.assignment.measure.calls
-        several = sum(each.asked for each in self.job.assignments.values()) > 1
-        named = (group.images, group.nuisance, group.assignment.name if several else "")
-        self.progress.at(" · ".join(filter(None, named)))
+        self.progress.at(group_title(self.job, group))
         cut = spans_of(self.job, group, self.worker.batch_sizes[group.images])
         prefixes = self._prefixes(group)
         for place, span in enumerate(cut):
