@@ -92,7 +92,7 @@ def test_a_dataset_that_draws_at_random_is_refused():
         (np.full((2, 2), -0.1), "outside"),
         (np.full((2, 2), np.nan), "outside"),
         (np.full((2, 2), 200), "int64 values"),
-        (np.zeros((1, 2, 2, 2)), "is no image"),
+        (np.zeros((1, 2, 2, 2)), "which is not that of an image"),
     ],
 )
 def test_pixels_that_can_mean_anything_are_refused(image, message):
@@ -126,7 +126,7 @@ def test_labels_that_do_not_fit_are_refused(labels):
         ("smaple", {}, "Did you mean 'sample'?"),
         ("sample", {"size": 3}, "has no option 'size'"),
         ((np.zeros((1, 2, 2)), [0]), {"clases": ("a",)}, "Did you mean 'classes'?"),
-        (iter([]), {}, "can't be read by number"),
+        (iter([]), {}, "can't be read by index"),
         ([np.zeros((2, 2))], {}, "Make every item a pair"),
     ],
 )

@@ -119,7 +119,7 @@ def test_an_exact_share_has_no_density():
         ("patch:share=1.2", "at most 1"),
         ("patch:share=0", "above 0"),
         ("patch:law=uniform,low=0.9,high=0.2", "low < high"),
-        ("patch:law=beta,a=-1", "positive"),
+        ("patch:law=beta,a=-1", "above 0"),
     ],
 )
 def test_a_law_that_makes_no_sense_is_refused(spec, word):

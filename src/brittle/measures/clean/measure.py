@@ -50,7 +50,7 @@ class Clean(Measure):
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
 
-    confidence: float = option(0.95, "of the interval")
+    confidence: float = option(0.95, "of the interval", above=0, below=1, rows=False)
 
     def plan(self, about: About) -> Grid:
         return Grid(about.count, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)

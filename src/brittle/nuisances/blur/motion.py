@@ -9,7 +9,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.base.corruption import Corruption, PixelSizedCorruption
 from brittle.nuisances.base.levels import at_level, strengths
@@ -33,14 +32,11 @@ class MotionBlur(PixelSizedCorruption):
     draws points out to the left, 90° up; edge pixels repeat outside. ImageNet-C shifts by whole pixels, this by
     fractions. Severity multiplies the level and leaves the direction alone."""
 
-    turn: float = option(45.0, "how far the direction turns from the horizontal, in degrees; 180 for every direction")
+    turn: float = option(
+        45.0, "how far the direction turns from the horizontal, in degrees; 180 for every direction", above=0, most=180
+    )
 
     parameters: ClassVar = ("level", "direction")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.turn <= 180:
-            raise BrittleError(f"option 'turn' is {self.turn:g}", "It is an angle in degrees, above 0 and at most 180.")
 
     def ranges(self) -> Sequence[tuple[float, float]]:
         return ((-self.turn, self.turn),)

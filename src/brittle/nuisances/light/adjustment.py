@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances.base.gaussian import GaussianNuisance
-from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_strength, strengths
+from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_level, strengths
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.registry import option
 from brittle.types import Batch
@@ -27,10 +27,7 @@ ROUNDING = 1e-6  # of float32 draws, within which θ is the one point a level al
 class Adjustment(GaussianNuisance):
     """θ ~ N(0, sigma²), each number by itself; 0 changes nothing."""
 
-    sigma: float = option(0.2, "standard deviation of each number of θ")
-
-    def __post_init__(self) -> None:
-        check_strength(self, "sigma")
+    sigma: float = option(0.2, "standard deviation of each number of θ", above=0)
 
     def centre(self, batch: Batch) -> Tensor:
         return torch.zeros(len(self.parameters), dtype=torch.float64, device=batch.images.device)
@@ -47,9 +44,12 @@ class Adjustment(GaussianNuisance):
 class LevelledAdjustment(Adjustment):
     """An adjustment that ImageNet-C has too: with a level, θ is one point, and there is nothing to draw."""
 
-    level: float | None = option(None, LEVEL_HELP + "the prior: every image alike")
+    level: float | None = option(None, LEVEL_HELP + "the prior: every image alike", above=0)
 
     tables: ClassVar[Sequence[Sequence[float]]]  # for each number of θ its value at ImageNet-C's levels 0 to 5
+
+    def __post_init__(self) -> None:
+        check_level(self, "sigma")
 
     def latent(self, batch: Batch) -> int:
         return len(self.parameters) if self.level is None else 0

@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.nuisances.ops.warp import pixel_centres
 from brittle.random import normal
@@ -33,15 +32,12 @@ class Shadow:
     the edge lies in that direction, and `softness` the width of the edge, both in halves of the shorter side. Severity
     multiplies the depth: at severity 2 what e^−depth lets through is squared, and the edge stays where it is."""
 
-    sigma: float = option(0.8, "scale of the depth; a depth of 0.7 halves the light")
-    softness: float = option(0.3, "usual width of the edge, in halves of the image's shorter side")
+    sigma: float = option(0.8, "scale of the depth; a depth of 0.7 halves the light", above=0)
+    softness: float = option(0.3, "usual width of the edge, in halves of the image's shorter side", above=0)
 
     parameters: ClassVar[Sequence[str]] = ("direction", "position", "softness", "depth")
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_positive(self, "sigma", "softness")
 
     def check(self, shape: tuple[int, int, int]) -> None:
         """Every image will do."""

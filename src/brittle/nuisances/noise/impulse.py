@@ -13,7 +13,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.base.field import FieldNuisance
-from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_strength, growth
+from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_level, growth
 from brittle.random import uniform_field
 from brittle.registry import option
 from brittle.types import Batch
@@ -30,15 +30,15 @@ class Impulse(FieldNuisance):
     is negative. Severity multiplies θ and so the share that is hit: what is hit at one severity stays so at greater
     ones. `level`: amount is 0.03, 0.06, 0.09, 0.17 and 0.27 at ImageNet-C's levels 1 to 5 (impulse_noise)."""
 
-    amount: float = option(0.05, "share of the values that are hit, half of them white and half black")
-    level: float | None = option(None, LEVEL_HELP + "`amount`")
+    amount: float = option(0.05, "share of the values that are hit, half of them white and half black", above=0, most=1)
+    level: float | None = option(None, LEVEL_HELP + "`amount`", above=0)
 
     differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_strength(self, "amount")
+        check_level(self, "amount")
         if self.strength > 1:
-            raise BrittleError(f"impulse would hit {self.strength:.3g} of the values", "A share is at most 1.")
+            raise BrittleError(f"impulse would hit {self.strength:.3g} of the values", "Take a lower level.")
 
     @property
     def strength(self) -> float:

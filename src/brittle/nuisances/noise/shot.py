@@ -17,7 +17,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_strength, growth
+from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_level, growth
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.random import uniform, uniform_field
@@ -70,15 +70,15 @@ class Shot:
     twice as strong, from a quarter of the photons and the same seed. `level`: 60, 25, 12, 5 and 3 photons at
     ImageNet-C's levels 1 to 5, and between them the grain is linear."""
 
-    photons: float = option(25.0, "photons that a white pixel receives on average; fewer are more noise")
-    level: float | None = option(None, LEVEL_HELP + "`photons`")
+    photons: float = option(25.0, "photons that a white pixel receives on average; fewer are more noise", above=0)
+    level: float | None = option(None, LEVEL_HELP + "`photons`", above=0)
 
     parameters: ClassVar[Sequence[str]] = ("grain", *SEED_NAMES)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_strength(self, "photons")
+        check_level(self, "photons")
 
     @property
     def grain(self) -> float:

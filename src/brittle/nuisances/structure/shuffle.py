@@ -10,7 +10,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.nuisances.ops.cells import cells, fits
@@ -33,17 +32,11 @@ class Shuffle:
     and leaves its last behind when it comes to a smaller one. The paper uses grids of 2, 4 and 8. There is no density:
     log_prior is None."""
 
-    grid: int = option(4, "how many patches there are across and down")
-    share: float = option(1.0, "the share of patches that move")
+    grid: int = option(4, "how many patches there are across and down", least=2, most=64)
+    share: float = option(1.0, "the share of patches that move", above=0, most=1)
 
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.grid <= 64:
-            raise BrittleError(f"option 'grid' is {self.grid}", "It must be a whole number from 2 to 64.")
-        if not 0 < self.share <= 1:
-            raise BrittleError(f"option 'share' is {self.share:g}", "A share is above 0 and at most 1.")
 
     @property
     def parameters(self) -> Sequence[str]:
