@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from brittle.engine.job import Job
 from brittle.engine.ledger import CellGroup, Ledger, asked_groups, compact_all, group_title, spans, spans_of
 from brittle.engine.stopping import Prefix, prefix_of
-from brittle.engine.store import FAN, Store, gaps, whole_tables
+from brittle.engine.store import Merging, Store, gaps, whole_tables
 from brittle.errors import Failure
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
@@ -63,7 +63,7 @@ class Agenda:
         self._planned = self._plan()
         self._waiting: list[Work] = []
         self._prefixes: dict[Cell, tuple[CellGroup, Prefix]] = {}
-        self._written: Counter[Cell] = Counter()
+        self._merging = Merging(store)
         self._failed: dict[Cell, dict[int, str]] = {}  # unit → why
         self._in_a_row: Counter[Cell] = Counter()
         self._lost: dict[Cell, set[int]] = {}  # units that failed, or can't be had because of those
@@ -103,9 +103,7 @@ class Agenda:
         for cell in work.cells:
             self._done.add(cell, work.span)
             self._in_a_row[cell] = 0
-            self._written[cell] += 1
-            if self._written[cell] % FAN == 0:
-                self.store.compact(cell)
+            self._merging.wrote(cell)
         self.progress.advance(work.calls)
         self._feed()
 

@@ -6,7 +6,7 @@ span to come.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
@@ -24,7 +24,7 @@ from brittle.engine.ledger import (
     spans_of,
 )
 from brittle.engine.stopping import Prefix, prefixes_of
-from brittle.engine.store import FAN, Store
+from brittle.engine.store import Merging, Store
 from brittle.engine.worker import Part, Worker
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span, Unit
@@ -58,7 +58,7 @@ class LocalExecutor:
         self.worker, self.ledger = Worker(job, progress.note), Ledger(job, store)
         self._writer = ThreadPoolExecutor(1)
         self._writing: deque[tuple[Cell, Future[None]]] = deque()
-        self._written: Counter[Cell] = Counter()
+        self._merging = Merging(store)
 
     def close(self, *, failed: bool = False) -> None:
         self.worker.close()
@@ -128,9 +128,7 @@ class LocalExecutor:
     def _store(self, cell: Cell, span: Span, parts: Sequence[Part], name: str, prefix: Prefix | None) -> None:
         tables = self.worker.collect(cell, parts, name)
         self.store.write(cell, span, tables)
-        self._written[cell] += 1
-        if self._written[cell] % FAN == 0:
-            self.store.compact(cell)
+        self._merging.wrote(cell)
         if prefix is not None:
             prefix.add(span, tables)
 

@@ -30,6 +30,7 @@ from brittle.measures.plan import Span
 from brittle.memory import keep_mapped
 from brittle.study import Study
 
+LOOKS = 20  # at what must be there
 AT_ONCE = 2  # spans per worker: one is computed while the other is stored, or reads its images
 
 
@@ -115,7 +116,10 @@ class RemoteWorker:
         group = CellGroup(job.assignments[measure], images, nuisance, by_classifier, job.plan(cells[0]))
         units = group.plan[span.first : span.end]
         self.worker.prefetch(images, units)
-        given = {name: given_rows(job, self.store, cell, *image_range(units)) for name, cell in by_classifier.items()}
+        first, end = image_range(units)
+        given = {
+            name: given_rows(job, self.store, cell, first, end, looks=LOOKS) for name, cell in by_classifier.items()
+        }
         with self._computing:
             parts = self.worker.compute(group, span, given)
         wrong: Exception | None = None
