@@ -57,7 +57,7 @@ def photos(tmp_path):
     return tmp_path / "photos"
 
 
-def test_help_is_quick_and_imports_nothing_heavy():
+def test_help_imports_nothing_heavy():
     code = (
         "import sys; from brittle.cli import main; sys.argv = ['brittle', {!r}]\n"
         "try: main()\n"
@@ -66,13 +66,11 @@ def test_help_is_quick_and_imports_nothing_heavy():
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     for argument in ("--help", "--version"):
-        began = time.perf_counter()
         said = subprocess.run(
             [sys.executable, "-c", code.format(argument)], capture_output=True, text=True, check=False
         )
         assert said.returncode == 0, said.stderr
         assert said.stdout
-        assert time.perf_counter() - began < 2
 
 
 def test_no_arguments_are_a_call_for_help(cli):

@@ -1,4 +1,5 @@
-"""The house: who may import whom. Arrows point one way, and no module imports itself by way of others.
+"""The house: who may import whom. Arrows point one way, and no module imports itself by way of others. And its tests:
+each asserts the same every time.
 
 `pytest -s tests/test_house.py` and `python tests/test_house.py` print which package imports which.
 """
@@ -14,8 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src"
-GROUND = ("types", "random", "registry", "errors", "files", "progress", "device", "memory", "changes")
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src"
+GROUND = ("types", "random", "registry", "errors", "files", "progress", "device", "memory", "changes", "commands")
 # From the bottom up: a name may import what stands on a lower floor. Those on one floor know nothing of each other.
 FLOORS = (
     ("classifiers", "images", "nuisances"),
@@ -213,6 +215,31 @@ def test_no_module_imports_itself_by_way_of_others():
         else:
             break
     assert not cycles, "\n".join(cycles)
+
+
+def test_no_test_asserts_only_sometimes():
+    """An assertion or a skip inside an `if` may be one that is never met."""
+    claims = ("pytest.raises", "pytest.skip", "pytest.fail")
+    wrong = [
+        f"{path.relative_to(TESTS)}, line {node.lineno}"
+        for path in sorted(TESTS.rglob("*.py"))
+        for choice in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(choice, (ast.If, ast.Match))
+        for node in ast.walk(choice)
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and ast.unparse(node.func) in claims)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_test_reads_a_clock():
+    clocks = {"perf_counter", "monotonic", "process_time", "perf_counter_ns", "monotonic_ns", "process_time_ns"}
+    wrong = [
+        f"{path.relative_to(TESTS)}, line {node.lineno}"
+        for path in sorted(TESTS.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Attribute, ast.Name)) and ast.unparse(node).split(".")[-1] in clocks
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 if __name__ == "__main__":
