@@ -4,6 +4,7 @@ import pytest
 
 from brittle.api import run
 from brittle.changes import differences
+from brittle.classifiers.bundled import FASHION_LABELS
 from brittle.errors import BrittleError
 from brittle.study import Study
 
@@ -91,16 +92,15 @@ def test_what_a_study_cannot_do_without_is_asked_for(key):
     [
         ({"where": ["class=Bag/Coat"], "count": 30}, 30, {"Bag", "Coat"}),
         ({"where": ["label=8"]}, 100, {"Bag"}),
-        ({"ids": [0, 1, 2]}, 3, None),
-        ({"count": 5000}, 1000, None),
+        ({"ids": [0, 1, 2]}, 3, {"Ankle boot", "Pullover", "Trouser"}),
+        ({"count": 5000}, 1000, set(FASHION_LABELS)),
     ],
 )
 def test_subsets_hold_what_was_asked_for(entry, count, classes):
     study = GOOD | {"images": {"some": {"spec": "sample"} | entry}, "robustness": {"samples": 1}}
     found = run(study, None)["results"][0]
     assert found["images"] == count
-    if classes is not None:
-        assert {row["class"] for row in found["classes"]} == classes
+    assert {row["class"] for row in found["classes"]} == classes
 
 
 def test_the_same_seed_chooses_the_same_images_and_another_one_others():

@@ -59,8 +59,7 @@ def test_rho_matches_quadrature_for_a_classifier_that_sees_the_centre_of_mass(bl
     # θ is all that is random for exactly these images; 0.4 bounds the deviation of p(ℓ) over θ.
     assert found["rho"] == pytest.approx(truth.mean(), abs=4 * 0.4 / np.sqrt(60 * 400))
     assert found["interval"][0] <= found["rho"] <= found["interval"][1]
-    if estimand != "population":
-        assert found["interval"][0] <= truth.mean() <= found["interval"][1]
+    assert found["interval"][0] <= truth.mean() <= found["interval"][1]
 
 
 def test_mu_of_each_image_matches_quadrature(blob_study):

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -58,6 +58,19 @@ class Store(Protocol):
     def compact(self, cell: Cell, *, finished: bool = False) -> None:
         """Merges what lies together; of a finished cell, all of it."""
         ...
+
+
+class Merging:
+    """The driver's part of storing: told of what was written, merges now and then, so that files stay few."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._written: Counter[Cell] = Counter()
+
+    def wrote(self, cell: Cell) -> None:
+        self._written[cell] += 1
+        if self._written[cell] % FAN == 0:
+            self.store.compact(cell)
 
 
 class MemoryStore:
