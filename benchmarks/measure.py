@@ -18,7 +18,8 @@ from lenet import LeNet5
 from torch import Tensor, nn
 
 import brittle
-from brittle.measures.evaluate import draw_theta, outcomes
+from brittle.measures.draws import draw_theta
+from brittle.measures.outcomes import outcome
 from brittle.memory import keep_mapped
 from brittle.random import stream_root
 
@@ -63,7 +64,7 @@ def parts(classifier: brittle.Classifier, module: nn.Module, size: int, device: 
         "draw θ": lambda: draw_theta(space, chosen, draws, root),
         "warp": lambda: space.apply(chosen, theta),
         "classify": lambda: module(still).log_softmax(1),
-        "read off the outcomes": lambda: outcomes(log_probs, chosen.labels),
+        "read off the outcomes": lambda: outcome(log_probs, chosen.labels),
     }
     return {name: 1000 * statistics.median(timed(step, device) for _ in range(40)) for name, step in steps.items()}
 

@@ -188,6 +188,14 @@ def _hardening(folder: Path) -> Any:
     return said
 
 
+def _as_spelled_in(tree: Path, study: str) -> str:
+    """A study as a tree wants it: how many images' weak points are sampled was called `images` and is `count` now."""
+    if not (tree / "src" / "brittle" / "measures" / "weak_points" / "options.py").is_file():
+        return study
+    head, table, rest = study.partition("[weak-points]\n")
+    return head + table + rest.replace("images = ", "count = ")
+
+
 def carried_out(name: str, commit: str, tree: Path, folder: Path) -> Path:
     """The folder of a scenario that a tree has carried out into `folder`, now or before."""
     scenario = SCENARIOS[name]
@@ -197,7 +205,7 @@ def carried_out(name: str, commit: str, tree: Path, folder: Path) -> Path:
     shutil.rmtree(doing, ignore_errors=True)
     doing.mkdir(parents=True)
     for file, text in scenario.files.items():
-        (doing / file).write_text(text, encoding="utf-8")
+        (doing / file).write_text(_as_spelled_in(tree, text), encoding="utf-8")
     if scenario.prepare is not None:
         scenario.prepare(doing)
     begun = time.monotonic()

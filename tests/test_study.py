@@ -65,10 +65,10 @@ WRONG = {
         "images.s.count: Input should be greater than or equal to 1",
     ),
     "ids": ({"images": {"s": {"spec": "sample", "ids": ["a"]}}}, "images.s.ids.0: Input should be a valid integer"),
-    "samples": ({"robustness": {"samples": "many"}}, "samples: Input should be a valid integer"),
+    "samples": ({"robustness": {"samples": "many"}}, "robustness: samples is 'many', but must be a whole number"),
     "no samples": ({"robustness": {"samples": 0}}, "samples is 0"),
-    "estimand": ({"robustness": {"estimand": "all"}}, "estimand: Input should be 'population', 'set' or 'drawn'"),
-    "extra": ({"robustness": {"extra": ["brier"]}}, "extra.0: Input should be 'nll', 'ece' or 'top5'"),
+    "estimand": ({"robustness": {"estimand": "all"}}, "estimand is 'all', but must be population, set or drawn"),
+    "extra": ({"robustness": {"extra": ["brier"]}}, "extra is ['brier'], but each must be nll, ece or top5"),
 }
 
 

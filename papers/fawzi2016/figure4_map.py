@@ -27,7 +27,7 @@ from torch import Tensor
 
 import brittle
 from brittle.measures.weak_points.diagnosis import TRUSTED
-from brittle.nuisances.rectangles import union_area
+from brittle.nuisances.ops.rectangles import union_area
 from brittle.report.figures import STYLE
 from brittle.report.weak_figures import RISING
 from brittle.report.weak_gallery import Mistake, Strip

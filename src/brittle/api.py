@@ -1,47 +1,71 @@
-"""The few functions most people need: measure a classifier, compare classifiers, run a study."""
+"""The few functions most people need: measure a classifier, compare classifiers, sample weak points, run a study."""
 
 from __future__ import annotations
 
-import hashlib
-import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from brittle.changes import differences
-from brittle.classifiers import classifier as open_classifier
-from brittle.device import pick_device
-from brittle.engine.execute import carry_out
-from brittle.engine.folder import RunFolder
-from brittle.engine.job import CHECKED_IMAGES, Job
-from brittle.engine.results import summary
-from brittle.engine.store import Cell, MemoryStore
+from brittle.engine.assemble import Things
+from brittle.engine.carry_out import Done, run_study, run_things
 from brittle.errors import BrittleError
-from brittle.found import Found
 from brittle.images import image_set
-from brittle.measures.evaluate import slices
-from brittle.nuisances import nuisance as open_nuisance
+from brittle.images.selection import Selection
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
-from brittle.study import Study, checked_measure, choose, equipped
+from brittle.registry import parse_named
+from brittle.results import Comparison, Measured, Run, WeakPoints
+from brittle.study import MeasureEntry, Study
 
 if TYPE_CHECKING:
     from brittle.hardening.harden import Hardened
 
-PIXELS_HASHED = 1 << 24
+IT = "classifier"  # the name of the only one
 
 
-def measure(classifier: Any, images: Any, nuisance: Any, **options: Any) -> dict[str, Any]:
+def measure(
+    classifier: Any,
+    images: Any,
+    nuisance: Any,
+    *,
+    samples: int | None = None,
+    tolerance: float | None = None,
+    estimand: str = "population",
+    confidence: float = 0.95,
+    worst_of: int = 10,
+    extra: Sequence[str] = (),
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Measured:
     """ρ of a classifier under a nuisance, with its interval and what stands beside it.
 
-    Options as for `compare`. Returns what `brittle measure --json` prints.
+    `classifier`, `images` and `nuisance` are specs or objects. `count` images are drawn without replacement, after
+    `where` (column=value) or `ids` has chosen among them. The result has what `brittle measure --json` prints.
     """
-    found = compare({"classifier": classifier}, images, nuisance, **options)
-    result: dict[str, Any] = found["results"][0]
-    return result | {"warnings": found["warnings"]}
+    found = compare(
+        {IT: classifier},
+        images,
+        nuisance,
+        samples=samples,
+        tolerance=tolerance,
+        estimand=estimand,
+        confidence=confidence,
+        worst_of=worst_of,
+        extra=extra,
+        count=count,
+        where=where,
+        ids=ids,
+        seed=seed,
+        device=device,
+        batch=batch,
+        progress=progress,
+    )
+    return Measured(found.summary, found["results"][0] | {"warnings": found.summary["warnings"]})
 
 
 def compare(
@@ -49,24 +73,36 @@ def compare(
     images: Any,
     nuisance: Any,
     *,
+    samples: int | None = None,
+    tolerance: float | None = None,
+    estimand: str = "population",
+    confidence: float = 0.95,
+    worst_of: int = 10,
+    extra: Sequence[str] = (),
     count: int | None = None,
-    where: Sequence[str] = (),
+    where: str | Sequence[str] = (),
     ids: Sequence[int] = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
-) -> dict[str, Any]:
+) -> Comparison:
     """Several classifiers, by name, on the same images and the same θ: a result each, and paired differences.
 
-    `classifiers`' values, `images` and `nuisance` are specs or objects. `count` images are drawn without
-    replacement, after `where` (column=value) or `ids` has chosen among them. `options` are those of the measure
-    `robustness`: samples, tolerance, estimand, confidence, worst_of, extra.
+    Options as for `measure`.
     """
-    return _carried_out(
-        job_of({"robustness": options}, classifiers, images, nuisance, count, where, ids, seed, device, batch), progress
+    options = {
+        "samples": samples,
+        "tolerance": tolerance,
+        "estimand": estimand,
+        "confidence": confidence,
+        "worst-of": worst_of,
+        "extra": tuple(extra),
+    }
+    done = _one_measure("robustness", options, classifiers, images, nuisance, Selection.of(count, where, ids), seed)(
+        device, batch, progress
     )
+    return Comparison(done.summary, done.summary["measures"]["robustness"])
 
 
 def sample(
@@ -74,29 +110,59 @@ def sample(
     images: Any,
     nuisance: Any,
     *,
+    sampler: str = "auto",
+    budget: int = 2000,
+    chains: int = 8,
+    steps: int = 1000,
+    burn_in: int = 500,
+    start: str = "worst",
+    tries: int = 64,
+    keep: int = 200,
     count: int | None = 20,
-    where: Sequence[str] = (),
+    where: str | Sequence[str] = (),
     ids: Sequence[int] = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
-) -> Found:
-    """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None.
+) -> WeakPoints:
+    """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None."""
+    whole = image_set(images)
+    options = {
+        "sampler": sampler,
+        "budget": budget,
+        "chains": chains,
+        "steps": steps,
+        "burn-in": burn_in,
+        "start": start,
+        "tries": tries,
+        "keep": keep,
+        "count": len(whole),
+    }
+    selection = Selection.of(None if ids else count, where, ids)
+    done = _one_measure("weak-points", options, {IT: classifier}, whole, nuisance, selection, seed)(
+        device, batch, progress
+    )
+    return WeakPoints.of(done)
 
-    `options` are those of the measure `weak-points`: sampler, budget, chains, steps, burn_in, start, tries, keep.
-    """
-    whole, count = image_set(images), None if ids else count
-    wanted = {"weak-points": {"images": len(whole)} | options}
-    job = job_of(wanted, {"classifier": classifier}, whole, nuisance, count, where, ids, seed, device, batch)
-    job.check()
-    store = MemoryStore()
-    carry_out(job, store, progress or Progress())
-    said = summary(job, store)
-    cell = Cell("weak-points", "classifier", next(iter(job.images)), next(iter(job.nuisances)))
-    rows = pa.concat_tables([rows for _, rows in store.read(cell)])
-    return Found(said["weak_points"][0] | {"warnings": said["warnings"]}, rows, job)
+
+def run(
+    study: Study | str | Path | dict[str, Any],
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    batch: int | None = None,
+    engine: str = "local",
+    progress: Progress | None = None,
+) -> Run:
+    """Carries a study out into the folder `out`, or resumes or extends what is there; returns its summary.
+
+    With `out` None nothing is kept."""
+    if not isinstance(study, Study):
+        study = Study.of(study) if isinstance(study, dict) else Study.load(Path(study))
+    where = None if out is None else Path(out)
+    done = run_study(study, where, device=device, batch=batch, engine=engine, progress=progress)
+    return Run(done.summary, done.summary)
 
 
 def harden(
@@ -106,130 +172,65 @@ def harden(
 
     `classifier` is a torch module, or the spec of one. `images` are labelled; parts of them choose the round and
     measure before and after, or parts of `test`. `out` gets the weights, what happened in every round, and where
-    everything is named by a spec, a run folder of before and after; the same call goes on from its last finished
-    round. `options` are those of `brittle.hardening.settings.Hardening` (on, rounds, steps, share, rate, held_out, …),
-    and seed, device and progress.
+    everything is named by a spec, a run folder of before and after; the same call resumes after its last finished
+    round. `options` are those of `brittle.hardening.options.HardeningOptions` (on, rounds, steps, share, rate,
+    held_out, …), and seed, device and progress.
     """
     from brittle.hardening.harden import harden_classifier  # what trains is imported when something is trained
 
     return harden_classifier(classifier, images, nuisance, out, test=test, **options)
 
 
-def job_of(
-    wanted: Mapping[str, Mapping[str, Any]],
-    classifiers: Mapping[str, Any],
-    images: Any,
-    nuisance: Any,
-    count: int | None,
-    where: Sequence[str],
-    ids: Sequence[int],
-    seed: int,
-    device: str | None,
-    batch: int | None,
-) -> Job:
-    """The job of some measures, by name with their options, on one image set under one nuisance."""
-    asked, place = {name: checked_measure(name, options) for name, options in wanted.items()}, pick_device(device)
-    space = equipped(open_nuisance(nuisance))
-    name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
-    chosen = choose(image_set(images), asked, seed=seed, count=count, where=where, ids=ids)
-    return Job(
-        classifiers={key: open_classifier(each, device=str(place)) for key, each in classifiers.items()},
-        images={chosen.whole.name: chosen},
-        nuisances={name: space},
-        streams={name: nuisances.name_of(space)},
-        measures=asked,
-        seed=seed,
-        device=place,
-        batch=batch,
-    )
-
-
 def study_of(
     classifiers: Sequence[str],
     images: str,
-    nuisance: str,
+    nuisances: Sequence[str],
     *,
     wanted: Mapping[str, Mapping[str, Any]],
     seed: int = 0,
     **which: Any,
 ) -> Study:
-    """The study behind one `brittle measure` or `brittle sample`: measures by name with their options; `which` says
-    which images (count, where, ids).
+    """The study behind a command such as `brittle measure`: measures by kind with their options; `which` says which
+    images (count, where, ids).
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
-    named = [_named(text) for text in classifiers]
-    twice = next((name for place, (name, _) in enumerate(named) if name in dict(named[:place])), None)
+    pairs = [parse_named(text) for text in classifiers]
+    twice = next((name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place])), None)
     if twice is not None:
         raise BrittleError(f"the classifier {twice!r} is given twice", f"Name one of them: other={twice}.")
-    set_name, set_spec = _named(images)
-    space_name, space = _named(nuisance)
+    set_name, set_spec = parse_named(images)
     return Study.of(
         {
             "seed": seed,
-            "classifiers": dict(named),
+            "classifiers": dict(pairs),
             "images": {set_name: {"spec": set_spec} | which},
-            "nuisances": {space_name: space},
-        }
-        | {
-            name: {key: value for key, value in options.items() if value is not None}
-            for name, options in wanted.items()
+            "nuisances": dict(map(parse_named, nuisances)),
+            "measures": {
+                kind: {"kind": kind} | {key: value for key, value in options.items() if value is not None}
+                for kind, options in wanted.items()
+            },
         }
     )
 
 
-def _named(text: str) -> tuple[str, str]:
-    """name=spec → (name, spec); a spec alone is its own name. A spec has its colon before any equals sign."""
-    match = re.fullmatch(r"([\w.-]+)=(.+)", text.strip())
-    return (match[1], match[2]) if match else (text.strip(), text.strip())
+def _one_measure(
+    kind: str,
+    options: Mapping[str, Any],
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisance: Any,
+    selection: Selection,
+    seed: int,
+) -> Any:
+    """A measure of some classifiers on one image set under one nuisance, ready to be carried out in memory."""
+    whole = image_set(images)
+    space = nuisance if isinstance(nuisance, str) else nuisances.spec_of(nuisance)
+    given = {key: value for key, value in options.items() if value is not None}
+    things = Things(
+        classifiers, {whole.name: (whole, selection)}, {space: nuisance}, {kind: MeasureEntry(kind=kind, **given)}, seed
+    )
 
+    def carried_out(device: str | None, batch: int | None, progress: Progress | None) -> Done:
+        return run_things(things, device=device, batch=batch, progress=progress)
 
-def run(
-    study: Study | str | Path | dict[str, Any],
-    out: str | Path | None,
-    *,
-    device: str | None = None,
-    batch: int | None = None,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Carries a study out into the folder `out`, or goes on with what is there; returns its summary.
-
-    With `out` None nothing is kept."""
-    if not isinstance(study, Study):
-        study = Study.of(study) if isinstance(study, dict) else Study.load(Path(study))
-    if out is None:
-        return _carried_out(study.job(device, batch), progress)
-    folder = RunFolder(Path(out))
-    with folder.locked():
-        folder.compare(study.resolved(), differences)
-        job = study.job(device, batch)
-        folder.begin(study.resolved(), {"images": fingerprints(job), "answers": job.check()})
-        carry_out(job, folder.store, progress or Progress())
-        found = summary(job, folder.store)
-        folder.write_summary(found)
-    return found
-
-
-def _carried_out(job: Job, progress: Progress | None) -> dict[str, Any]:
-    """A job done in memory."""
-    job.check()
-    store = MemoryStore()
-    carry_out(job, store, progress or Progress())
-    return summary(job, store)
-
-
-def fingerprints(job: Job) -> dict[str, str]:
-    """A hash of each image set's ids and labels in planned order, and of its pixels: all of a small set's, and of
-    a large one those of the first images, which are a random draw."""
-    prints = {}
-    for name, chosen in job.images.items():
-        images = chosen.images
-        digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
-        digest.update(images.labels.numpy().tobytes())
-        seen = min(len(images), max(CHECKED_IMAGES, PIXELS_HASHED // math.prod(images.shape)))
-        for part in slices(seen, 256):
-            for group in images.groups(range(seen)[part]):
-                digest.update(group.batch.images.mul(255).round().byte().numpy().tobytes())
-        if len(images.shapes) > 1:
-            digest.update(repr(images.shapes).encode())  # the plan depends on them
-        prints[name] = f"{len(images)} images, {digest.hexdigest()}"
-    return prints
+    return carried_out

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-LONGEST = 240  # letters of a value that are shown
+LONGEST = 240  # characters of a value that are shown
 
 
 def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
-    """What changed from the old to the new, one line a value."""
+    """What changed from the old to the new, one line per value."""
     lines = []
     for key in sorted({*old, *new}):
         before, after, name = old.get(key), new.get(key), f"{prefix}{key}"

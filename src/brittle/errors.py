@@ -2,7 +2,7 @@
 
 
 class BrittleError(Exception):
-    """A mistake the user can mend: one line that names the thing, and the remedy. Exit status 2."""
+    """A mistake the user can fix: one line that says what is wrong, and the remedy. Exit status 2."""
 
     exit_status = 2
 
@@ -15,13 +15,13 @@ class BrittleError(Exception):
 
 
 class Failure(BrittleError):
-    """Something broke that the user did not cause by a wrong word: a full disk, NaN outputs. Exit status 1."""
+    """Something failed that was not a mistake in the user's input: a full disk, NaN outputs. Exit status 1."""
 
     exit_status = 1
 
 
 class MissingPackage(BrittleError):
-    """An optional package is needed and not there."""
+    """An optional package is needed but not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self._arguments = (package, extra, purpose)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that either exist in full or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from brittle.errors import Failure
 
 
 def write_durably(path: Path, write: Callable[[Path], object]) -> None:
-    """Writes under another name, flushes to disk, renames: the name exists only with the whole content behind it."""
+    """Writes under a temporary name, flushes to disk, renames: `path` never exists with only part of its content."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def write_durably(path: Path, write: Callable[[Path], object]) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Failure(
                 f"the disk is full: {path} can't be written",
-                "Free some space and give the same command again; finished units are kept.",
+                "Free some space and run the same command again; finished units are kept.",
             ) from error
         raise Failure(
             f"{path} can't be written: {error.strerror or error}", "Check the folder's permissions."

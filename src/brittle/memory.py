@@ -1,11 +1,11 @@
-"""Memory under the hot loop: allocations that stay mapped, and running out of it."""
+"""Memory in the hot loop: keeping allocations mapped, and handling out-of-memory errors."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import torch
@@ -20,7 +20,7 @@ _OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "failed to allocate 
 
 @functools.cache
 def keep_mapped() -> None:
-    """Has glibc keep freed memory instead of handing it back to the kernel.
+    """Makes glibc keep freed memory instead of returning it to the kernel.
 
     By default every large activation is mapped anew for each batch, and small networks on a CPU then spend much of
     their time in page faults.
@@ -42,7 +42,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def halving(compute: Callable[[int], T], size: int, note: Callable[[str], None] = lambda _: None) -> tuple[T, int]:
-    """compute(size), halved for as long as memory runs out, and the size that did."""
+    """compute(size), with the size halved while memory runs out; also returns the size that worked."""
     while True:
         try:
             return compute(size), size
@@ -59,6 +59,11 @@ def halving(compute: Callable[[int], T], size: int, note: Callable[[str], None] 
             torch.cuda.empty_cache()
 
 
+def slices(total: int, size: int) -> Iterator[slice]:
+    """[0, total) in stretches of at most `size`."""
+    return (slice(start, min(start + size, total)) for start in range(0, total, size))
+
+
 def in_pieces(compute: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    """compute(images), in as many pieces as memory asks for."""
+    """compute(images), in as many pieces as memory requires."""
     return halving(lambda size: torch.cat([compute(part) for part in torch.split(images, size)]), len(images))[0]

@@ -1,10 +1,10 @@
-"""Counter-based randomness: every draw is a function of its key and of nothing else.
+"""Counter-based randomness: every draw depends on its key and on nothing else.
 
 The generator is SplitMix64 (Steele, Lea & Flood 2014), whose i-th output is a bijective mix of
-key + i·γ, so that any number of any stream is computed directly, on any device, in integer
+key + i·γ, so that any number of any stream can be computed directly, on any device, in integer
 arithmetic that is the same everywhere. Keys are derived by mixing in one component at a time.
-Two thirds of a cipher such as Philox would be spent on quality that a mean of bounded numbers
-cannot see; SplitMix64 passes BigCrush and costs a quarter.
+A cipher such as Philox would spend two thirds of its time on quality that a mean of bounded
+numbers can't reveal; SplitMix64 passes BigCrush at a quarter of the cost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GAMMA = _signed(0x9E3779B97F4A7C15)
 _MIX_1 = _signed(0xBF58476D1CE4E5B9)
 _MIX_2 = _signed(0x94D049BB133111EB)
 
-_CHUNK = 1 << 19  # numbers of a field that are made at a time, so that the integers behind them stay in the caches
+_CHUNK = 1 << 19  # numbers of a field computed at a time, so that the integers behind them stay in cache
 
 
 def _xor_shift(bits: Tensor, by: int) -> Tensor:
@@ -38,7 +38,7 @@ def _xor_shift(bits: Tensor, by: int) -> Tensor:
 
 
 def mix(bits: Tensor) -> Tensor:
-    """A bijection of 64-bit integers in which every input bit moves every output bit."""
+    """A bijection of 64-bit integers in which every input bit affects every output bit."""
     bits = _xor_shift(bits, 30) * _MIX_1
     bits = _xor_shift(bits, 27) * _MIX_2
     return _xor_shift(bits, 31)
@@ -84,10 +84,10 @@ def normal(keys: Tensor, count: int) -> Tensor:
 
 
 def uniform_field(keys: Tensor, count: int, chunk: int = _CHUNK) -> Tensor:
-    """keys (...) → float32 (..., count), uniform on the open interval (0, 1): fast, for numbers by the million.
+    """keys (...) → float32 (..., count), uniform on the open interval (0, 1): fast, for millions of numbers.
 
-    Each output of the generator is two words of 32 bits, and the upper 23 bits of a word choose one of as many equal
-    intervals, whose middle float32 holds exactly.
+    Each output of the generator gives two words of 32 bits. The upper 23 bits of a word select one of 2²³ equal
+    intervals, whose midpoint float32 represents exactly.
     """
     if keys.device.type != "cpu":
         return _uniform_in_torch(keys, count)
@@ -102,10 +102,10 @@ def uniform_field(keys: Tensor, count: int, chunk: int = _CHUNK) -> Tensor:
 
 
 def normal_field(keys: Tensor, count: int, sigma: float = 1.0, chunk: int = _CHUNK) -> Tensor:
-    """keys (...) → float32 (..., count), normal with mean 0: fast, for numbers by the million.
+    """keys (...) → float32 (..., count), normal with mean 0: fast, for millions of numbers.
 
-    Box & Muller's pair √(−2σ² ln |u|)·(cos πv, sin πv) from each output of the generator, with u and v uniform on
-    (−1, 1) from its lower and its upper word. The cosines fill the first half of the field, the sines the second.
+    Each output of the generator gives a Box–Muller pair √(−2σ² ln |u|)·(cos πv, sin πv), with u and v uniform on
+    (−1, 1) from its lower and upper word. The cosines fill the first half of the field, the sines the second.
     """
     if keys.device.type != "cpu":
         return _normal_in_torch(keys, count, sigma)
@@ -138,9 +138,9 @@ def _normal_in_torch(keys: Tensor, count: int, sigma: float = 1.0) -> Tensor:
 
 
 def _pieces(keys: Tensor, count: int, chunk: int) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-    """`bits(keys, count)` for keys of any shape, flattened to (K,), some columns at a time: (first column, words
-    (K, n)), free to be overwritten. `mix` again, but in numpy and in place: many times faster than torch on a CPU,
-    where fresh memory and handing each step to several threads cost more than the arithmetic."""
+    """`bits(keys, count)` for keys of any shape, flattened to (K,), a few columns at a time: (first column, words
+    (K, n)), which the caller may overwrite. This repeats `mix` in numpy and in place, many times faster than torch on
+    a CPU, where allocating memory and waking several threads for each step cost more than the arithmetic."""
     roots = keys.detach().contiguous().numpy().view(np.uint64).reshape(-1, 1)
     width = min(count, max(1, chunk // max(1, 2 * len(roots))))
     buffers = np.empty((2, len(roots), width), np.uint64)
@@ -156,6 +156,6 @@ def _pieces(keys: Tensor, count: int, chunk: int) -> Iterator[tuple[int, npt.NDA
 
 
 def shuffled(ids: Tensor, seed: int, stream: str = "images") -> Tensor:
-    """ids (n,) → positions (n,) in a random order that depends on each id, not on where it stands."""
+    """ids (n,) → positions (n,) in a random order that depends on the ids alone, not on their order."""
     keys = draw_keys(seed, stream, ids, torch.zeros(1, dtype=torch.int64))[:, 0]
     return torch.argsort(keys, stable=True)

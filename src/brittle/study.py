@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from brittle.classifiers import classifier
-from brittle.device import pick_device
-from brittle.engine.job import Chosen, Job
+from brittle.changes import differences
 from brittle.errors import BrittleError
-from brittle.images import image_set
-from brittle.images.base import ImageSet, of_one_shape
+from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
-from brittle.nuisances import nuisances
-from brittle.nuisances.compose import Compose
 from brittle.registry import did_you_mean, options_of
-from brittle.types import Nuisance
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
+_OPEN = ConfigDict(extra="allow", frozen=True)
+DEFAULT = "robustness"  # what a study without measures asks for
 
 
-class ImagesEntry(BaseModel):
-    """An image set of a study, and which of its images."""
+class _Specified(BaseModel):
+    """An entry that may be written as its spec alone."""
 
-    model_config = _STRICT
     spec: str
-    count: int | None = Field(None, ge=1, description="how many, drawn without replacement; all by default")
-    where: tuple[str, ...] = Field((), description="conditions column=value that the images meet")
-    ids: tuple[int, ...] = Field((), description="only the images with these ids")
 
     @model_validator(mode="before")
     @classmethod
@@ -42,17 +33,66 @@ class ImagesEntry(BaseModel):
         return {"spec": value} if isinstance(value, str) else value
 
 
+class ClassifierEntry(_Specified):
+    """A classifier of a study. What else stands in its table are attributes, which say something of it."""
+
+    model_config = _OPEN
+    group: str = Field("", description="several trainings of one model share a group")
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class ImagesEntry(_Specified):
+    """An image set of a study, and which of its images."""
+
+    model_config = _STRICT
+    count: int | None = Field(None, ge=1, description="how many, drawn without replacement; all by default")
+    where: tuple[str, ...] = Field((), description="conditions column=value that the images meet")
+    ids: tuple[int, ...] = Field((), description="only the images with these ids")
+    train: str = Field("", description="the image set of this study that the classifiers were trained on")
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.count, self.where, self.ids)
+
+
+class MeasureEntry(BaseModel):
+    """A measure of a study: its kind, what it is restricted to, what it reads, and its options."""
+
+    model_config = _OPEN
+    kind: str
+    classifiers: tuple[str, ...] | None = None
+    images: tuple[str, ...] | None = None
+    nuisances: tuple[str, ...] | None = None
+    reads: tuple[str, ...] = Field((), description="measures that it reads, where there are several of a kind")
+
+    @property
+    def measure(self) -> Measure:
+        """The measure itself, its options checked."""
+        taken = sorted(MeasureEntry.model_fields.keys() & options_of(measures.get(self.kind)).keys())
+        if taken:
+            raise BrittleError(
+                f"the measure {self.kind!r} has an option {taken[0]!r}, which a study uses for something else",
+                "Rename that option.",
+            )
+        return measures.make(self.kind, self.model_extra or {})
+
+
 class Study(BaseModel):
     """What a run carries out. Classifiers, image sets and nuisances are tables of name = spec, or lists of specs.
 
-    A table named after a measure asks for it and holds its options; with none of them, robustness is measured."""
+    `[measures.NAME]` asks for a measure of some `kind` and holds its options; a table named after a kind is the short
+    form. Without any, robustness is measured."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = _STRICT
     title: str = ""
     seed: int = 0
-    classifiers: dict[str, str]
+    classifiers: dict[str, ClassifierEntry]
     images: dict[str, ImagesEntry]
-    nuisances: dict[str, str]
+    nuisances: dict[str, str] = {}
+    measures: dict[str, MeasureEntry] = {}
 
     @field_validator("classifiers", "nuisances", "images", mode="before")
     @classmethod
@@ -66,9 +106,14 @@ class Study(BaseModel):
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"{twice!r} stands in the list twice; write a table and give each a name")
             items = dict(zip(names, items, strict=True))
-        if not items:
-            raise ValueError("at least one is needed")
         return items
+
+    @field_validator("classifiers", "images")
+    @classmethod
+    def _some(cls, value: Any) -> Any:
+        if not value:
+            raise ValueError("at least one is needed")
+        return value
 
     @classmethod
     def load(cls, path: Path) -> Study:
@@ -80,78 +125,90 @@ class Study(BaseModel):
         except OSError as error:
             raise BrittleError(f"the study file {path} can't be read: {error.strerror}", "Check the path.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise BrittleError(f"{path} is not TOML: {error}", "Mend that line.") from error
+            raise BrittleError(f"{path} is not TOML: {error}", "Fix that line.") from error
         return cls.of(data, str(path))
 
     @classmethod
     def of(cls, data: dict[str, Any], where: str = "the study") -> Study:
+        """From plain values, such as those of a TOML file."""
+        fields, asked = dict(data), dict(data.get("measures", {}))
+        for key in [key for key in fields if key not in cls.model_fields]:
+            table = fields.pop(key)
+            if key not in measures.names():
+                known = [*cls.model_fields, *measures.names()]
+                raise BrittleError(f"{where}: unknown key {key!r}", did_you_mean(key, known))
+            if not isinstance(table, dict):
+                raise BrittleError(f"{where}: {key} is not a table", f"Write [{key}] and its options below.")
+            if key in asked:
+                raise BrittleError(f"{where}: the measure {key!r} is given twice", f"Rename [measures.{key}].")
+            asked[key] = {"kind": key} | table
+        fields["measures"] = asked or {DEFAULT: {"kind": DEFAULT}}
         try:
-            study = cls(**data)
+            study = cls(**fields)
         except ValidationError as error:
             raise _explained(error, where) from error
-        for key, table in (study.model_extra or {}).items():
-            if key not in measures.names():
-                raise BrittleError(
-                    f"{where}: unknown key {key!r}", did_you_mean(key, [*cls.model_fields, *measures.names()])
-                )
-            if not isinstance(table, dict):
-                raise BrittleError(f"{where}: {key} is no table", f"Write [{key}] and its options below.")
-        study.measures()
+        study._check_names(where)
         return study
 
-    def measures(self) -> dict[str, Measure]:
-        """The measures asked for, options checked, in the order in which they are carried out: robustness first,
-        since others may read what it has found."""
-        asked = self.model_extra or {"robustness": {}}
-        return {
-            name: checked_measure(name, asked[name]) for name in sorted(asked, key=lambda each: each != "robustness")
-        }
-
-    def job(self, device: str | None = None, batch: int | None = None) -> Job:
-        """Loads everything the study names."""
-        wanted, place = self.measures(), pick_device(device)
-        loaded_nuisances = {name: equipped(nuisances.build(spec)) for name, spec in self.nuisances.items()}
-        return Job(
-            classifiers={name: classifier(spec, device=str(place)) for name, spec in self.classifiers.items()},
-            images={
-                name: choose(
-                    image_set(entry.spec), wanted, seed=self.seed, count=entry.count, where=entry.where, ids=entry.ids
-                )
-                for name, entry in self.images.items()
-            },
-            nuisances=loaded_nuisances,
-            streams={name: nuisances.name_of(space) for name, space in loaded_nuisances.items()},
-            measures=wanted,
-            seed=self.seed,
-            device=place,
-            batch=batch,
-        )
+    def _check_names(self, where: str) -> None:
+        """Everything that one entry says of another must be there."""
+        for name, entry in self.images.items():
+            if entry.train:
+                _known(entry.train, self.images, f"{where}: images.{name}.train")
+        for name, asked in self.measures.items():
+            for sort in ("classifiers", "images", "nuisances"):
+                for each in getattr(asked, sort) or ():
+                    _known(each, getattr(self, sort), f"{where}: measures.{name}.{sort}")
+            for each in asked.reads:
+                _known(each, self.measures, f"{where}: measures.{name}.reads")
+            _ = asked.measure
 
     def resolved(self) -> dict[str, Any]:
         """Plain values, defaults filled in: what the run folder keeps and compares."""
-        options = {
-            name: {field.name.replace("_", "-"): getattr(each, field.name) for field in dataclasses.fields(each)}  # type: ignore[arg-type]
-            for name, each in self.measures().items()
+        plain = self.model_dump(mode="json", exclude={"measures"})
+        plain["measures"] = {
+            name: {
+                **entry.model_dump(mode="json", exclude=set(entry.model_extra or ())),
+                **options_as_values(entry.measure),
+            }
+            for name, entry in self.measures.items()
         }
-        return dict(_without_none(self.model_dump(mode="json") | options))
+        for images in plain["images"].values():
+            if not images["train"]:
+                del images["train"]
+        for classifier in plain["classifiers"].values():
+            if not classifier["group"]:
+                del classifier["group"]
+        for measure in plain["measures"].values():
+            if not measure["reads"]:
+                del measure["reads"]
+        return dict(_without_none(plain))
 
 
-def checked_measure(measure: str, options: Mapping[str, Any]) -> Measure:
-    """A measure with options as a study or a caller spells them."""
-    kind = measures.get(measure)
-    fields = {name: field.name for name, field in options_of(kind).items()}
-    arguments = {}
-    for key, given in options.items():
-        name = key.replace("_", "-")
-        if name not in fields:
-            raise BrittleError(f"measure {measure!r} has no option {key!r}", did_you_mean(name, fields))
-        several = isinstance(given, str) and typing.get_origin(typing.get_type_hints(kind)[fields[name]]) is tuple
-        arguments[fields[name]] = tuple(given.split("/")) if several else given
-    try:
-        checked: Measure = TypeAdapter(kind).validate_python(arguments)
-    except ValidationError as error:
-        raise _explained(error, f"measure {measure!r}") from error
-    return checked
+def options_as_values(measure: Measure) -> dict[str, Any]:
+    """A measure's options by the names users type."""
+    return {field.name.replace("_", "-"): getattr(measure, field.name) for field in dataclasses.fields(measure)}  # type: ignore[arg-type]
+
+
+def changes(kept: dict[str, Any], study: dict[str, Any]) -> list[str]:
+    """What has changed in the entries that a run was begun with. New entries extend it, and title, groups and
+    attributes may change."""
+
+    def comparable(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+        entries = {
+            sort: {name: entry for name, entry in values.get(sort, {}).items() if name in known.get(sort, {})}
+            for sort in ("classifiers", "images", "nuisances", "measures")
+        }
+        entries["classifiers"] = {name: entry["spec"] for name, entry in entries["classifiers"].items()}
+        return {"seed": values["seed"]} | entries
+
+    return differences(comparable(kept, kept), comparable(study, kept))
+
+
+def _known(name: str, there: Iterable[str], where: str) -> None:
+    names = list(there)
+    if name not in names:
+        raise BrittleError(f"{where} names {name!r}, which the study does not have", did_you_mean(name, names))
 
 
 def _without_none(value: Any) -> Any:
@@ -159,37 +216,6 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(item) for key, item in value.items() if item is not None}
     return [_without_none(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def choose(
-    whole: ImageSet,
-    wanted: Mapping[str, Measure],
-    *,
-    seed: int,
-    count: int | None = None,
-    where: Sequence[str] = (),
-    ids: Sequence[int] = (),
-) -> Chosen:
-    """The images of a study in planned order: by column or id first, then a seeded draw without replacement."""
-    if where:
-        whole = whole.where(*([where] if isinstance(where, str) else where))
-    if ids:
-        whole = whole.only(ids)
-    for measure in wanted.values():
-        measure.check_images(count, len(whole))
-    return Chosen(whole.choose(count, seed), whole, count)
-
-
-def equipped(space: Nuisance) -> Nuisance:
-    """The nuisance with every option that names an image set holding the set itself: nuisances can't open one."""
-    if isinstance(space, Compose):
-        return dataclasses.replace(space, parts=tuple(map(equipped, space.parts)))
-    opened = {
-        field.name: of_one_shape(image_set(getattr(space, field.name)))
-        for field in options_of(type(space)).values()
-        if field.metadata.get("image_set") and isinstance(getattr(space, field.name), str)
-    }
-    return dataclasses.replace(space, **opened) if opened else space  # type: ignore[type-var]
 
 
 def _explained(error: ValidationError, where: str) -> BrittleError:
@@ -202,4 +228,4 @@ def _explained(error: ValidationError, where: str) -> BrittleError:
     if first["type"] == "missing":
         return BrittleError(f"{where}: {key!r} is missing", f"Add {key} = … to it.")
     message = str(first["msg"]).removeprefix("Value error, ")
-    return BrittleError(f"{where}: {key}: {message}", "Mend that value.")
+    return BrittleError(f"{where}: {key}: {message}", "Fix that value.")

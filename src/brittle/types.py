@@ -1,4 +1,4 @@
-"""The words of the house as types: batch, classifier, nuisance. Everyone may use them; they use nobody."""
+"""The shared vocabulary as types: batch, classifier, nuisance. Any module may import them; they import none."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Batch(NamedTuple):
     extras: Mapping[str, Tensor] = {}
 
     def take(self, rows: Tensor) -> Batch:
-        """The items at `rows` (R,), repeats allowed: what turns images × draws into one flat batch."""
+        """The items at `rows` (R,), repeats allowed: turns images × draws into one flat batch."""
         extras = {name: values[rows] for name, values in self.extras.items()}
         return Batch(self.images[rows], self.labels[rows], self.ids[rows], extras)
 
 
 @runtime_checkable
 class Classifier(Protocol):
-    """p(c | x), batched. Owns its preprocessing and its value range."""
+    """p(c | x), batched. It owns its preprocessing and its value range."""
 
     @property
     def labels(self) -> Sequence[str]:
-        """A name per class, in output order."""
+        """One name per class, in output order."""
         ...
 
     @property
@@ -49,12 +49,12 @@ class Nuisance(Protocol):
 
     @property
     def parameters(self) -> Sequence[str]:
-        """A readable name per number of θ; one name for all of it where θ is a field over the pixels."""
+        """A readable name for each number of θ; a single name where θ is a field over the pixels."""
         ...
 
     @property
     def needs(self) -> frozenset[str]:
-        """Extras it reads, such as "saliency"; if any, T_θ x is not shared between classifiers."""
+        """Extras it reads, such as "saliency"; if there are any, T_θ x is not shared between classifiers."""
         ...
 
     @property
@@ -63,11 +63,11 @@ class Nuisance(Protocol):
         ...
 
     def check(self, shape: tuple[int, int, int]) -> None:
-        """Raises before work begins if images of (C, H, W) can't be transformed."""
+        """Raises, before any work begins, if images of shape (C, H, W) can't be transformed."""
         ...
 
     def latent(self, batch: Batch) -> int | None:
-        """Length of z where θ = push(z) with z ~ N(0, I); None where there is no such form."""
+        """Length of z where θ = push(z) with z ~ N(0, I); None where no such form exists."""
         ...
 
     def sample(self, batch: Batch, keys: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class Nuisance(Protocol):
         ...
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
-        """z (B, n, latent) → θ (B, n, d), in the dtype of z: θ drawn in float64 is rounded only once, at the end."""
+        """z (B, n, latent) → θ (B, n, d), in the dtype of z, so that float64 draws are rounded once, at the end."""
         ...
 
     def identity(self, batch: Batch) -> Tensor:
@@ -83,11 +83,11 @@ class Nuisance(Protocol):
         ...
 
     def log_prior(self, theta: Tensor, batch: Batch) -> Tensor | None:
-        """θ (B, n, d) → log p(θ | x) (B, n); None where there is no density."""
+        """θ (B, n, d) → log p(θ | x) (B, n); None where no density exists."""
         ...
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
-        """Walks from the identity (severity 0) through θ (severity 1) and on; shapes as θ."""
+        """The path from the identity (severity 0) through θ (severity 1) and beyond; same shape as θ."""
         ...
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
@@ -95,19 +95,19 @@ class Nuisance(Protocol):
         ...
 
     def describe(self, height: int, width: int) -> str:
-        """What the prior means on images of this size, in pixels or shares a person can picture."""
+        """What the prior means on images of this size, in pixels or shares that a person can picture."""
         ...
 
 
 @runtime_checkable
-class Parted(Protocol):
-    """What a nuisance without a latent form may have: θ made of alike parts, each of which alone has a latent form.
+class ExchangeableParts(Protocol):
+    """A nuisance without a latent form may still have one for each of the exchangeable parts that make up θ.
 
-    p(θ) is a coupling, in which the parts can change places, times the product of what the parts are alone: as a
-    density of z, N(z; 0, I) · exp(log_coupling)."""
+    p(θ) is then the product of the priors of the parts alone, times a coupling that is symmetric in them: as a density
+    of z, N(z; 0, I) · exp(log_coupling)."""
 
     def parts(self, batch: Batch) -> int:
-        """How many; 0 where θ has other numbers besides."""
+        """The number of parts; 0 where θ also contains other numbers."""
         ...
 
     def from_parts(self, z: Tensor, batch: Batch) -> Tensor:
@@ -115,9 +115,9 @@ class Parted(Protocol):
         ...
 
     def to_parts(self, theta: Tensor, keys: Tensor, batch: Batch) -> Tensor:
-        """θ (B, n, d), keys (B, n) → a draw of N(0, I) among the z that stand for it."""
+        """θ (B, n, d), keys (B, n) → z (B, n, d), drawn from N(0, I) restricted to the z that map to θ."""
         ...
 
     def log_coupling(self, theta: Tensor, batch: Batch) -> Tensor:
-        """θ (B, n, d) → (B, n), 0 where the parts are independent."""
+        """θ (B, n, d) → (B, n); 0 where the parts are independent."""
         ...

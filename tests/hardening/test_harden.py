@@ -14,15 +14,15 @@ import brittle
 from brittle.classifiers.bundled import SmallNet
 from brittle.errors import BrittleError, Failure
 from brittle.hardening import rounds
+from brittle.hardening.fine_tune import PreprocessedModule, answers_of, fine_tune
 from brittle.hardening.harden import split_images
+from brittle.hardening.options import HardeningOptions
+from brittle.hardening.pools import WeakPool, prior_pool, weak_pool
 from brittle.hardening.rounds import between, choose_round
-from brittle.hardening.settings import Hardening
 from brittle.nuisances import nuisance
 from brittle.random import draw_keys
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import Through, answers_of, fine_tune
-from brittle.training.pools import WeakPool, prior_pool, weak_pool
-from brittle.training.trainer import Recipe
+from brittle.training.options import Recipe
 
 ALPHA = "affine:alpha=100"
 QUICK = {"rounds": 2, "steps": 2, "calls": 1200, "samples": 2, "held_out": 0.05, "ways": (1.0,)}
@@ -109,7 +109,7 @@ def test_training_sees_what_the_classifier_sees(output: str, sample: brittle.Ima
     )
     classifier = brittle.classifier(net, size=16, channels="rgb", mean=(0.5, 0.4, 0.3), std=0.2, output=output)
     images = sample.batch(range(8)).images
-    through = Through(classifier)(images)  # type: ignore[arg-type]
+    through = PreprocessedModule(classifier)(images)  # type: ignore[arg-type]
     torch.testing.assert_close(through.log_softmax(1), classifier.log_probs(images), atol=1e-5, rtol=1e-5)
 
 
@@ -226,7 +226,7 @@ def test_no_sampler_spends_much_more_than_its_calls(sampler: str, sample: brittl
 def test_long_parameters_are_kept_once_and_of_fewer_images(
     sample: brittle.ImageSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("brittle.training.pools.KEPT_NUMBERS", 50 * 784)
+    monkeypatch.setattr("brittle.hardening.pools.KEPT_NUMBERS", 50 * 784)
     data = TrainingImages(sample)
     drawn = weak_pool(
         open_plain(sample), nuisance("noise:sigma=0.5"), data, 640,
@@ -380,9 +380,9 @@ def test_a_second_look_at_a_finished_folder_keeps_what_it_took(cli, tmp_path: Pa
 
 
 def test_few_training_images_are_trained_on_more_gently() -> None:
-    settings = Hardening()
+    settings = HardeningOptions()
     assert settings.recipe(4999).rate < settings.recipe(5000).rate == 0.001
-    assert Hardening(rate=0.01).recipe(10).rate == Hardening(rate=0.01).recipe(60_000).rate == 0.01
+    assert HardeningOptions(rate=0.01).recipe(10).rate == HardeningOptions(rate=0.01).recipe(60_000).rate == 0.01
     assert settings.recipe(10).batch == settings.batch_size
 
 

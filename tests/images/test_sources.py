@@ -102,7 +102,7 @@ def test_pixels_that_can_mean_anything_are_refused(image, message):
 
 
 def test_an_array_of_four_dimensions_is_not_an_image():
-    with pytest.raises(BrittleError, match="is no image"):
+    with pytest.raises(BrittleError, match="which is not that of an image"):
         image_set([(np.zeros((1, 2, 2, 2)), 0)])
 
 
@@ -129,7 +129,7 @@ def test_labels_that_do_not_fit_are_refused(labels):
         ("smaple", {}, "Did you mean 'sample'?"),
         ("sample", {"size": 3}, "has no option 'size'"),
         ((np.zeros((1, 2, 2)), [0]), {"clases": ("a",)}, "Did you mean 'classes'?"),
-        (iter([]), {}, "can't be read by number"),
+        (iter([]), {}, "can't be read by index"),
         ([np.zeros((2, 2))], {}, "Make every item a pair"),
     ],
 )

@@ -74,7 +74,7 @@ def test_the_same_seed_gives_the_same_draws_in_any_order_of_images(name):
     batch, order = squares(), torch.tensor([3, 0, 5, 1, 4, 2])
     first = sampler(name).sample(posterior(batch, "translation:sigma=0.3", name), QUICK)
     second = sampler(name).sample(posterior(batch.take(order), "translation:sigma=0.3", name), QUICK)
-    for column in ("position", "log_likelihood", "record"):
+    for column in ("position", "log_likelihood", "outcomes"):
         assert torch.equal(getattr(first, column)[order], getattr(second, column)), column
     # Sums of densities over a mixture are rounded as their place in memory has it.
     assert torch.allclose(first.log_weight[order], second.log_weight, rtol=0, atol=1e-9)
@@ -85,22 +85,22 @@ def test_positions_and_measured_draws_are_the_same_theta():
     batch = squares()
     target = posterior(batch, "affine:alpha=50", "adaptive")
     looked = target.prior(7)
-    known = Posterior(**{**vars(target), "known": looked.seen.record[:, :5]})
+    known = Posterior(**{**vars(target), "known": looked.evaluation.outcomes[:, :5]})
     again = known.prior(7)
     assert again.calls == 2
     assert looked.calls == 7
-    assert torch.equal(again.seen.record, looked.seen.record)
+    assert torch.equal(again.evaluation.outcomes, looked.evaluation.outcomes)
 
 
 def test_a_parametric_gradient_agrees_with_finite_differences():
     batch = squares(2)
     target = posterior(batch, "translation:sigma=0.2,unit=share", "langevin")
     at = torch.tensor([[[0.31, -0.2]], [[-0.4, 0.15]]], dtype=torch.float64)
-    _, slope = target.slope(at)
+    _, slope = target.evaluate_with_gradient(at)
     for place in range(2):
         step = torch.zeros(2, dtype=torch.float64)
         step[place] = 1e-3
-        up, down = target.look(at + step).log_likelihood, target.look(at - step).log_likelihood
+        up, down = target.evaluate(at + step).log_likelihood, target.evaluate(at - step).log_likelihood
         assert slope[..., place] == pytest.approx(((up - down) / 2e-3).numpy(), rel=0.05, abs=0.02)
 
 

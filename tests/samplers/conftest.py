@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from brittle.random import fold, normal, stream_root
-from brittle.samplers.target import Looked, Prior, Sampled
+from brittle.samplers.target import Evaluation, PosteriorDraws, PriorDraws
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -49,20 +49,20 @@ class Toy:
     def draw(self, keys: Tensor) -> Tensor:
         return normal(keys, self.size)
 
-    def prior(self, count: int) -> Prior:
+    def prior(self, count: int) -> PriorDraws:
         position = self.draw(fold(self.prior_keys[:, None], torch.arange(count)))
-        return Prior(position, self.look(position), max(0, count - self.measured))
+        return PriorDraws(position, self.evaluate(position), max(0, count - self.measured))
 
     def log_prior(self, position: Tensor) -> Tensor | None:
         return -0.5 * position.square().sum(-1) if self.density else None
 
-    def look(self, position: Tensor) -> Looked:
-        return Looked(self.log_p(position, self.facts[:, None]).double(), position[..., :1].float())
+    def evaluate(self, position: Tensor) -> Evaluation:
+        return Evaluation(self.log_p(position, self.facts[:, None]).double(), position[..., :1].float())
 
-    def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
+    def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
         moving = position.detach().requires_grad_()
         (gradient,) = torch.autograd.grad(self.log_p(moving, self.facts[:, None]).sum(), moving)
-        return self.look(position), gradient.nan_to_num()
+        return self.evaluate(position), gradient.nan_to_num()
 
     def take(self, images: Tensor) -> Toy:
         return replace(self, keys=self.keys[images], prior_keys=self.prior_keys[images], facts=self.facts[images])
@@ -120,7 +120,7 @@ def linear() -> type[Linear]:
     return Linear
 
 
-def averages(found: Sampled, of: Callable[[Tensor], Tensor]) -> Tensor:
+def averages(found: PosteriorDraws, of: Callable[[Tensor], Tensor]) -> Tensor:
     """Each image's estimate (B,) of a posterior mean: `of` takes positions (B, draws, d) to (B, draws)."""
     weights = found.log_weight.flatten(1).softmax(1)
     return (weights * of(found.position.flatten(1, 2).double())).sum(1)
@@ -135,7 +135,7 @@ def agree(estimates: Tensor, truth: float) -> bool:
 
 
 @pytest.fixture
-def average() -> Callable[[Sampled, Callable[[Tensor], Tensor]], Tensor]:
+def average() -> Callable[[PosteriorDraws, Callable[[Tensor], Tensor]], Tensor]:
     return averages
 
 

@@ -38,7 +38,7 @@ def truth():
     middles = (torch.arange(side, dtype=torch.float64) + 0.5) * (2 * EDGE / side) - EDGE
     z = torch.cartesian_prod(middles, middles)
     target = posterior("latent", 800)
-    likelihood = target.look(z.expand(IMAGES, -1, -1)).log_likelihood
+    likelihood = target.evaluate(z.expand(IMAGES, -1, -1)).log_likelihood
     density = (likelihood - 0.5 * z.square().sum(-1)).exp().view(IMAGES, BINS, CELLS, BINS, CELLS).sum((2, 4))
     return density.flatten(1) / density.sum((1, 2))[:, None]
 

@@ -12,7 +12,7 @@ import torch
 
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
-from brittle.nuisances.rectangles import rectangles_mask
+from brittle.nuisances.ops.rectangles import rectangles_mask
 from brittle.random import fold, stream_root
 from brittle.samplers import sampler
 from brittle.samplers.diagnostics import kish
@@ -148,7 +148,7 @@ def test_a_learnt_mixture_keeps_what_it_claims_and_far_more_than_the_prior_gives
 
 def test_draws_that_robustness_has_seen_are_not_looked_at_again():
     seen = posterior(2, 3, "parameters").prior(50)
-    target = posterior(2, 3, known=seen.seen.record)
+    target = posterior(2, 3, known=seen.evaluation.outcomes)
     again = target.prior(60)
     assert again.calls == 10
     assert torch.equal(target.theta(again.position[:, :50]), seen.position)

@@ -294,7 +294,7 @@ def test_exchanges_become_equally_frequent(toy, linear):
     target = toy(truth.log_p, 3, 4)
     kernel = sampler("tempered").kernel(target, 8)
     start = target.prior(8)
-    ladder, keys = kernel.init(start.position, start.seen), fold(target.keys[:, None], torch.arange(8))
+    ladder, keys = kernel.init(start.position, start.evaluation), fold(target.keys[:, None], torch.arange(8))
     for step in range(1, 497):  # to the end of the fifth window
         ladder, info = kernel.step(fold(keys, step), ladder)
         ladder = kernel.adapt(ladder, info, step)

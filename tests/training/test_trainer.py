@@ -14,7 +14,8 @@ from brittle.progress import Progress
 from brittle.random import draw_keys, normal
 from brittle.training.data import TrainingImages
 from brittle.training.data import fingerprint as fingerprint_of_images
-from brittle.training.trainer import Recipe, Training, cross_entropy, score, seeded, train
+from brittle.training.options import Recipe
+from brittle.training.trainer import TrainingHistory, cross_entropy, score, seeded, train
 from brittle.training.weights import fingerprint, read_facts, save_weights, state_of
 from brittle.types import Batch
 
@@ -50,7 +51,7 @@ def noisy(batch: Batch, keys: torch.Tensor) -> Batch:
     return batch._replace(images=batch.images + 0.1 * noise.float())
 
 
-def weights(seed: int = 0, recipe: Recipe = RECIPE, **options) -> tuple[list[torch.Tensor], Training]:
+def weights(seed: int = 0, recipe: Recipe = RECIPE, **options) -> tuple[list[torch.Tensor], TrainingHistory]:
     net = seeded(Net, seed)
     went = train(net, options.pop("data", None) or pictures(), recipe, seed=seed, transform=noisy, **options)
     return [each.clone() for each in net.state_dict().values()], went
@@ -139,7 +140,7 @@ def test_a_resumed_training_ends_where_an_undisturbed_one_does(tmp_path, optimis
         with pytest.raises(KeyboardInterrupt):
             weights(recipe=recipe, checkpoint=tmp_path / "c.pt", progress=Killed(epoch))
     resumed, rest = weights(recipe=recipe, checkpoint=tmp_path / "c.pt")
-    assert rest == Training(whole.losses, 3)
+    assert rest == TrainingHistory(whole.losses, 3)
     assert same(undisturbed, resumed)
 
 

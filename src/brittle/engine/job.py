@@ -1,192 +1,167 @@
-"""A job: a study's things, loaded and checked, ready to be carried out."""
+"""A job: a study's things, loaded, and everything about its cells that follows from them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from brittle.errors import BrittleError, Failure
-from brittle.images.base import Group, ImageSet, shape_of
-from brittle.images.pixels import Shape, ragged
-from brittle.measures.base import Measure, Subject
-from brittle.measures.evaluate import slices
-from brittle.measures.plan import Unit, by_image, rows_per_unit
-from brittle.memory import halving
-from brittle.types import Batch, Classifier, Nuisance
+from brittle.engine.assignments import Assignment
+from brittle.engine.labels import reference_labels
+from brittle.images.base import ImageSet
+from brittle.images.selection import Chosen
+from brittle.measures.base import About, Cell, ClassifierFacts, Subject
+from brittle.measures.plan import Plan
+from brittle.nuisances import nuisances
+from brittle.registry import options_of
+from brittle.types import Classifier, Nuisance
 
-CLEAN = "clean"
-CHECKED_IMAGES = 8
-FAINTEST = -15.0
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The images of a study in planned order, and the whole set they were drawn from."""
-
-    images: ImageSet
-    whole: ImageSet
-    asked: int | None = None  # how many were asked for
-
-    @property
-    def subject(self) -> Subject:
-        images, whole = self.images, self.whole
-        return Subject(
-            images.labels.numpy(), images.classes, len(whole), whole.labels.numpy(), images.ids.numpy(), images.names
-        )
+FORMAT = 2  # of run folders
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything of one run, by name. `streams` names each nuisance's random numbers: its kind, so that the same
-    z is behind every alpha and curves over an option are compared draw by draw."""
+    """Everything of one run, by name. What was made from a spec says so in `entries`."""
 
     classifiers: Mapping[str, Classifier]
     images: Mapping[str, Chosen]
     nuisances: Mapping[str, Nuisance]
-    streams: Mapping[str, str]
-    measures: Mapping[str, Measure]  # in the order in which they are carried out
+    assignments: Mapping[str, Assignment]  # readers after what they read
     seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     batch: int | None = None
+    facts: Mapping[str, ClassifierFacts] = field(default_factory=dict)
+    entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # sort → name → plain values
+    trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        if CLEAN in self.nuisances:
-            raise BrittleError(f"a nuisance can't go by the name {CLEAN!r}, which is that of no nuisance", "Rename it.")
+    def stream(self, nuisance: str) -> str:
+        """Names a nuisance's random numbers: its kind, so that the same z is behind every alpha and curves over an
+        option are compared draw by draw."""
+        return nuisances.name_of(self.nuisances[nuisance])
 
-    def units(self, measure: str, images: str, nuisance: str) -> list[Unit]:
-        """The plan of a measure on one image set under one nuisance, or of the untouched images."""
-        chosen = self.images[images].images
-        numbers = int(np.prod(chosen.shape))
-        if measure == CLEAN:
-            return by_image(len(chosen), 1, min(256, rows_per_unit(numbers)), 1)
-        return self.measures[measure].plan(len(chosen), numbers, self.theta_size(images, nuisance))
+    def subject(self, images: str) -> Subject:
+        if ("subject", images) not in self._known:
+            self._known["subject", images] = subject_of(self.images[images], self.trained_on.get(images, ""))
+        found: Subject = self._known["subject", images]
+        return found
 
-    def theta_size(self, images: str, nuisance: str) -> int:
-        """Numbers of θ for the images of a set, for its largest where they differ."""
-        one = Batch(torch.zeros(1, *self.images[images].images.shape), torch.zeros(1).long(), torch.zeros(1).long())
-        return int(self.nuisances[nuisance].identity(one).shape[-1])
+    def about(self, cell: Cell) -> About:
+        return About(
+            self.seed,
+            self.subject(cell.images) if cell.images else None,
+            self.nuisances[cell.nuisance] if cell.nuisance else None,
+            cell.nuisance,
+            self.stream(cell.nuisance) if cell.nuisance else "",
+            self.facts.get(cell.classifier),
+        )
+
+    def plan(self, cell: Cell) -> Plan:
+        """The units of a cell, in the order in which they count."""
+        if cell not in self._known:
+            self._known[cell] = self.assignments[cell.measure].measure.plan(self.about(cell))
+        found: Plan = self._known[cell]
+        return found
+
+    def references(self, classifier: str, images: str) -> NDArray[np.int64]:
+        """Labels (M,) as a classifier counts its classes; −1 where an image has none."""
+        key = ("references", classifier, images)
+        if key not in self._known:
+            self._known[key] = reference_labels(self.facts[classifier].labels, classifier, self.subject(images))
+        found: NDArray[np.int64] = self._known[key]
+        return found
+
+    def reads(self, cell: Cell) -> dict[str, Cell]:
+        """By kind: the cells whose rows a cell's measure is given.
+
+        Whether a read is given follows from the study alone: it is there, covers the cell, and can't stop early, since
+        how far it went past its stop is an accident."""
+        assignment, found = self.assignments[cell.measure], {}
+        for read in assignment.measure.reads:
+            other = self.assignments.get(assignment.reads.get(read.kind, ""))
+            if other is None or not cell.images:
+                continue
+            there = other.cell(cell.classifier, cell.images, cell.nuisance)
+            if not other.measure.stops and _covers(other, there):
+                found[read.kind] = there
+        return found
+
+    def depends(self, cell: Cell) -> str:
+        """A hash of all that a cell's rows depend on: another one means other rows."""
+        key = ("depends", cell)
+        if key not in self._known:
+            assignment = self.assignments[cell.measure]
+            required = {read.kind for read in assignment.measure.reads if read.required}
+            about = {
+                "format": FORMAT,
+                "seed": self.seed,
+                "measure": [assignment.kind, _row_options(assignment)],
+                "things": [
+                    self.entries.get(sort, {}).get(name)
+                    for sort, name in zip(("classifiers", "images", "nuisances"), cell[1:], strict=True)
+                ],
+                "reads": {kind: self.depends(read) for kind, read in self.reads(cell).items() if kind in required},
+            }
+            text = json.dumps(about, sort_keys=True, default=str)
+            self._known[key] = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        return str(self._known[key])
 
     def batch_size(self, images: str) -> int:
         """Pairs classified at once: what fits the caches of a CPU, or fills a GPU."""
         if self.batch is not None:
             return self.batch
-        numbers = int(np.prod(self.images[images].images.shape))
+        numbers = math.prod(self.images[images].images.shape) if images else 1
         if self.device.type == "cuda":
             return _power_of_two((1 << 26) // numbers, 64, 8192)
         least = _power_of_two((1 << 26) // numbers, 1, 16)  # 16 photographs as they come from a camera are gigabytes
         return _power_of_two((1 << 19) // numbers, least, 512)
 
-    def check(self) -> dict[str, dict[str, list[list[float]]]]:
-        """Tries every classifier on a few images of every set before work begins.
-
-        Returns the log-probabilities found, which a resumed run compares with its own to notice changed weights."""
-        answers: dict[str, dict[str, list[list[float]]]] = {}
-        for set_name, chosen in self.images.items():
-            images = chosen.images
-            count = min(CHECKED_IMAGES, len(images))
-            tried = [*range(count), *(place for place in _extremes(images) if place >= count)]
-            groups = images.groups(tried, self.device)
-            for name, classifier in self.classifiers.items():
-                found = _answers(classifier, images, tried, groups)[:count]
-                reference_labels(classifier, name, images)
-                answers.setdefault(name, {})[set_name] = found.double().round(decimals=4).tolist()
-            for name, nuisance in self.nuisances.items():
-                for shape, places in images.shapes.items():
-                    check_nuisance(name, nuisance, shape, images.names[places[0]] if len(images.shapes) > 1 else "")
-        return answers
+    def prior(self, images: str, nuisance: str) -> str:
+        """What the prior means on these images; where they differ in size, on the one in the middle."""
+        there: ImageSet = self.images[images].images
+        _, height, width = there.median_shape
+        meant = self.nuisances[nuisance].describe(height, width)
+        return meant if len(there.shapes) == 1 else f"{meant} (on the median image, {width}×{height})"
 
 
-def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "") -> None:
-    """Refuses, before work begins, what is no nuisance or can't transform these images, or the one image named."""
-    members = {member for member in vars(Nuisance) if not member.startswith("_")}
-    lacking = sorted(members - set(dir(nuisance)))
-    if lacking:
-        raise BrittleError(
-            f"{name!r} is no nuisance: it lacks {', '.join(lacking)}",
-            "Write what `brittle.Nuisance` lists, or start from brittle.nuisances.gaussian.GaussianNuisance.",
-        )
-    if nuisance.needs:
-        raise BrittleError(
-            f"the nuisance {name!r} needs {', '.join(sorted(nuisance.needs))}, which no measure gives yet",
-            "Use another.",
-        )
-    try:
-        nuisance.check(shape)
-    except BrittleError as error:
-        if not image:
-            raise
-        raise BrittleError(f"{image}: {error.what}", error.remedy) from error
+def subject_of(chosen: Chosen, train: str = "") -> Subject:
+    """What is known of chosen images without reading them."""
+    images, whole = chosen.images, chosen.whole
+    return Subject(
+        images.name,
+        images.ids.numpy(),
+        images.labels.numpy(),
+        images.classes,
+        images.names,
+        images.shape,
+        len(whole),
+        whole.labels.numpy(),
+        chosen.asked,
+        images.columns,
+        train,
+    )
 
 
-def _extremes(images: ImageSet) -> list[int]:
-    """Where shapes differ, an image each of the least and greatest channels, height, width and aspect: what a
-    classifier can't take shows there."""
-    if len(images.shapes) == 1:
-        return []
-    keys: list[Callable[[Shape], float]] = [lambda s: s[0], lambda s: s[1], lambda s: s[2], lambda s: s[1] / s[2]]
-    return list({images.shapes[pick(images.shapes, key=key)][0]: None for key in keys for pick in (min, max)})
+def _covers(other: Assignment, cell: Cell) -> bool:
+    pairs = ((cell.classifier, other.classifiers), (cell.images, other.images), (cell.nuisance, other.nuisances))
+    return all(not name or name in names for name, names in pairs)
 
 
-def _answers(classifier: Classifier, images: ImageSet, positions: Sequence[int], groups: Sequence[Group]) -> Tensor:
-    """log p(c | x) (B, K) of the images at `positions`, tried one shape after the other."""
-    found = []
-    for places, batch in groups:
-        try:
-            found.append(halving(partial(_first_answers, classifier, batch.images), len(places))[0])
-        except BrittleError as error:
-            shape = shape_of(batch.images)
-            other = next((each for each in images.shapes if each != shape), None)
-            if other is None or isinstance(error, Failure):
-                raise
-            name, other_name = images.names[positions[int(places[0])]], images.names[images.shapes[other][0]]
-            differing = ragged(name, shape, other_name, other)
-            raise BrittleError(f"{error.what}, and {differing.what}", f"{error.remedy} {differing.remedy}") from error
-    return torch.cat(found)[torch.cat([group.places for group in groups]).argsort()]
-
-
-def _first_answers(classifier: Classifier, images: Tensor, size: int) -> Tensor:
-    """log p(c | x) (B, K), no less than FAINTEST: below it devices differ."""
-    if (check := getattr(classifier, "check", None)) is not None:
-        check(images[:size])
-    with torch.inference_mode():
-        found = [classifier.log_probs(images[part]).cpu() for part in slices(len(images), size)]
-    return torch.cat(found).clamp(min=FAINTEST)
+def _row_options(assignment: Assignment) -> dict[str, Any]:
+    """The options that rows depend on: all but those that only the summary reads."""
+    return {
+        key: getattr(assignment.measure, field.name)
+        for key, field in options_of(type(assignment.measure)).items()
+        if field.metadata.get("rows", True)
+    }
 
 
 def _power_of_two(value: int, least: int, most: int) -> int:
     return max(least, min(most, 1 << max(value, 1).bit_length() - 1))
-
-
-def reference_labels(classifier: Classifier, name: str, images: ImageSet) -> Tensor:
-    """Labels (n,) as the classifier counts its classes: by name where every class of the set is one of the
-    classifier's labels (a class without a name goes by its number), by number otherwise. UNLABELLED stays."""
-    labels, classes = images.labels, len(classifier.labels)
-    counts = Counter(classifier.labels)
-    places = {label: place for place, label in enumerate(classifier.labels) if counts[label] == 1}
-    named = images.classes or tuple(map(str, range(int(labels.max()) + 1)))
-    if all(named[label] in places for label in set(labels.tolist()) if label >= 0):
-        by_name = torch.tensor([places.get(label, -1) for label in named], dtype=torch.int64)
-        return torch.where(labels >= 0, by_name[labels.clamp(min=0)], labels) if len(named) else labels
-    outside = (labels >= classes).nonzero()
-    if len(outside):
-        place = int(outside[0])
-        raise BrittleError(
-            f"{images.names[place]} of the image set {images.name!r} has label {int(labels[place])}, "
-            f"but the classifier {name!r} knows {classes} classes (0 to {classes - 1})",
-            "Give the images this classifier was made for, or name its classes with labels=….",
-        )
-    moved = next((word for place, word in enumerate(images.classes) if places.get(word, place) != place), None)
-    if moved is not None:
-        lacking = next(word for word in named if word not in places)
-        raise BrittleError(
-            f"the image set {images.name!r} and the classifier {name!r} count their classes differently"
-            f" ({moved!r} is {images.classes.index(moved)} and {places[moved]}), and the classifier has no {lacking!r}",
-            "Name the classes alike in both: labels=… for the classifier, classes=… or folder names for the images.",
-        )
-    return labels

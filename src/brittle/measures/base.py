@@ -1,101 +1,233 @@
-"""What a measure is to the engine: a plan, the work of a few units, when to stop, and what is said in the end.
+"""What a measure is to the engine: a plan, the work of some units, when there is enough, and what is said in the end.
 
 A newcomer subclasses `Measure`, registers it, and can be named in a study. The engine cuts the plan into spans, calls
-`evaluate` for those that are missing, and keeps the rows; nothing a measure does may depend on how the plan was cut.
+`evaluate` for those that are missing, and keeps the tables; nothing a measure does may depend on how the plan was cut.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brittle.measures.evaluate import Pairs
-from brittle.measures.plan import Span, Unit
+from brittle.errors import Failure
+from brittle.measures.plan import Plan, Unit
 from brittle.types import Batch, Classifier, Nuisance
 
-Pending = Callable[[], pa.Table]  # rows still to be fetched from the device, in the order of the pairs
+CLASSIFIER, IMAGES, NUISANCE = "classifier", "images", "nuisance"
+ROWS = "rows"  # the table that every measure has; a unit without it is not done
+
+Tables = Mapping[str, pa.Table]  # by name; each has a column `unit`, and is sorted by it
+Pending = Callable[[], Tables]  # tables still to be fetched from the device
+Given = Mapping[str, Tables]  # by kind of measure: what a measure reads, for the images in question
 
 
 class BadAnswer(Exception):
-    """A classifier's answer that is no probability distribution: which image of the batch, which draw or θ."""
+    """A classifier's answer that is not a probability distribution: which image of the batch, which draw or θ."""
 
-    def __init__(self, image: int, draw: int, wrong: str, theta: Tensor | None = None) -> None:
+    def __init__(self, image: int, wrong: str, *, draw: int | None = None, theta: Tensor | None = None) -> None:
         super().__init__(wrong)
-        self.image, self.draw, self.wrong, self.theta = image, draw, wrong, theta
+        self.image, self.wrong, self.draw, self.theta = image, wrong, draw, theta
+
+
+class Cell(NamedTuple):
+    """One measure of one classifier on one image set under one nuisance; "" where the measure has no use for one."""
+
+    measure: str
+    classifier: str = ""
+    images: str = ""
+    nuisance: str = ""
+
+
+class Read(NamedTuple):
+    """A kind of measure whose rows are given to another; `options` are those it must have."""
+
+    kind: str
+    required: bool = True
+    options: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class ClassifierFacts:
+    """What is known of a classifier without loading it."""
+
+    name: str
+    labels: tuple[str, ...]  # a name per class, in output order
+    can: frozenset[str] = frozenset()
+    layers: tuple[str, ...] = ()
+    group: str = ""  # several trainings of one model share one
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is known of an image set without reading images: those of the study in planned order, and the set they were
+    drawn from."""
+
+    name: str
+    ids: NDArray[np.int64]  # (M,)
+    labels: NDArray[np.int64]  # (M,), −1 where there is none
+    classes: Sequence[str]
+    names: Sequence[str]  # (M,)
+    shape: tuple[int, int, int]  # of the largest
+    population: int
+    population_labels: NDArray[np.int64]
+    asked: int | None = None  # how many images the study asks for
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    train: str = ""  # the image set that the classifiers were trained on
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def class_name(self, label: int) -> str:
+        return self.classes[label] if 0 <= label < len(self.classes) else str(label)
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        order = np.argsort(self.ids, kind="stable")
+        return order, self.ids[order]
+
+    def places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places in planned order of the images with these ids."""
+        order, ordered = self._sorted
+        return order[np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)]
+
+
+@dataclass(frozen=True)
+class About:
+    """What a cell is about: all that a plan may depend on. What a measure has no use for is None."""
+
+    seed: int
+    subject: Subject | None = None
+    nuisance: Nuisance | None = None
+    nuisance_name: str = ""
+    stream: str = ""  # names the nuisance's random numbers
+    classifier: ClassifierFacts | None = None
+
+    @property
+    def count(self) -> int:
+        """Images."""
+        return 0 if self.subject is None else len(self.subject)
+
+    @property
+    def numbers(self) -> int:
+        """Numbers per image, of the largest."""
+        return 1 if self.subject is None else math.prod(self.subject.shape)
+
+    @property
+    def theta_size(self) -> int:
+        """Numbers of θ, for the largest image."""
+        if self.nuisance is None or self.subject is None:
+            return 0
+        one = Batch(torch.zeros(1, *self.subject.shape), torch.zeros(1).long(), torch.zeros(1).long())
+        return int(self.nuisance.identity(one).shape[-1])
+
+
+class Piece(NamedTuple):
+    """What is wanted of one unit: images of the batch × a range of the measure's axis."""
+
+    unit: int  # its place in the plan
+    rows: Tensor  # (n,) places in the batch, in planned order
+    axis: range
+
+
+class Pairs(NamedTuple):
+    """Every image of some pieces with every place on the axis, image by image."""
+
+    units: Tensor  # (R,)
+    rows: Tensor  # (R,) places in the batch
+    axis: Tensor  # (R,)
 
 
 @dataclass(frozen=True)
 class Task:
-    """Images of one shape, and which rows of them are wanted of which classifiers."""
+    """Some units' images, all of one shape, and what there is to know about them."""
 
-    batch: Batch  # B images on the device
-    pairs: Pairs  # every row: an image and a draw
-    nuisance: Nuisance
-    stream: str  # names the nuisance's random numbers
-    seed: int
+    batch: Batch  # B images on the device; none where the measure looks at no image
+    pieces: Sequence[Piece]
+    about: About  # of the first classifier; all plans of a task are equal
     classifiers: Mapping[str, Classifier]
-    labels: Mapping[str, Tensor]  # (B,) what counts as right, for each classifier
+    labels: Mapping[str, Tensor]  # (B,) per classifier, as it counts its classes; −1 where an image has no label
+    given: Mapping[str, Given]  # per classifier: the rows that the measure reads, of these images and perhaps others
     batch_size: int
-    known: Mapping[str, Tensor]  # (B, m, 5) outcomes of the prior's first m draws, where robustness has been measured
-    tick: Callable[[int], None]  # to be told of classifier calls while the work goes on
+    tick: Callable[[int], None]  # told of classifier calls as the work proceeds
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        parts = []
+        for unit, rows, axis in self.pieces:
+            places = torch.arange(axis.start, axis.stop, axis.step)
+            numbers = torch.full((len(rows) * len(places),), unit)
+            parts.append((numbers, rows.repeat_interleave(len(places)), places.repeat(len(rows))))
+        return Pairs(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
 
-class Stopper(Protocol):
-    """Reads rows in planned order and says when there are enough."""
+class Fold(Protocol):
+    """Reads a cell's units in planned order and says when there are enough."""
 
     @property
-    def finished(self) -> bool: ...
+    def finished(self) -> bool:
+        """Whether the units so far are enough."""
+        ...
 
-    def feed(self, span: Span, rows: pa.Table) -> None: ...
-
-
-class Subject(NamedTuple):
-    """What is known of the images: labels in planned order, class names, and the named set they were drawn from."""
-
-    labels: NDArray[np.int64]  # (M,), −1 where there is none
-    classes: Sequence[str]
-    population: int
-    population_labels: NDArray[np.int64]  # labels of the whole named set
-    ids: NDArray[np.int64]  # (M,)
-    names: Sequence[str]  # (M,)
+    def feed(self, unit: Unit, tables: Tables, given: Given) -> None: ...
 
 
 class RunView(Protocol):
-    """A run's rows of one measure, as it reads them back."""
+    """A run's rows of one measure, as it reads them back. No classifier is loaded for it."""
 
     @property
-    def classifiers(self) -> Mapping[str, Classifier]: ...
-
-    @property
-    def nuisances(self) -> Mapping[str, Nuisance]: ...
-
-    @property
-    def subjects(self) -> Mapping[str, Subject]:
-        """Every image set of the run."""
+    def name(self) -> str:
+        """Of the measure in the study."""
         ...
 
     @property
     def seed(self) -> int: ...
 
-    def units(self, images: str, nuisance: str) -> list[Unit]: ...
-
-    def rows(self, classifier: str, images: str, nuisance: str) -> Iterator[tuple[Span, pa.Table]]:
-        """What is finished, in planned order."""
+    @property
+    def classifiers(self) -> Mapping[str, ClassifierFacts]:
+        """Those that this measure is asked about; so with images and nuisances."""
         ...
 
-    def clean(self, classifier: str, images: str) -> dict[str, NDArray[Any]]:
-        """Columns of the untouched images' rows in planned order; −1 or NaN where there are none."""
+    @property
+    def images(self) -> Mapping[str, Subject]: ...
+
+    @property
+    def nuisances(self) -> Mapping[str, Nuisance]: ...
+
+    def about(self, cell: Cell) -> About: ...
+
+    def plan(self, cell: Cell) -> Plan: ...
+
+    def cell(self, classifier: str = "", images: str = "", nuisance: str = "") -> Cell:
+        """This measure's cell; what it has no use for is left out."""
+        ...
+
+    def cells(self) -> Iterator[Cell]: ...
+
+    def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
+        """What is finished, in planned order, and never past the point where the measure stopped."""
+        ...
+
+    def fold(self, cell: Cell) -> Fold:
+        """The measure's fold, fed with all of that."""
+        ...
+
+    def read(self, kind: str) -> RunView | None:
+        """A measure that this one reads; None where the study has none."""
         ...
 
     def references(self, classifier: str, images: str) -> NDArray[np.int64]:
-        """(M,) what counts as right, as the classifier counts its classes; −1 where an image has no label."""
+        """(M,) labels as the classifier counts its classes; −1 where an image has none."""
         ...
 
     def prior(self, images: str, nuisance: str) -> str:
@@ -104,29 +236,56 @@ class RunView(Protocol):
 
 
 class Measure(ABC):
-    """What is computed for a classifier, an image set and a nuisance. Options are dataclass fields."""
+    """What is computed about classifiers. Options are dataclass fields made with `option`."""
 
-    name: ClassVar[str]
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, NUISANCE})  # what a cell names
+    reads: ClassVar[tuple[Read, ...]] = ()
+    needs: ClassVar[tuple[type, ...]] = ()  # protocols that a classifier must satisfy
 
-    @abstractmethod
-    def plan(self, images: int, numbers_per_image: int, numbers_of_theta: int) -> list[Unit]:
-        """The units in an order that depends on the study alone. A unit's file has `unit.rows` rows."""
+    @property
+    def stops(self) -> bool:
+        """Whether the fold may end the plan early."""
+        return False
 
-    @abstractmethod
-    def evaluate(self, task: Task) -> dict[str, Pending]:
-        """For each classifier, the rows of `task.pairs`."""
+    def check(self, about: About) -> None:  # noqa: B027
+        """Raises, before work begins, where this can't be measured."""
 
-    @abstractmethod
-    def summarise(self, run: RunView) -> dict[str, Any]:
-        """Entries of summary.json: under `results`, `comparisons` or its own name, and `warnings`."""
+    def nuisances(self) -> Sequence[str]:
+        """Specs of the nuisances used where a study names none."""
+        return ()
 
-    def check_images(self, asked: int | None, there: int) -> None:  # noqa: B027
-        """Raises where this measure can't do with `asked` of the images that are there."""
+    def plan(self, about: About) -> Plan:
+        """The units in an order that depends on the study alone; none where all that is said is derived."""
+        return ()
 
     def calls(self, unit: Unit) -> int:
         """Classifier calls that a unit takes, as far as they are known beforehand."""
-        return unit.rows
+        return unit.size
 
-    def watch(self, units: Sequence[Unit], images: int, population: int, clean: NDArray[Any]) -> Stopper | None:
-        """What may stop the work early; None where everything is carried out."""
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        """For each classifier, the tables of the task's units. Never waits for the device."""
+        raise AssertionError(f"{type(self).__name__} plans units and does not say how to evaluate them")
+
+    def fold(self, about: About) -> Fold | None:
+        """What reads the rows in planned order, for early stopping and for the summary."""
         return None
+
+    @abstractmethod
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        """Plain values for summary.json. `warnings`, a list of sentences, and `calls`, images classified per
+        classifier, are gathered from all measures."""
+
+
+def looked_up(table: pa.Table, column: str, ids: NDArray[np.int64]) -> NDArray[Any]:
+    """The values of a table with one row per image, for these images; an image that is not there is an error."""
+    known, values = table["image"].to_numpy(), table[column].to_numpy()
+    order = np.argsort(known, kind="stable")
+    places = np.searchsorted(known, ids, sorter=order)
+    there = places < len(known)
+    there[there] = known[order[places[there]]] == ids[there]
+    if not there.all():
+        raise Failure(
+            f"rows of the image with the id {int(ids[~there][0])}, which another measure reads, are not there",
+            "Give the same command again: what is missing is computed anew.",
+        )
+    return np.asarray(values[order[places]])

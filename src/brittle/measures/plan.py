@@ -1,12 +1,15 @@
-"""How a measure's work is cut into units: rectangles of images × draws in an order fixed beforehand.
+"""How a measure's work is cut into units, in an order fixed beforehand.
 
-The cut depends on the study alone, never on batch size, device or workers, because early stopping
-looks at the ends of units and must give the same answer everywhere.
+The cut depends on the study alone, never on batch size, device or workers, because early stopping looks at the ends of
+units and must give the same answer everywhere. A plan is a sequence of units that is computed as it is read: a plan of
+a million units takes no memory.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, overload
 
 
 class Span(NamedTuple):
@@ -17,44 +20,83 @@ class Span(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """Images [first_image, end_image) × draws [first_draw, end_draw), image by image."""
+    """The smallest piece of a cell that is done or not done: some images × a range of the measure's own axis."""
 
-    first_image: int
-    end_image: int
-    first_draw: int
-    end_draw: int
+    images: range | tuple[int, ...]  # places in planned order; none where the measure looks at no image
+    axis: range  # draws, repeats, targets, layers
 
     @property
-    def images(self) -> int:
-        return self.end_image - self.first_image
+    def size(self) -> int:
+        """Pairs of an image and a place on the axis."""
+        return len(self.images) * len(self.axis)
+
+
+Plan = Sequence[Unit]
+
+
+@dataclass(frozen=True)
+class Grid(Sequence[Unit]):
+    """Images × axis in rectangles: all of the axis for the first images, then for the next; or round by round, the
+    first stretch of the axis for all images, then the next."""
+
+    images: int
+    axis: int
+    images_per_unit: int
+    axis_per_unit: int
+    by_round: bool = False
 
     @property
-    def draws(self) -> int:
-        return self.end_draw - self.first_draw
+    def _blocks(self) -> int:
+        return -(-self.images // self.images_per_unit)
 
     @property
-    def rows(self) -> int:
-        return self.images * self.draws
+    def _stretches(self) -> int:
+        return -(-self.axis // self.axis_per_unit)
+
+    def __len__(self) -> int:
+        return self._blocks * self._stretches
+
+    @overload
+    def __getitem__(self, place: int) -> Unit: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Unit]: ...
+    def __getitem__(self, place: int | slice) -> Unit | list[Unit]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        place %= len(self)
+        if self.by_round:
+            stretch, block = divmod(place, self._blocks)
+        else:
+            block, stretch = divmod(place, self._stretches)
+        image, start = block * self.images_per_unit, stretch * self.axis_per_unit
+        return Unit(
+            range(image, min(image + self.images_per_unit, self.images)),
+            range(start, min(start + self.axis_per_unit, self.axis)),
+        )
+
+    def covering(self, first: int, end: int) -> Iterator[Span]:
+        """The units that hold images [first, end), as few spans as possible, in planned order."""
+        blocks = Span(first // self.images_per_unit, -(-min(end, self.images) // self.images_per_unit))
+        if not self.by_round:
+            yield Span(blocks.first * self._stretches, blocks.end * self._stretches)
+        elif (blocks.first, blocks.end) == (0, self._blocks):
+            yield Span(0, len(self))
+        else:
+            for stretch in range(self._stretches):
+                yield Span(stretch * self._blocks + blocks.first, stretch * self._blocks + blocks.end)
+
+
+def covering(plan: Plan, first: int, end: int) -> list[Span]:
+    """The units of a plan that hold any of the images [first, end), in planned order."""
+    if isinstance(plan, Grid):
+        return list(plan.covering(first, end))
+    return [
+        Span(place, place + 1) for place, unit in enumerate(plan) if any(first <= image < end for image in unit.images)
+    ]
 
 
 def rows_per_unit(numbers_per_image: int) -> int:
     """About 32 million numbers: seconds of work for a small network, so that a kill loses little."""
     return max(64, min(1 << 15, (1 << 25) // numbers_per_image))
-
-
-def by_image(images: int, draws: int, images_per_unit: int, draws_per_unit: int) -> list[Unit]:
-    """All draws of the first images, then all draws of the next."""
-    return [
-        Unit(image, min(image + images_per_unit, images), draw, min(draw + draws_per_unit, draws))
-        for image in range(0, images, images_per_unit)
-        for draw in range(0, draws, draws_per_unit)
-    ]
-
-
-def by_round(images: int, draws: int, images_per_unit: int, draws_per_unit: int) -> list[Unit]:
-    """The first draws of all images, then the next draws of all."""
-    return [
-        Unit(image, min(image + images_per_unit, images), draw, min(draw + draws_per_unit, draws))
-        for draw in range(0, draws, draws_per_unit)
-        for image in range(0, images, images_per_unit)
-    ]

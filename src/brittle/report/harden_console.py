@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from brittle.hardening.harden import Hardened
-from brittle.hardening.settings import checked
+from brittle.hardening.options import HardeningOptions
 from brittle.report.console import print_found, with_interval
 
 
-def print_criterion(settings: Mapping[str, Any]) -> None:
+def print_criterion(settings: HardeningOptions) -> None:
     """How the round will be chosen, before anything is done."""
-    _console().print(f"to be chosen: {checked(dict(settings)).criterion}")
+    _console().print(f"to be chosen: {settings.criterion}")
 
 
 def print_hardened(done: Hardened) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brittle.nuisances.occlusion import Occlusion
+from brittle.nuisances.occlusion.rectangular import Occlusion
 from brittle.types import Nuisance
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
 from brittle.measures.weak_points.summary import parameter_names
-from brittle.nuisances.seeds import SEED_NAMES
+from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.random import draw_keys, fold, stream_root, uniform
 from brittle.types import Batch, Nuisance
 

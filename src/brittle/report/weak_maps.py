@@ -17,7 +17,7 @@ from torch import Tensor
 
 from brittle.measures.evaluate import outcomes, slices
 from brittle.measures.weak_points.posterior import OTHER
-from brittle.nuisances.occluder import Occluder
+from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.report.figures import svg
 from brittle.report.gallery import LONGEST
 from brittle.report.pictures import EXACT_UP_TO, to_picture

@@ -16,7 +16,7 @@ from brittle.engine.job import reference_labels
 from brittle.engine.store import Cell
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
-from brittle.nuisances.occluder import Occluder
+from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.report import weak_gallery, weak_sentences
 from brittle.report.gallery import CHECKED, LONGEST, LONGEST_OF_MANY, PHOTOS_IN_FULL, Check, why_not
 from brittle.report.loaded import Run

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brittle.measures.weak_points.diagnosis import TRUSTED
-from brittle.nuisances.seeds import SEED_NAMES
+from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.report.sentences import listed, number
 
 Row = Mapping[str, Any]

@@ -1,8 +1,8 @@
-"""The default: what the measurements in benchmarks/README.md say, chosen for each image.
+"""The default: the best sampler for each image, according to the measurements in benchmarks/README.md.
 
-Where positions are short and Gaussian, or fall into parts that are nearly so, adaptive importance sampling gives the
+Where positions are short and Gaussian, or split into parts that nearly are, adaptive importance sampling gives the
 most effective draws of all samplers, whether failures are rare or common. Elsewhere the prior's own draws are weighted
-where they suffice, and particles are led to the posterior where they don't.
+if they suffice, and otherwise particles are moved to the posterior.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from torch import Tensor
 
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.adaptive import Adaptive
+from brittle.samplers.adaptive import AdaptiveImportance
 from brittle.samplers.diagnostics import kish
 from brittle.samplers.importance import Importance
 from brittle.samplers.smc import SequentialMonteCarlo
-from brittle.samplers.target import Budget, Sampled, Target
+from brittle.samplers.target import Budget, PosteriorDraws, Target
 
 
 @register("auto")
@@ -29,19 +29,21 @@ class Auto:
 
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    longest: int = option(16, "numbers of a position up to which mixtures are fitted")
-    pilot: float = option(0.1, "share of the calls spent on prior draws that decide between the other two")
-    enough: float = option(0.01, "effective share of the pilot's draws from which on prior draws suffice")
+    longest: int = option(16, "longest position, in numbers, to which mixtures are fitted", least=0)
+    pilot: float = option(
+        0.1, "share of the calls spent on prior draws that decide between the other two", least=0, most=1
+    )
+    enough: float = option(0.01, "effective share of the pilot's draws above which prior draws suffice", least=0)
 
     def check(self, target: Target) -> None:
-        """Something suits every target."""
+        """There is a sampler for every target."""
 
-    def sample(self, target: Target, budget: Budget) -> Sampled:
+    def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
         if target.parts and target.size <= self.longest:
-            return Adaptive().sample(target, budget)
+            return AdaptiveImportance().sample(target, budget)
         count = max(1, round(self.pilot * budget.calls))
         pilot = target.prior(count)
-        common = kish(pilot.seen.log_likelihood) >= self.enough * count
+        common = kish(pilot.evaluation.log_likelihood) >= self.enough * count
         left = budget._replace(calls=max(1, budget.calls - pilot.calls))
         parts = []
         for images, sampler in ((common, Importance()), (~common, SequentialMonteCarlo())):
@@ -52,8 +54,8 @@ class Auto:
         return found._replace(calls=found.calls + pilot.calls)
 
 
-def joined(parts: list[tuple[Tensor, Sampled]]) -> Sampled:
-    """Populations of several groups of images as one, in the order of images, filled up with no draws."""
+def joined(parts: list[tuple[Tensor, PosteriorDraws]]) -> PosteriorDraws:
+    """Joins the populations of several groups of images, in the order of the images, padded with draws of weight 0."""
     order = torch.cat([places for places, _ in parts]).argsort()
     longest = max(found.log_weight.shape[2] for _, found in parts)
     families = any(found.families is not None for _, found in parts)
@@ -65,19 +67,19 @@ def joined(parts: list[tuple[Tensor, Sampled]]) -> Sampled:
             padded.append(torch.cat((each, extra), 2))
         return torch.cat(padded)[order]
 
-    def numbered(found: Sampled) -> Tensor:
-        """Draws of a population without families are each their own."""
+    def numbered(found: PosteriorDraws) -> Tensor:
+        """In a population without families, each draw is its own family."""
         if found.families is not None:
             return found.families
         return torch.arange(found.log_weight.shape[2], device=order.device).expand(found.log_weight.shape)
 
     every = [found for _, found in parts]
     methods = [method for found in every for method in found.method]
-    return Sampled(
+    return PosteriorDraws(
         together([found.position for found in every], 0.0),
         together([found.log_weight for found in every], -torch.inf),
         together([found.log_likelihood for found in every], -torch.inf),
-        together([found.record for found in every], 0.0),
+        together([found.outcomes for found in every], 0.0),
         torch.cat([found.calls for found in every])[order],
         torch.cat([found.acceptance for found in every])[order],
         tuple(methods[place] for place in order.tolist()),
@@ -87,5 +89,5 @@ def joined(parts: list[tuple[Tensor, Sampled]]) -> Sampled:
     )
 
 
-def _evidence(found: Sampled) -> Tensor:
+def _evidence(found: PosteriorDraws) -> Tensor:
     return found.evidence if found.evidence is not None else torch.full_like(found.acceptance, torch.nan)

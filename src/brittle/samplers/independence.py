@@ -1,4 +1,4 @@
-"""Metropolis's rule with proposals drawn from the prior, whatever the state: needs no density, only draws."""
+"""The Metropolis rule with proposals drawn from the prior, whatever the state: needs no density, only draws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from brittle.random import fold
 from brittle.samplers import register
 from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, unchanged
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
 
 @register("independence")
@@ -22,13 +22,13 @@ class Independence(ChainSampler):
     name: ClassVar[str] = "independence"
 
     def kernel(self, target: Target, chains: int) -> Kernel[State]:
-        def init(position: Tensor, seen: Looked) -> State:
+        def init(position: Tensor, evaluation: Evaluation) -> State:
             scale = torch.ones_like(target.keys, dtype=torch.float64)
-            return State(position, torch.zeros_like(seen.log_likelihood), *seen, scale)
+            return State(position, torch.zeros_like(evaluation.log_likelihood), *evaluation, scale)
 
         def step(keys: Tensor, state: State) -> tuple[State, Info]:
             position = target.draw(fold(keys, NOISE))
-            proposed = State(position, state.log_prior, *target.look(position), state.scale)
+            proposed = State(position, state.log_prior, *target.evaluate(position), state.scale)
             return accept(keys, state, proposed, proposed.log_likelihood - state.log_likelihood)
 
         return Kernel(init, step, unchanged)

@@ -1,12 +1,12 @@
 """Langevin proposals that follow the gradient of log p(not ℓ), for classifiers and nuisances that have one.
 
 The semi-implicit discretisation of Cotter, Roberts, Stuart & White (2013, section 4.3), which like Crank–Nicolson
-leaves the prior N(0, I) as it is where the likelihood is flat:
+leaves the prior N(0, I) invariant where the likelihood is flat:
 
     z′ ~ N(m(z), s² I),  m(z) = ((2 − δ) z + 2δ g(z)) / (2 + δ),  s² = 8δ / (2 + δ)²
 
-with g the gradient, cut off at a length that keeps the drift from overshooting. Metropolis's rule with the exact
-density of the proposal makes up for both.
+with g the gradient, clipped to a length that keeps the drift from overshooting. The Metropolis rule with the exact
+density of the proposal corrects for both.
 """
 
 from __future__ import annotations
@@ -23,33 +23,29 @@ from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
 from brittle.samplers.crank_nicolson import needs_gaussian
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
-CALLS_OF_A_GRADIENT = 3  # a forward pass, and a backward pass that costs about two
+CALLS_OF_A_GRADIENT = 3  # a forward pass, and a backward pass that costs about two of them
 
 
 @register("langevin")
 @dataclass(frozen=True)
 class Langevin(ChainSampler):
-    """Proposals drawn towards where the classifier is more surely wrong."""
+    """Proposals that drift towards where the classifier is more certainly wrong."""
 
     name: ClassVar[str] = "langevin"
 
-    step: float = option(0.5, "δ between 0 and 2, to begin with: 2 forgets where the chain stands")
-    longest: float = option(3.0, "length at which the gradient is cut off, in standard deviations of the prior")
+    step: float = option(0.5, "initial δ: 2 forgets where the chain was", above=0, most=2)
+    longest: float = option(
+        3.0, "length to which the gradient is clipped, in standard deviations of the prior", above=0
+    )
     adapt: bool = option(True, "whether burn-in adapts δ to an acceptance of 0.574")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.step <= 2:
-            raise BrittleError(f"option 'step' is {self.step:g}", "δ lies between 0 and 2.")
-        if not self.longest > 0:
-            raise BrittleError(f"option 'longest' is {self.longest:g}", "Give a positive number.")
 
     def check(self, target: Target) -> None:
         needs_gaussian(target, self.name)
         if not target.differentiable or target.hard:
             raise BrittleError(
-                "langevin needs a gradient of log p(not ℓ), which this classifier or nuisance has not",
+                "langevin needs a gradient of log p(not ℓ), which this classifier or nuisance does not have",
                 "Use the sampler auto or crank-nicolson.",
             )
 
@@ -62,24 +58,24 @@ class Langevin(ChainSampler):
             towards: Tensor = ((2 - delta) * state.position + 2 * delta * gradient) / (2 + delta)
             return towards
 
-        def init(position: Tensor, _: Looked) -> State:
+        def init(position: Tensor, _: Evaluation) -> State:
             scale = torch.full_like(target.keys, self.step, dtype=torch.float64)
-            seen, gradient = target.slope(position)
-            return State(position, half_square(position), *seen, scale, gradient)
+            evaluation, gradient = target.evaluate_with_gradient(position)
+            return State(position, half_square(position), *evaluation, scale, gradient)
 
         def step(keys: Tensor, state: State) -> tuple[State, Info]:
             delta = state.scale[:, None, None]
             width = (8 * delta).sqrt() / (2 + delta)
             position = drift(state) + width * normal(fold(keys, NOISE), target.size)
-            seen, gradient = target.slope(position)
-            proposed = State(position, half_square(position), *seen, state.scale, gradient)
+            evaluation, gradient = target.evaluate_with_gradient(position)
+            proposed = State(position, half_square(position), *evaluation, state.scale, gradient)
             there = half_square((position - drift(state)) / width)
             back = half_square((state.position - drift(proposed)) / width)
             gain = proposed.log_likelihood + proposed.log_prior - state.log_likelihood - state.log_prior
             return accept(keys, state, proposed, gain + back - there)
 
         adapt = robbins_monro(0.574, greatest=2.0) if self.adapt else unchanged
-        return Kernel(init, step, adapt, CALLS_OF_A_GRADIENT, ahead=CALLS_OF_A_GRADIENT * chains)
+        return Kernel(init, step, adapt, CALLS_OF_A_GRADIENT, setup_calls=CALLS_OF_A_GRADIENT * chains)
 
 
 def half_square(position: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Metropolis's algorithm with Gaussian proposals, exactly as in Fawzi & Frossard 2016, algorithm 1."""
+"""The Metropolis algorithm with Gaussian proposals, exactly as in Fawzi & Frossard 2016, algorithm 1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
 SPREAD_DRAWS = 512
 
@@ -26,31 +26,29 @@ class Metropolis(ChainSampler):
     name: ClassVar[str] = "metropolis"
     space: ClassVar[Literal["latent", "parameters"]] = "parameters"
 
-    step: float = option(0.5, "σ in standard deviations of the prior, to begin with")
-    sigma: float | None = option(
-        None, "instead: the paper's σ, in θ's own units (pixels for occlusion); stays as it is"
-    )
+    step: float = option(0.5, "initial σ, in standard deviations of the prior", above=0)
+    sigma: float | None = option(None, "the paper's fixed σ instead, in the units of θ (pixels for occlusion)", above=0)
     adapt: bool = option(True, "whether burn-in adapts the step to an acceptance of 0.234")
 
     def check(self, target: Target) -> None:
         one = target.draw(fold(target.keys, 0)[:, None])
         if target.log_prior(one) is None:
             raise BrittleError(
-                "metropolis needs a prior density, which this nuisance has not",
+                "metropolis needs a prior density, which this nuisance does not have",
                 "Use the sampler independence, importance or rejection.",
             )
 
     def kernel(self, target: Target, chains: int) -> Kernel[State]:
         widths = torch.full((), self.sigma) if self.sigma is not None else prior_spread(target)[:, None]
 
-        def init(position: Tensor, seen: Looked) -> State:
+        def init(position: Tensor, evaluation: Evaluation) -> State:
             scale = torch.full_like(target.keys, 1.0 if self.sigma is not None else self.step, dtype=torch.float64)
-            return State(position, density(target, position), *seen, scale)
+            return State(position, density(target, position), *evaluation, scale)
 
         def step(keys: Tensor, state: State) -> tuple[State, Info]:
             noise = normal(fold(keys, NOISE), target.size)
             position = state.position + state.scale[:, None, None] * widths * noise
-            proposed = State(position, density(target, position), *target.look(position), state.scale)
+            proposed = State(position, density(target, position), *target.evaluate(position), state.scale)
             return accept(
                 keys,
                 state,
@@ -69,7 +67,7 @@ def density(target: Target, position: Tensor) -> Tensor:
 
 
 def prior_spread(target: Target) -> Tensor:
-    """Standard deviations (B, d) of the prior, from draws: no classifier is asked."""
+    """Standard deviations (B, d) of the prior, estimated from draws, without calling the classifier."""
     if target.gaussian:
         return torch.ones(len(target.keys), target.size, dtype=torch.float64, device=target.keys.device)
     numbers = torch.arange(SPREAD_DRAWS, device=target.keys.device)

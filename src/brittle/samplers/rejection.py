@@ -1,4 +1,4 @@
-"""Rejection sampling (von Neumann 1951): exact and independent draws, a share 1 − µ(x) of what is looked at."""
+"""Rejection sampling (von Neumann 1951): exact and independent draws, a share 1 − µ(x) of those evaluated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from brittle.random import fold, uniform
 from brittle.samplers import register
 from brittle.samplers.importance import prior_draws, weighted
-from brittle.samplers.target import Budget, Sampled, Target
+from brittle.samplers.target import Budget, PosteriorDraws, Target
 
 KEEP = 4  # stream of an image's randomness
 
@@ -26,10 +26,10 @@ class Rejection:
     def check(self, target: Target) -> None:
         """Every prior can be drawn from."""
 
-    def sample(self, target: Target, budget: Budget) -> Sampled:
+    def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
         drawn, likelihood = prior_draws(target, budget.calls)
         numbers = torch.arange(drawn.position.shape[1], device=target.keys.device)
         coins = uniform(fold(fold(target.keys, KEEP)[:, None], numbers), 1)[..., 0]
-        kept = coins.log() < drawn.seen.log_likelihood
+        kept = coins.log() < drawn.evaluation.log_likelihood
         found = weighted(target, drawn, torch.where(kept, 0.0, -torch.inf).to(likelihood), likelihood, self.name)
         return found._replace(acceptance=kept.double().mean(1))

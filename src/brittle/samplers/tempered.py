@@ -1,11 +1,11 @@
-"""Parallel tempering (Geyer 1991; Hukushima & Nemoto 1996): every chain is a ladder of them, which exchange places.
+"""Parallel tempering (Geyer 1991; Hukushima & Nemoto 1996): each chain is a ladder of chains that exchange positions.
 
-Rung k has the density p(not ℓ | θ)^t p(θ) with its own t = t_k, from the prior at t = 0, of which every step draws
-afresh, to the posterior at t = 1, whose places are the draws. Neighbours exchange places, even pairs and odd pairs in
+Rung k has the density p(not ℓ | θ)^t p(θ) with its own t = t_k, from the prior at t = 0, where every step draws
+afresh, to the posterior at t = 1, whose positions are the draws. Neighbours exchange positions, even and odd pairs in
 turn, and burn-in spaces the rungs so that all pairs do so equally often (Syed, Bouchard-Côté, Deligiannidis &
 Doucet 2022, section 5: equal steps of the cumulative rejection).
 
-For classifiers that say only right or wrong, whose powers are all the same, it is the Gaussian prior that changes:
+For classifiers that say only right or wrong, all powers are the same, and the Gaussian prior changes instead:
 p(not ℓ | z) N(z; 0, I/t), from a t at which draws are often wrong to t = 1.
 """
 
@@ -25,20 +25,20 @@ from brittle.samplers.chain import GREATEST_SCALE, LEAST_SCALE, NOISE, ChainSamp
 from brittle.samplers.crank_nicolson import crank_nicolson
 from brittle.samplers.metropolis import prior_spread
 from brittle.samplers.smc import WIDENED_DRAWS, WIDTHS, wide_enough
-from brittle.samplers.target import Looked, Target
+from brittle.samplers.target import Evaluation, Target
 
-LEAST_POWER = 0.03  # of the second rung to begin with: about 1 over the −log p(not ℓ) of a confident classifier
-FIRST_SPACING = 16  # steps of burn-in after which rungs are spaced again; then after twice as many, and so on
+LEAST_POWER = 0.03  # initial power of the second rung: about 1 over the −log p(not ℓ) of a confident classifier
+FIRST_SPACING = 16  # steps of burn-in before rungs are first respaced; then twice as many, and so on
 EXCHANGE = 8  # stream of a step's randomness
 
 
 class Ladder(NamedTuple):
-    """Where the rungs of the chains of B images stand: K rungs, of which the last is the posterior's."""
+    """The state of the chains of B images: K rungs each, of which the last is the posterior's."""
 
-    rungs: State  # of n × K chains: position (B, n·K, d), …
+    rungs: State  # n × K chains: position (B, n·K, d), …
     scales: Tensor  # (B, K) step sizes
     powers: Tensor  # (B, K) t, ascending
-    refused: Tensor  # (B, K − 1) exchanges refused since rungs were spaced last, in expectation
+    refused: Tensor  # (B, K − 1) expected number of exchanges refused since rungs were last spaced
     moved: Tensor  # (B, K) acceptance of the last step
     step: int
 
@@ -51,39 +51,35 @@ class Ladder(NamedTuple):
         return self.cold(self.rungs.log_likelihood)
 
     @property
-    def record(self) -> Tensor:
-        return self.cold(self.rungs.record)
+    def outcomes(self) -> Tensor:
+        return self.cold(self.rungs.outcomes)
 
     def cold(self, values: Tensor) -> Tensor:
-        """(B, n·K, …) → (B, n, …) of the last rung."""
+        """(B, n·K, …) → (B, n, …), those of the last rung."""
         return values[:, self.powers.shape[1] - 1 :: self.powers.shape[1]]
 
 
 @register("tempered")
 @dataclass(frozen=True)
-class Tempered(ChainSampler):
-    """Chains that reach places lying apart by way of the prior; a step costs as many calls as there are rungs."""
+class ParallelTempering(ChainSampler):
+    """Chains that move between separate modes by way of the prior; a step costs as many calls as there are rungs."""
 
     name: ClassVar[str] = "tempered"
 
-    rungs: int = option(6, "rungs of a ladder, with the prior's and the posterior's")
-
-    def __post_init__(self) -> None:
-        if self.rungs < 2:
-            raise BrittleError(f"option 'rungs' is {self.rungs}", "Give at least 2.")
+    rungs: int = option(6, "rungs of a ladder, including the prior's and the posterior's", least=2)
 
     def check(self, target: Target) -> None:
         if target.gaussian:
             return
         if target.hard:
             raise BrittleError(
-                "tempered can't lead to a classifier that says only right or wrong unless the prior is Gaussian, which "
+                "tempered works for a classifier that says only right or wrong only if the prior is Gaussian, which "
                 "this nuisance's is not",
                 "Use the sampler smc, rejection or independence.",
             )
         if target.log_prior(target.draw(fold(target.keys, 0)[:, None])) is None:
             raise BrittleError(
-                "tempered needs a prior density, which this nuisance has not",
+                "tempered needs a prior density, which this nuisance does not have",
                 "Use the sampler smc, independence, importance or rejection.",
             )
 
@@ -102,7 +98,7 @@ class Tempered(ChainSampler):
             return values.repeat(1, chains)
 
         def log_prior(position: Tensor) -> Tensor:
-            """What a move has to make up for: nothing where proposals leave the prior as it is."""
+            """The log-prior that the acceptance ratio needs: 0 if proposals leave the prior invariant."""
             found = None if target.gaussian else target.log_prior(position)
             return torch.zeros_like(position[..., 0]) if found is None else found
 
@@ -116,17 +112,17 @@ class Tempered(ChainSampler):
             walked = here + scale * widths * normal(noise, target.size)
             return torch.where(hottest, target.draw(noise), walked)
 
-        def init(position: Tensor, seen: Looked) -> Ladder:
-            everywhere = (values.repeat_interleave(count, 1) for values in (position.double(), *seen))
-            place, likelihood, record = everywhere
-            rungs = State(place, log_prior(place), likelihood, record, ones[:, 0])
+        def init(position: Tensor, evaluation: Evaluation) -> Ladder:
+            everywhere = (values.repeat_interleave(count, 1) for values in (position.double(), *evaluation))
+            place, likelihood, outcomes = everywhere
+            rungs = State(place, log_prior(place), likelihood, outcomes, ones[:, 0])
             scales = 0.5 * ones.expand(-1, count)
             return Ladder(rungs, scales, powers, torch.zeros_like(powers[:, 1:]), torch.zeros_like(powers), 0)
 
         def step(keys: Tensor, ladder: Ladder) -> tuple[Ladder, Info]:
             rung_keys = fold(keys[..., None], numbers).flatten(1)
             position, here = proposed(rung_keys, ladder), ladder.rungs
-            there = State(position, log_prior(position), *target.look(position), here.scale)
+            there = State(position, log_prior(position), *target.evaluate(position), here.scale)
             power = torch.ones_like(here.log_likelihood) if target.hard else each(ladder.powers)
             ratio = power * (there.log_likelihood - here.log_likelihood) + there.log_prior - here.log_prior
             moved, info = accept(rung_keys, here, there, torch.where(here.log_likelihood == -torch.inf, 0.0, ratio))
@@ -144,15 +140,15 @@ class Tempered(ChainSampler):
             windows, rest = divmod(step, FIRST_SPACING)
             return spaced(ladder) if rest == 0 and windows & (windows + 1) == 0 else ladder
 
-        ahead = len(WIDTHS) * WIDENED_DRAWS if target.hard else 0
-        return Kernel(init, step, adapt, count, ahead)
+        setup_calls = len(WIDTHS) * WIDENED_DRAWS if target.hard else 0
+        return Kernel(init, step, adapt, count, setup_calls)
 
 
 def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: int) -> tuple[State, Tensor]:
-    """Every other pair of neighbours, from rung `first` on, exchanges places where log u ≤ (t′ − t) (slope − slope′).
+    """Every other pair of neighbours, from rung `first` on, exchanges positions if log u ≤ (t′ − t) (slope − slope′).
 
-    Slopes (B, n·K) are d log density / dt. Places where nothing is wrong go up, wherever they stand. Returns also the
-    expected refusals (B, K − 1) of each pair, as a mean over chains."""
+    Slopes (B, n·K) are d log density / dt. Positions of likelihood 0 always move towards the hot end. Also returns
+    the expected refusals (B, K − 1) of each pair, as a mean over chains."""
     count = powers.shape[1]
 
     def ladders(values: Tensor) -> Tensor:
@@ -174,12 +170,14 @@ def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: i
         index = places.view(*places.shape, *(1,) * (each.ndim - 3)).expand_as(each)
         return each.gather(2, index).flatten(1, 2)
 
-    exchanged = State(at(rungs.position), at(rungs.log_prior), at(rungs.log_likelihood), at(rungs.record), rungs.scale)
+    exchanged = State(
+        at(rungs.position), at(rungs.log_prior), at(rungs.log_likelihood), at(rungs.outcomes), rungs.scale
+    )
     return exchanged, refused
 
 
 def spaced(ladder: Ladder) -> Ladder:
-    """The ladder with rungs at equal steps of the refusals summed up from the hottest, and step sizes to match."""
+    """The ladder with rungs at equal steps of the cumulative refusals, from the hottest on, and step sizes to match."""
     count = ladder.powers.shape[1]
     passed = (ladder.refused + 1e-3 * ladder.refused.mean(1, keepdim=True) + 1e-9).cumsum(1)
     passed = torch.cat((torch.zeros_like(passed[:, :1]), passed), 1)

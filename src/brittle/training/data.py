@@ -1,27 +1,26 @@
-"""Labelled images that a trainer takes by index, a batch at a time: held on the device where they fit."""
+"""Labelled images that a trainer reads by index, one batch at a time; kept on the device if they fit."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
-from brittle.measures.evaluate import slices
+from brittle.images.fingerprint import fingerprint
+from brittle.memory import slices
 from brittle.types import UNLABELLED, Batch
 
 READ_AT_ONCE = 1 << 26  # numbers
-HASHED = 1 << 26
+HASHED = 1 << 26  # numbers of the images that are hashed: they are in memory already
 
 
 class TrainingImages:
-    """An image set on a device. Images of 8 bits are held as bytes, others as float32, and a set that would take
-    more than its share of memory is read anew for every batch."""
+    """An image set on a device. 8-bit images are kept as bytes, others as float32; a set that would take more than its
+    share of memory is read again for every batch."""
 
     def __init__(self, images: ImageSet, device: torch.device | str = "cpu") -> None:
         check_labels(images)
@@ -39,18 +38,7 @@ class TrainingImages:
         return Batch(_as_float(self.pixels[rows]), self.labels[rows], self.ids[rows])
 
     def fingerprint(self) -> str:
-        return fingerprint(self.set, lambda rows: self.batch(rows.to(self.device)))
-
-
-def fingerprint(images: ImageSet, read: Callable[[Tensor], Batch] | None = None) -> str:
-    """Tells image sets apart: a hash of ids, labels and the pixels of images spread evenly over the set."""
-    digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
-    digest.update(images.labels.numpy().tobytes())
-    step = math.ceil(len(images) * math.prod(images.shape) / HASHED)
-    for rows in torch.split(torch.arange(0, len(images), step), 1024):
-        pixels = (read or images.batch)(rows).images
-        digest.update(pixels.mul(255).round().byte().cpu().numpy().tobytes())
-    return f"{len(images)} images, {digest.hexdigest()}"
+        return fingerprint(self.set, HASHED, lambda rows: self.batch(rows.to(self.device)))
 
 
 def check_labels(images: ImageSet) -> None:
@@ -61,7 +49,7 @@ def check_labels(images: ImageSet) -> None:
 
 
 def _held(images: ImageSet, device: torch.device) -> Tensor | None:
-    """All pixels (n, C, H, W), uint8 or float32, on the device; None where they are too many."""
+    """All pixels (n, C, H, W), uint8 or float32, on the device; None if there are too many."""
     numbers = len(images) * math.prod(images.shape)
     for dtype in (torch.uint8, torch.float32):
         if numbers * dtype.itemsize > _share(device):
@@ -74,7 +62,7 @@ def _held(images: ImageSet, device: torch.device) -> Tensor | None:
                 break
         else:
             return held
-    raise AssertionError("float32 holds what is read")
+    raise AssertionError("float32 represents what was read")
 
 
 def _as_float(pixels: Tensor) -> Tensor:
@@ -82,7 +70,7 @@ def _as_float(pixels: Tensor) -> Tensor:
 
 
 def _share(device: torch.device) -> int:
-    """Bytes that may be taken: half of what a GPU has free, a quarter of a computer's memory."""
+    """Bytes that may be used: half of a GPU's free memory, or a quarter of the machine's memory."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0]) // 2
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.plan import Unit
 from brittle.measures.robustness.tally import Array, Tally
 
 if TYPE_CHECKING:
@@ -50,28 +49,6 @@ class Reach(NamedTuple):
     draws: int
     units: int
     enough: bool
-
-
-def complete(measure: Robustness, units: Sequence[Unit], count: int) -> list[tuple[int, int, int]]:
-    """Where the plan may be read: (units done, images, draws), all images having the same number of draws."""
-    places = []
-    for place, unit in enumerate(units, 1):
-        if measure.estimand == "set":
-            if unit.end_image == count:
-                places.append((place, count, unit.end_draw))
-        elif unit.end_draw == measure.draws:
-            places.append((place, unit.end_image, measure.draws))
-    return places
-
-
-def checkpoints(measure: Robustness, units: Sequence[Unit], count: int) -> list[tuple[int, int, int]]:
-    """Where the tolerance is looked at: complete places, each at least 5 % further than the last."""
-    chosen: list[tuple[int, int, int]] = []
-    places = complete(measure, units, count)
-    for place in places:
-        if not chosen or place[1] * place[2] >= 1.05 * chosen[-1][1] * chosen[-1][2] or place is places[-1]:
-            chosen.append(place)
-    return chosen
 
 
 def means(measure: Robustness, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:

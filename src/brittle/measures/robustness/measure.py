@@ -7,49 +7,45 @@ the flip rate. What is estimated is named, and each estimand has its own interva
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from numpy.typing import NDArray
+import numpy as np
+import pyarrow as pa
+import torch
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import Measure, Pending, RunView, Task
-from brittle.measures.evaluate import evaluate_draws
-from brittle.measures.plan import Unit, by_image, by_round, rows_per_unit
+from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.clean.measure import references
+from brittle.measures.draws import draw_theta
+from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.plan import Grid, rows_per_unit
+from brittle.measures.robustness.fold import RobustnessFold
+from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.summary import summarise_run
 from brittle.measures.robustness.tally import Array, Tally
-from brittle.measures.robustness.watch import Watch
-from brittle.measures.rows import to_table
-from brittle.registry import option
+from brittle.memory import slices
+from brittle.random import stream_root
 from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 
-Estimand = Literal["population", "set", "drawn"]
+KIND = "robustness"
+IMAGES_BETWEEN_STOPS = 32
 
 
-@register("robustness")
+@register(KIND)
 @dataclass(frozen=True)
-class Robustness(Measure):
+class Robustness(RobustnessOptions, Measure):
     """µ̂(x) per image and ρ̂ over the set, under draws from the nuisance's prior."""
 
-    samples: int | None = option(None, "draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000)")
-    tolerance: float | None = option(None, "stop as soon as the interval's half-width is this small")
-    estimand: Estimand = option("population", "what ρ is of: population, set (exactly these images) or drawn")
-    confidence: float = option(0.95, "of every interval")
-    worst_of: int = option(10, "an image counts for worst-of-k accuracy if its first k draws are all right")
-    extra: tuple[Literal["nll", "ece", "top5"], ...] = option((), "also report nll, ece, top5")
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
 
-    def __post_init__(self) -> None:
-        if self.samples is not None and self.samples < 1:
-            raise BrittleError(f"samples is {self.samples}", "At least one draw per image is needed.")
-        if self.tolerance is not None and not 0 < self.tolerance < 0.5:
-            raise BrittleError(f"tolerance is {self.tolerance:g}", "Give a half-width between 0 and 0.5, such as 0.01.")
-        if not 0 < self.confidence < 1:
-            raise BrittleError(f"confidence is {self.confidence:g}", "Give a number between 0 and 1, such as 0.95.")
-        if self.worst_of < 1:
-            raise BrittleError(f"worst-of is {self.worst_of}", "Give a whole number of at least 1.")
+    @property
+    def stops(self) -> bool:
+        return self.tolerance is not None
 
     @property
     def draws(self) -> int:
@@ -58,39 +54,41 @@ class Robustness(Measure):
             return self.samples
         return 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
 
-    name: ClassVar[str] = "robustness"
-
-    def plan(self, images: int, numbers_per_image: int, numbers_of_theta: int) -> list[Unit]:
-        """The units in planned order; with a tolerance they are small, since stopping looks at their ends."""
-        rows = rows_per_unit(numbers_per_image)
-        if self.estimand == "set":
-            rounds = 1 if self.tolerance is not None else max(1, rows // images)
-            return by_round(images, self.draws, min(images, rows), rounds)
-        per_unit = max(1, rows // self.draws) if self.tolerance is None else 32
-        return by_image(images, self.draws, per_unit, min(self.draws, rows))
-
-    def check_images(self, asked: int | None, there: int) -> None:
+    def check(self, about: About) -> None:
+        asked, there = (None, 0) if about.subject is None else (about.subject.asked, about.subject.population)
         if self.estimand == "set" and asked is not None and asked < there:
             raise BrittleError(
                 f"estimand 'set' uses every image, but only {asked} of {there} are asked for",
                 "Leave the count out, or use the estimand 'drawn'.",
             )
 
-    def evaluate(self, task: Task) -> dict[str, Pending]:
-        found = evaluate_draws(
-            task.batch,
-            task.pairs,
-            task.nuisance,
-            task.stream,
-            task.seed,
-            task.classifiers,
-            task.labels,
-            task.batch_size,
-        )
-        return {name: partial(to_table, task.batch.ids, task.pairs, each) for name, each in found.items()}
+    def plan(self, about: About) -> Grid:
+        """The units in planned order; with a tolerance they are small, since stopping looks at their ends."""
+        images, rows = about.count, rows_per_unit(about.numbers)
+        if self.estimand == "set":
+            rounds = 1 if self.stops else max(1, rows // images)
+            return Grid(images, self.draws, min(images, rows), rounds, by_round=True)
+        per_unit = IMAGES_BETWEEN_STOPS if self.stops else max(1, rows // self.draws)
+        return Grid(images, self.draws, per_unit, min(self.draws, rows))
 
-    def watch(self, units: Sequence[Unit], images: int, population: int, clean: NDArray[Any]) -> Watch | None:
-        return None if self.tolerance is None else Watch(self, units, images, population, clean)
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        """T_θ x is computed once, and every classifier sees it."""
+        about, device = task.about, task.batch.images.device
+        assert about.nuisance is not None
+        rows, draws = task.pairs.rows.to(device), task.pairs.axis.to(device)
+        root = stream_root(about.seed, about.stream, device)
+        right = {name: references(task, name) for name in task.classifiers}
+        found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
+        for part in slices(len(rows), task.batch_size):
+            chosen = task.batch.take(rows[part])
+            transformed = about.nuisance.apply(chosen, draw_theta(about.nuisance, chosen, draws[part], root))
+            for name, classifier in task.classifiers.items():
+                found[name].append(outcome(classifier.log_probs(transformed), right[name][rows[part]]))
+        return {name: partial(_tables, task, joined(parts)) for name, parts in found.items()}
+
+    def fold(self, about: About) -> RobustnessFold:
+        return RobustnessFold(self, about)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run)
@@ -131,3 +129,15 @@ class Robustness(Measure):
             )
         assert by_round is not None
         return rounds_bounds(by_round, confidence, planned=draws, target=target, support=support)
+
+
+def _tables(task: Task, found: Outcome) -> Tables:
+    """Fetched from the device, and refused where an answer is not a distribution."""
+    columns, pairs = found.columns(), task.pairs
+    rows, draws = pairs.rows.numpy(), pairs.axis.numpy()
+    bad = first_bad(columns)
+    if bad is not None:
+        raise BadAnswer(int(rows[bad.row]), bad.wrong, draw=int(draws[bad.row]))
+    ids = task.batch.ids.cpu().numpy()[rows]
+    keys = {"unit": pairs.units.numpy().astype(np.int32), "image": ids, "draw": draws.astype(np.int32)}
+    return {ROWS: pa.table(keys | columns)}

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject
+from brittle.measures.clean.measure import clean_columns
 from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate
+from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.tally import Tally
-from brittle.measures.robustness.watch import Watch
 from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, simultaneous
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _per_class(measure: Robustness, finding: Finding, subject: Subject) -> list[
         rows.append(
             {
                 "label": int(label),
-                "class": subject.classes[label] if label < len(subject.classes) else str(label),
+                "class": subject.class_name(int(label)),
                 "images": int(seen.sum()),
                 "rho": rho.value,
                 "interval": rho.interval,
@@ -177,19 +178,17 @@ def compare_all(
     ]
 
 
-def findings(measure: Robustness, run: RunView, images: str, nuisance: str) -> dict[str, Finding]:
+def findings(run: RunView, images: str, nuisance: str) -> dict[str, Finding]:
     """Per classifier: the tally of its finished prefix, and its clean rows."""
-    subject, units, found = run.subjects[images], run.units(images, nuisance), {}
+    found = {}
     for name in run.classifiers:
-        clean = run.clean(name, images)
-        watch = Watch(measure, units, len(subject.labels), subject.population, clean["predicted"])
-        for span, rows in run.rows(name, images, nuisance):
-            watch.feed(span, rows)
-        if watch.reach.images == 0:
+        fold = run.fold(run.cell(name, images, nuisance))
+        assert isinstance(fold, RobustnessFold)
+        if fold.reach.images == 0:
             raise BrittleError(
-                f"the run holds nothing of {name!r} under {nuisance!r} yet", "Give `brittle run` again to go on."
+                f"the run holds nothing of {name!r} under {nuisance!r} yet", "Give `brittle run` again to resume it."
             )
-        found[name] = Finding(watch.tally, watch.reach, clean)
+        found[name] = Finding(fold.tally, fold.reach, clean_columns(run, name, images, fold.reach.images))
     return found
 
 
@@ -198,11 +197,11 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
 
     Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
     results, comparisons, warnings = [], [], []
-    cells, count = len(run.subjects) * len(run.nuisances), len(run.classifiers)
+    cells, count = len(run.images) * len(run.nuisances), len(run.classifiers)
     families = (cells * count, cells * max(1, count * (count - 1) // 2))
-    for images, subject in run.subjects.items():
+    for images, subject in run.images.items():
         for nuisance in run.nuisances:
-            found = findings(measure, run, images, nuisance)
+            found = findings(run, images, nuisance)
             names = {"image_set": images, "nuisance": nuisance}
             rows = [
                 {"classifier": name, **names, "prior": run.prior(images, nuisance), "seed": run.seed}
@@ -212,7 +211,15 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
             results += rows
             comparisons += [names | pair for pair in compare_all(measure, found, subject, families[1])]
             warnings += _near_chance(run, nuisance, rows)
-    return {"results": results, "comparisons": comparisons, "warnings": warnings}
+    return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": _calls(results)}
+
+
+def _calls(results: list[dict[str, Any]]) -> dict[str, int]:
+    """Images classified per classifier, those of the clean predictions left aside."""
+    calls: dict[str, int] = {}
+    for row in results:
+        calls[row["classifier"]] = calls.get(row["classifier"], 0) + row["images"] * row["samples"]
+    return calls
 
 
 def _near_chance(run: RunView, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:

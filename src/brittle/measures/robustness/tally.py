@@ -52,25 +52,26 @@ class Tally:
 
     def update(self, unit: Unit, columns: Mapping[str, NDArray[Any]], clean: NDArray[Any]) -> None:
         """`columns` hold the unit's rows in planned order; `clean` (images of the unit,) the clean predictions."""
-        here = slice(unit.first_image, unit.end_image)
-        shape = (unit.images, unit.draws)
+        assert isinstance(unit.images, range)
+        here, draws = slice(unit.images.start, unit.images.stop), slice(unit.axis.start, unit.axis.stop)
+        shape = (len(unit.images), len(unit.axis))
         log_p = columns["log_p_label"].reshape(shape).astype(np.float64)
         rank = columns["rank"].reshape(shape)
         predicted = columns["predicted"].reshape(shape)
         p, correct, flips = np.exp(log_p), rank == 0, predicted != clean[:, None]
-        self.draws[here] += unit.draws
+        self.draws[here] += len(unit.axis)
         self.confidence[here] += p.sum(1)
         self.correct[here] += correct.sum(1)
         self.top5[here] += (rank < 5).sum(1)
         self.nll[here] -= log_p.sum(1)
         self.flips[here] += flips.sum(1)
-        first = max(0, min(self.worst_of, unit.end_draw) - unit.first_draw)
+        first = max(0, min(self.worst_of, draws.stop) - draws.start)
         self.wrong_among_first[here] += (~correct[:, :first]).sum(1)
         self._update_calibration(np.exp(columns["log_p_predicted"].astype(np.float64)), correct.ravel())
         if self.rounds:
-            self.confidence_by_round[unit.first_draw : unit.end_draw, here] = p.T
-            self.correct_by_round[unit.first_draw : unit.end_draw, here] = correct.T
-            self.flips_by_round[unit.first_draw : unit.end_draw, here] = flips.T
+            self.confidence_by_round[draws, here] = p.T
+            self.correct_by_round[draws, here] = correct.T
+            self.flips_by_round[draws, here] = flips.T
 
     def _update_calibration(self, confidence: Array, correct: NDArray[np.bool_]) -> None:
         bins = np.clip(np.ceil(confidence * CALIBRATION_BINS).astype(np.int64) - 1, 0, CALIBRATION_BINS - 1)

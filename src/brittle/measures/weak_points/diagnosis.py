@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import fold
 from brittle.samplers.diagnostics import bulk_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
-from brittle.samplers.target import Sampled
+from brittle.samplers.target import PosteriorDraws
 
 GREATEST_RHAT = 1.05
 GREATEST_K = 0.7  # beyond it the largest weights rule (Vehtari, Simpson, Gelman, Yao & Gabry 2024)
@@ -24,7 +25,7 @@ TRUSTED, NOTHING, NOT_MIXED, WEIGHTS, FEW = "trusted", "nothing found", "not mix
 class Diagnosis(NamedTuple):
     """One image."""
 
-    id: int
+    image: int  # its id
     method: str
     status: str  # TRUSTED or what is wrong
     calls: int
@@ -34,7 +35,7 @@ class Diagnosis(NamedTuple):
     rhat: float | None  # the greatest over parameters
     kish: float | None
     pareto_k: float | None
-    missed: float | None  # estimate of 1 − µ(x), where the sampler gives one
+    one_minus_mu: float | None  # estimate of 1 − µ(x), where the sampler gives one
     another_label: float | None  # share of the posterior whose predicted label is not ℓ
     parameter_effective: list[float | None]
     parameter_rhat: list[float | None]
@@ -51,13 +52,42 @@ class Diagnosis(NamedTuple):
         return self.status == TRUSTED
 
 
+_NUMBERS = pa.list_(pa.float64())
+# Diagnoses as a table: a row per image.
+DIAGNOSIS = pa.schema(
+    {
+        "image": pa.int64(),
+        "method": pa.string(),
+        "status": pa.string(),
+        "calls": pa.int64(),
+        "effective": pa.float64(),
+        "per_1000": pa.float64(),
+        "acceptance": pa.float64(),
+        "rhat": pa.float64(),
+        "kish": pa.float64(),
+        "pareto_k": pa.float64(),
+        "one_minus_mu": pa.float64(),
+        "another_label": pa.float64(),
+        "parameter_effective": _NUMBERS,
+        "parameter_rhat": _NUMBERS,
+        "mean": _NUMBERS,
+        "deviation": _NUMBERS,
+        "prior_mean": _NUMBERS,
+        "prior_deviation": _NUMBERS,
+        "smallest": _NUMBERS,
+        "smallest_log_prior": pa.float64(),
+        "smallest_predicted": pa.int64(),
+    }
+)
+
+
 def judged(count: int) -> Tensor:
     """Places of the parameters that are looked at."""
     return torch.linspace(0, count - 1, min(count, MOST_JUDGED)).round().long()
 
 
 def diagnose(
-    posterior: Posterior, sampled: Sampled, theta: Tensor, log_prior: Tensor, predicted: Tensor
+    posterior: Posterior, sampled: PosteriorDraws, theta: Tensor, log_prior: Tensor, predicted: Tensor
 ) -> list[Diagnosis]:
     """θ (B, n, s, d) with its prior density and predicted label (B, n, s) → a diagnosis per image."""
     places = judged(theta.shape[-1]).to(theta.device)
@@ -97,7 +127,7 @@ def diagnose(
         evidence = None if sampled.evidence is None else float(sampled.evidence[image].exp())
         diagnoses.append(
             Diagnosis(
-                id=int(posterior.batch.ids[image]),
+                image=int(posterior.batch.ids[image]),
                 method=sampled.method[image],
                 status=_status(bool(found[image]), sampled.chains, least, worst, k),
                 calls=calls,
@@ -107,7 +137,7 @@ def diagnose(
                 rhat=worst,
                 kish=None if size is None else float(size[image]),
                 pareto_k=k,
-                missed=evidence,
+                one_minus_mu=evidence,
                 another_label=float((share[image] * other[image]).sum()) if found[image] else None,
                 parameter_effective=[_number(value) for value in effective[image]],
                 parameter_rhat=[_number(value) for value in rhat[image]],

@@ -6,60 +6,46 @@ The diagnosis beside them is made from all that was drawn.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import Measure, Pending, RunView, Task
-from brittle.measures.evaluate import COLUMNS
-from brittle.measures.plan import Unit, by_image
-from brittle.measures.rows import outcome_columns
-from brittle.measures.weak_points.diagnosis import Diagnosis, diagnose
+from brittle.measures.base import ROWS, About, Measure, Pending, Piece, Read, RunView, Tables, Task
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.clean.measure import references
+from brittle.measures.outcomes import COLUMNS, Outcome
+from brittle.measures.plan import Grid, Unit
+from brittle.measures.weak_points.diagnosis import DIAGNOSIS, Diagnosis, diagnose
+from brittle.measures.weak_points.options import WeakPointsOptions
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.measures.weak_points.summary import summarise_weak_points
 from brittle.random import fold, stream_root, uniform
-from brittle.registry import option
 from brittle.samplers import sampler
 from brittle.samplers.chain import ChainSampler
-from brittle.samplers.target import Budget, Sampled
+from brittle.samplers.target import Budget, PosteriorDraws
 
-PREDICTED = COLUMNS.index("predicted")
-STORED_NUMBERS = 1 << 14  # of θ, an image: longer θ are kept fewer times
+KIND = "weak-points"
+DIAGNOSES = "images"  # the table with a row per image
+MOST_PER_UNIT = 32  # images
+STORED_NUMBERS = 1 << 14  # of θ per image: longer θ are kept fewer times
 FEWEST_KEPT = 8
 KEPT = 7  # the stream that says which draws are kept
+MEASURED = Read("robustness", required=False)
 
 
-@register("weak-points")
+@register(KIND)
 @dataclass(frozen=True)
-class WeakPoints(Measure):
+class WeakPoints(WeakPointsOptions, Measure):
     """Draws of θ per image from the posterior that the classifier is wrong."""
 
-    name: ClassVar[str] = "weak-points"
-
-    sampler: str = option("auto", "how to draw: the spec of a sampler")
-    budget: int = option(2000, "classifier calls an image, for samplers that draw populations")
-    chains: int = option(8, "chains an image, for samplers that walk")
-    steps: int = option(1000, "steps a chain after burn-in")
-    burn_in: int = option(500, "steps before, in which step sizes adapt")
-    start: Literal["prior", "worst"] = option("worst", "chains start at a prior draw, or at the worst of `tries`")
-    tries: int = option(64, "prior draws that a chain looks at for its start")
-    keep: int = option(200, "draws kept an image, fewer where θ is long")
-    images: int = option(20, "how many images of each set, the first in planned order")
-
-    def __post_init__(self) -> None:
-        for name in ("budget", "chains", "steps", "tries", "keep", "images"):
-            if getattr(self, name) < 1:
-                raise BrittleError(f"{name} is {getattr(self, name)}", "Give a whole number of at least 1.")
-        if self.burn_in < 0:
-            raise BrittleError(f"burn-in is {self.burn_in}", "Give 0 or more steps.")
-        sampler(self.sampler)
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN, MEASURED)
 
     @property
     def work(self) -> Budget:
@@ -69,45 +55,51 @@ class WeakPoints(Measure):
         """Draws kept of an image whose θ has so many numbers."""
         return min(self.keep, max(FEWEST_KEPT, STORED_NUMBERS // numbers))
 
-    def plan(self, images: int, numbers_per_image: int, numbers_of_theta: int) -> list[Unit]:
-        """A unit is some images with all that is kept of them: fewer where a call is dear."""
-        per_unit = max(1, min(32, (1 << 17) // numbers_per_image))
-        kept = self.kept(numbers_of_theta)
-        return by_image(min(images, self.images), kept, per_unit, kept)
+    def check(self, about: About) -> None:
+        sampler(self.sampler)
+
+    def plan(self, about: About) -> Grid:
+        """A unit is some images with all that is kept of them: fewer where a call is expensive."""
+        per_unit = max(1, min(MOST_PER_UNIT, (1 << 17) // about.numbers))
+        kept = self.kept(about.theta_size)
+        return Grid(min(about.count, self.count), kept, per_unit, kept)
 
     def calls(self, unit: Unit) -> int:
         if not isinstance(sampler(self.sampler), ChainSampler):
-            return unit.images * self.budget
-        return unit.images * self.chains * (self.tries + self.burn_in + self.steps)
+            return len(unit.images) * self.budget
+        return len(unit.images) * self.chains * (self.tries + self.burn_in + self.steps)
 
-    def evaluate(self, task: Task) -> dict[str, Pending]:
-        keep = int(task.pairs.draws.max()) + 1
-        root = stream_root(task.seed, f"{task.stream} weak points", task.batch.ids.device)
-        prior = stream_root(task.seed, task.stream, task.batch.ids.device)
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        about, ids = task.about, task.batch.ids
+        assert about.nuisance is not None
+        keep = len(task.pieces[0].axis)
+        root = stream_root(about.seed, f"{about.stream} weak points", ids.device)
+        prior = stream_root(about.seed, about.stream, ids.device)
         drawn = sampler(self.sampler)
         return {
             name: self.sampled(
                 Posterior(
                     task.batch,
-                    task.labels[name],
-                    fold(root, task.batch.ids),
-                    fold(prior, task.batch.ids),
+                    references(task, name),
+                    fold(root, ids),
+                    fold(prior, ids),
                     classifier,
-                    task.nuisance,
+                    about.nuisance,
                     task.batch_size,
                     drawn.space,
-                    task.known.get(name),
+                    measured_draws(task, name),
                     task.tick,
                 ),
+                task.pieces,
                 keep,
-            ).table
+            ).tables
             for name, classifier in task.classifiers.items()
         }
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_weak_points(self.sampler, run)
 
-    def sampled(self, posterior: Posterior, keep: int) -> Block:
+    def sampled(self, posterior: Posterior, pieces: Sequence[Piece], keep: int) -> Block:
         """Draws for a block of images, `keep` of each kept."""
         found = sampler(self.sampler).sample(posterior, self.work)
         images, chains, draws = found.log_weight.shape
@@ -115,13 +107,14 @@ class WeakPoints(Measure):
         theta = posterior.theta(flat).float()
         log_prior = posterior.density(flat, theta).view(images, chains, draws)
         theta = theta.view(images, chains, draws, -1)
-        predicted = found.record[..., PREDICTED].long()
+        predicted = Outcome.unpacked(found.outcomes).predicted.long()
         picked = _evenly(found, keep) if found.chains else _resampled(found, keep, fold(posterior.keys, KEPT))
         return Block(
             posterior.batch.ids,
+            pieces,
             picked,
             _at(theta.flatten(1, 2), picked),
-            _at(found.record.flatten(1, 2), picked),
+            Outcome.unpacked(_at(found.outcomes.flatten(1, 2), picked)),
             _at(log_prior.flatten(1)[..., None], picked)[..., 0],
             found.found,
             draws,
@@ -129,40 +122,65 @@ class WeakPoints(Measure):
         )
 
 
+def measured_draws(task: Task, classifier: str) -> Outcome | None:
+    """Outcomes (B, m) of every image's first m draws of the prior, where its robustness has been measured."""
+    given = task.given[classifier].get(MEASURED.kind)
+    if given is None:
+        return None
+    rows, ids = given[ROWS], task.batch.ids.cpu().numpy()
+    order = np.argsort(ids, kind="stable")
+    images = rows["image"].to_numpy()
+    places = np.minimum(np.searchsorted(ids, images, sorter=order), len(ids) - 1)
+    here = ids[order[places]] == images
+    row, draw = order[places[here]], rows["draw"].to_numpy()[here]
+    count = int(draw.max(initial=-1)) + 1
+    if len(row) != len(ids) * count or not count:
+        return None
+    columns = []
+    for name in COLUMNS:
+        values = np.empty((len(ids), count), np.float32)
+        values[row, draw] = rows[name].to_numpy()[here]
+        columns.append(torch.from_numpy(values).to(task.batch.images.device))
+    return Outcome(*columns)
+
+
 class Block(NamedTuple):
     """What is kept of B images, k draws each."""
 
     ids: Tensor  # (B,)
+    pieces: Sequence[Piece]
     picked: Tensor  # (B, k) place among all draws, chain by chain
     theta: Tensor  # (B, k, d)
-    outcomes: Tensor  # (B, k, 5)
+    outcomes: Outcome  # (B, k)
     log_prior: Tensor  # (B, k)
     found: Tensor  # (B,)
     steps: int  # draws of a chain
     diagnoses: list[Diagnosis]
 
-    def table(self) -> pa.Table:
-        """Rows image by image; the diagnosis stands in each image's first row."""
-        images, kept, size = self.theta.shape
-        picked = self.picked.flatten().cpu().numpy()
-        columns: dict[str, pa.Array] = {
-            "image": pa.array(self.ids.repeat_interleave(kept).cpu().numpy()),
-            "draw": pa.array(np.tile(np.arange(kept, dtype=np.int32), images)),
-            "chain": pa.array((picked // self.steps).astype(np.int32)),
-            "step": pa.array((picked % self.steps).astype(np.int32)),
-            "found": pa.array(self.found.repeat_interleave(kept).cpu().numpy()),
+    def tables(self) -> Tables:
+        """Rows image by image, and a diagnosis per image."""
+        order = torch.cat([piece.rows for piece in self.pieces]).numpy()
+        units = np.concatenate([np.full(len(piece.rows), piece.unit, np.int32) for piece in self.pieces])
+        diagnosed = pa.Table.from_pylist([self.diagnoses[place]._asdict() for place in order], DIAGNOSIS)
+        return {ROWS: self._rows(order, units), DIAGNOSES: diagnosed.add_column(0, "unit", pa.array(units))}
+
+    def _rows(self, order: NDArray[np.int64], units: NDArray[np.int32]) -> pa.Table:
+        size, kept = self.theta.shape[-1], self.theta.shape[1]
+        places = torch.from_numpy(order).to(self.theta.device)
+        picked = self.picked[places].flatten().cpu().numpy()
+        columns: dict[str, Any] = {
+            "unit": units.repeat(kept),
+            "image": self.ids[places].repeat_interleave(kept).cpu().numpy(),
+            "draw": np.tile(np.arange(kept, dtype=np.int32), len(order)),
+            "chain": (picked // self.steps).astype(np.int32),
+            "step": (picked % self.steps).astype(np.int32),
+            "found": self.found[places].repeat_interleave(kept).cpu().numpy(),
         }
-        found = outcome_columns(self.outcomes.flatten(0, 1).float().cpu().numpy())
-        columns |= {name: pa.array(values) for name, values in found.items()}
-        columns["log_prior"] = pa.array(self.log_prior.flatten().float().cpu().numpy())
-        numbers = pa.array(self.theta.flatten().float().cpu().numpy())
-        columns["theta"] = pa.ListArray.from_arrays(
-            pa.array(np.arange(images * kept + 1, dtype=np.int32) * size), numbers
-        )
-        texts = [json.dumps(each._asdict()) for each in self.diagnoses]
-        columns["diagnosis"] = pa.array(
-            [texts[place // kept] if place % kept == 0 else None for place in range(images * kept)], pa.string()
-        )
+        columns |= Outcome(*(each[places] for each in self.outcomes)).columns()
+        columns["log_prior"] = self.log_prior[places].flatten().float().cpu().numpy()
+        numbers = pa.array(self.theta[places].flatten().float().cpu().numpy())
+        offsets = pa.array(np.arange(len(order) * kept + 1, dtype=np.int32) * size)
+        columns["theta"] = pa.ListArray.from_arrays(offsets, numbers)
         return pa.table(columns)
 
 
@@ -171,7 +189,7 @@ def _at(values: Tensor, picked: Tensor) -> Tensor:
     return values.gather(1, picked[..., None].expand(-1, -1, values.shape[-1]))
 
 
-def _evenly(found: Sampled, keep: int) -> Tensor:
+def _evenly(found: PosteriorDraws, keep: int) -> Tensor:
     """Places (B, k) of evenly spaced steps of every chain, or of as many chains as can be kept."""
     images, chains, draws = found.log_weight.shape
     shown = min(chains, keep)
@@ -182,7 +200,7 @@ def _evenly(found: Sampled, keep: int) -> Tensor:
     return places.expand(images, -1)
 
 
-def _resampled(found: Sampled, keep: int, keys: Tensor) -> Tensor:
+def _resampled(found: PosteriorDraws, keep: int, keys: Tensor) -> Tensor:
     """Places (B, k) drawn by weight, systematically, in a random order."""
     weight = torch.softmax(found.log_weight.flatten(1).double(), 1).nan_to_num(nan=1.0)
     ladder = (torch.arange(keep, device=weight.device) + uniform(keys, 1)) / keep

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from brittle.measures.base import BadAnswer
-from brittle.measures.evaluate import outcomes, slices
+from brittle.measures.outcomes import Outcome, outcome
+from brittle.memory import slices
 from brittle.random import fold, normal
 from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
-from brittle.samplers.target import Looked, Prior, standard_normal
-from brittle.types import Batch, Classifier, Nuisance, Parted
+from brittle.samplers.target import Evaluation, PriorDraws, standard_normal
+from brittle.types import Batch, Classifier, ExchangeableParts, Nuisance
 
-OTHER = 1  # place of log p(not ℓ) among the outcomes
 CELL = -2  # the stream that says where in its cell a θ lies
 
 
@@ -36,7 +36,7 @@ class Posterior:
     nuisance: Nuisance
     batch_size: int
     space: Literal["latent", "parameters"] = "latent"
-    known: Tensor | None = None  # (B, m, 5) outcomes of the prior's first m draws, where they are known already
+    known: Outcome | None = None  # (B, m) outcomes of the prior's first m draws, where they are known already
     tick: Callable[[int], None] = lambda _: None  # told of calls while the work goes on
 
     @property
@@ -59,9 +59,9 @@ class Posterior:
         return self.nuisance.latent(self.batch) if self.space == "latent" else None
 
     @property
-    def _parted(self) -> Parted | None:
+    def _parted(self) -> ExchangeableParts | None:
         """The nuisance, where positions are the latent forms of its parts."""
-        if self.space == "parameters" or self._latent is not None or not isinstance(self.nuisance, Parted):
+        if self.space == "parameters" or self._latent is not None or not isinstance(self.nuisance, ExchangeableParts):
             return None
         return self.nuisance if self.nuisance.parts(self.batch) else None
 
@@ -85,20 +85,21 @@ class Posterior:
 
     @property
     def measured(self) -> int:
-        return 0 if self.known is None else self.known.shape[1]
+        return 0 if self.known is None else self.known.rank.shape[1]
 
-    def prior(self, count: int) -> Prior:
+    def prior(self, count: int) -> PriorDraws:
         keys = fold(self.prior_keys[:, None], torch.arange(count, device=self.prior_keys.device))
         position = self.draw(keys)
-        have = min(count, self.known.shape[1]) if self.known is not None and self._as_measured(keys[:1, :1]) else 0
-        seen = [self.known[:, :have]] if self.known is not None and have else []
+        have = min(count, self.measured) if self._as_measured(keys[:1, :1]) else 0
+        seen = [self.known.packed()[:, :have]] if self.known is not None and have else []
         if have < count:
-            seen.append(self.look(position[:, have:]).record)
-        record = torch.cat(seen, 1)
-        return Prior(position, Looked(record[..., OTHER].double(), record), count - have)
+            seen.append(self.evaluate(position[:, have:]).outcomes)
+        return PriorDraws(position, _evaluation(torch.cat(seen, 1)), count - have)
 
     def _as_measured(self, keys: Tensor) -> bool:
-        """Whether positions of the prior's draws stand for the very θ that `sample` gives for their keys."""
+        """Whether there are measured draws, and positions of the prior's draws stand for the very θ of those keys."""
+        if self.known is None:
+            return False
         one = self.take(torch.zeros(1, dtype=torch.int64, device=keys.device))
         drawn = self.nuisance.sample(one.batch, keys)
         return bool(torch.allclose(one.theta(one.draw(keys)).to(drawn), drawn, atol=1e-6))
@@ -125,7 +126,7 @@ class Posterior:
         return torch.full_like(position[..., 0], torch.nan) if found is None else found.double()
 
     @torch.inference_mode()
-    def look(self, position: Tensor) -> Looked:
+    def evaluate(self, position: Tensor) -> Evaluation:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         theta = self.theta(position).to(self.batch.images.dtype).flatten(0, 1)
@@ -135,18 +136,19 @@ class Posterior:
             padded = torch.cat((rows[part], rows[:1].expand(lacking)))
             at = torch.cat((theta[part], theta[:1].expand(lacking, -1)))
             answers = self.classifier.log_probs(self.nuisance.apply(self.batch.take(padded), at))
-            found.append(outcomes(answers, self.labels[padded])[: self.batch_size - lacking])
+            found.append(outcome(answers, self.labels[padded]).packed()[: self.batch_size - lacking])
             self.tick(self.batch_size - lacking)
-        return self._looked(torch.cat(found).view(images, count, -1), theta)
+        return self._evaluation(torch.cat(found).view(images, count, -1), theta)
 
-    def _looked(self, record: Tensor, theta: Tensor) -> Looked:
-        bad = record[..., OTHER].isnan() | record[..., 0].isnan()
+    def _evaluation(self, record: Tensor, theta: Tensor) -> Evaluation:
+        seen = Outcome.unpacked(record)
+        bad = seen.log_p_other.isnan() | seen.log_p_label.isnan()
         if bad.any():
             row = int(bad.flatten().int().argmax())
-            raise BadAnswer(row // record.shape[1], -1, "NaN or infinite outputs", theta.flatten(0, -2)[row])
-        return Looked(record[..., OTHER].double(), record)
+            raise BadAnswer(row // record.shape[1], "NaN or infinite outputs", theta=theta.flatten(0, -2)[row])
+        return _evaluation(record)
 
-    def slope(self, position: Tensor) -> tuple[Looked, Tensor]:
+    def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         found, gradients = [], []
@@ -159,12 +161,12 @@ class Posterior:
                 moving = at.detach().requires_grad_()
                 theta = self.nuisance.push(moving[:, None], chosen)[:, 0] if self.gaussian else moving
                 images_there = self.nuisance.apply(chosen, theta.to(self.batch.images.dtype))
-                seen = outcomes(self.classifier.log_probs(images_there), self.labels[padded])
-                (gradient,) = torch.autograd.grad(seen[:, OTHER].sum(), moving)
-            found.append(seen.detach()[: len(flat[part])])
+                seen = outcome(self.classifier.log_probs(images_there), self.labels[padded])
+                (gradient,) = torch.autograd.grad(seen.log_p_other.sum(), moving)
+            found.append(seen.packed().detach()[: len(flat[part])])
             self.tick(CALLS_OF_A_GRADIENT * len(flat[part]))
             gradients.append(gradient[: len(flat[part])])
-        seen_there = self._looked(torch.cat(found).view(images, count, -1), self.theta(position))
+        seen_there = self._evaluation(torch.cat(found).view(images, count, -1), self.theta(position))
         return seen_there, torch.cat(gradients).view_as(position).nan_to_num()
 
     def take(self, images: Tensor) -> Posterior:
@@ -174,5 +176,10 @@ class Posterior:
             labels=self.labels[images],
             keys=self.keys[images],
             prior_keys=self.prior_keys[images],
-            known=None if self.known is None else self.known[images],
+            known=None if self.known is None else Outcome(*(each[images] for each in self.known)),
         )
+
+
+def _evaluation(record: Tensor) -> Evaluation:
+    """Packed outcomes (B, n, 5), with the log-likelihood that samplers look at."""
+    return Evaluation(Outcome.unpacked(record).log_p_other.double(), record)

@@ -4,18 +4,19 @@ them can be trusted."""
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView
+from brittle.measures.base import Cell, ClassifierFacts, RunView
+from brittle.measures.clean.measure import clean_columns
 from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
-from brittle.types import Classifier, Nuisance
+from brittle.types import Nuisance
 
 
 class Weak(NamedTuple):
@@ -37,30 +38,26 @@ class Weak(NamedTuple):
         return Counter(self.predicted[self.predicted != self.label].tolist()) if self.found else Counter()
 
 
-def read(run: RunView, classifier: str, images: str, nuisance: str) -> list[Weak]:
+def read(run: RunView, cell: Cell) -> list[Weak]:
     """Every image's weak points in planned order."""
-    subject, clean = run.subjects[images], run.clean(classifier, images)["predicted"]
-    references = run.references(classifier, images)
-    places = {number: place for place, number in enumerate(subject.ids.tolist())}
+    diagnoses = pa.concat_tables(list(run.rows(cell, "images"))).to_pylist()
+    subject, references = run.images[cell.images], run.references(cell.classifier, cell.images)
+    clean = clean_columns(run, cell.classifier, cell.images, len(diagnoses))["predicted"]
+    predicted = np.concatenate([rows["predicted"].to_numpy() for rows in run.rows(cell)])
     found = []
-    for _, rows in run.rows(classifier, images, nuisance):
-        texts = rows["diagnosis"].to_pylist()
-        starts = [row for row, text in enumerate(texts) if text is not None]
-        ids, predicted = rows["image"].to_numpy(), rows["predicted"].to_numpy()
-        for start, end in itertools.pairwise([*starts, len(texts)]):
-            place = places[int(ids[start])]
-            label = int(references[place]) if references[place] >= 0 else int(clean[place])
-            wrong = int(clean[place]) != label
-            found.append(Weak(place, label, wrong, json.loads(texts[start]), predicted[start:end]))
+    for diagnosis, draws in zip(diagnoses, predicted.reshape(len(diagnoses), -1), strict=True):
+        place = int(subject.places(np.array([diagnosis["image"]]))[0])
+        label = int(references[place]) if references[place] >= 0 else int(clean[place])
+        found.append(Weak(place, label, int(clean[place]) != label, diagnosis, draws))
     return found
 
 
 def summarise_weak_points(sampler: str, run: RunView) -> dict[str, Any]:
-    """An entry per (image set, nuisance, classifier), under "weak_points"."""
-    entries, warnings = [], []
-    for images, nuisance, name in itertools.product(run.subjects, run.nuisances, run.classifiers):
-        weak = read(run, name, images, nuisance)
-        entry = {
+    """An entry per (image set, nuisance, classifier)."""
+    entries, warnings, calls = [], [], dict.fromkeys(run.classifiers, 0)
+    for images, nuisance, name in itertools.product(run.images, run.nuisances, run.classifiers):
+        weak = read(run, run.cell(name, images, nuisance))
+        entry: dict[str, Any] = {
             "classifier": name,
             "image_set": images,
             "nuisance": nuisance,
@@ -68,17 +65,20 @@ def summarise_weak_points(sampler: str, run: RunView) -> dict[str, Any]:
             "sampler": sampler,
             "seed": run.seed,
         }
-        entry |= summarise(weak, run.classifiers[name], run.nuisances[nuisance], run.subjects[images].names)
+        entry |= summarise(weak, run.classifiers[name], run.nuisances[nuisance], run.images[images].names)
         entries.append(entry)
         warnings += _warnings(entry)
-    return {"weak_points": entries, "warnings": warnings}
+        calls[name] += entry["calls"]
+    return {"entries": entries, "warnings": warnings, "calls": calls}
 
 
-def summarise(weak: Sequence[Weak], classifier: Classifier, nuisance: Nuisance, names: Sequence[str]) -> dict[str, Any]:
+def summarise(
+    weak: Sequence[Weak], classifier: ClassifierFacts, nuisance: Nuisance, names: Sequence[str]
+) -> dict[str, Any]:
     """Numbers of one classifier under one nuisance, and a row per image."""
     statuses = Counter(each.diagnosis["status"] for each in weak)
     told = [each for each in weak if each.found and not each.wrong]
-    missed = [each.diagnosis["missed"] for each in weak if each.diagnosis["missed"] is not None]
+    known = [each.diagnosis["one_minus_mu"] for each in weak if each.diagnosis["one_minus_mu"] is not None]
     return {
         "images": len(weak),
         "found": sum(each.found for each in weak),
@@ -91,14 +91,14 @@ def summarise(weak: Sequence[Weak], classifier: Classifier, nuisance: Nuisance, 
         "calls": sum(each.diagnosis["calls"] for each in weak),
         "effective": _median([each.diagnosis["effective"] for each in weak]),
         "per_1000": _median([each.diagnosis["per_1000"] for each in weak]),
-        "missed": float(np.mean(missed)) if missed else None,
+        "one_minus_mu": float(np.mean(known)) if known else None,
         "flows": flows(told, classifier),
         "parameters": parameters(told, nuisance),
         "per_image": [_of_image(each, classifier, names) for each in weak],
     }
 
 
-def flows(weak: Sequence[Weak], classifier: Classifier) -> list[dict[str, Any]]:
+def flows(weak: Sequence[Weak], classifier: ClassifierFacts) -> list[dict[str, Any]]:
     """Label → label: shares of the weak points that have another label, which sum to 1. Every image's draws weigh the
     same in all, so that one of another label among many counts little."""
     shares: defaultdict[tuple[int, int], float] = defaultdict(float)
@@ -159,11 +159,11 @@ def parameter_names(nuisance: Nuisance, numbers: int) -> list[str]:
     return [f"{words[0]} {place + 1}" for place in range(numbers)]
 
 
-def _of_image(each: Weak, classifier: Classifier, names: Sequence[str]) -> dict[str, Any]:
+def _of_image(each: Weak, classifier: ClassifierFacts, names: Sequence[str]) -> dict[str, Any]:
     found = each.diagnosis
     top = each.leads_to.most_common(1)
     return {
-        "id": found["id"],
+        "id": found["image"],
         "name": names[each.place],
         "label": classifier.labels[each.label],
         "already_wrong": each.wrong,
@@ -180,7 +180,7 @@ def _of_image(each: Weak, classifier: Classifier, names: Sequence[str]) -> dict[
                 "rhat",
                 "kish",
                 "pareto_k",
-                "missed",
+                "one_minus_mu",
                 "another_label",
                 "parameter_effective",
                 "parameter_rhat",

@@ -1,0 +1,143 @@
+"""The one way to make a job: from a study's specs, or from live objects by name, or a mixture."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from brittle.classifiers import classifier
+from brittle.device import pick_device
+from brittle.engine.assignments import assign
+from brittle.engine.job import Job
+from brittle.engine.store import refuse_same_folders
+from brittle.errors import BrittleError
+from brittle.images import image_set
+from brittle.images.base import of_one_shape
+from brittle.images.fingerprint import fingerprint
+from brittle.images.selection import Chosen, Selection
+from brittle.measures.base import ClassifierFacts
+from brittle.nuisances import nuisance as open_nuisance
+from brittle.nuisances import nuisances
+from brittle.nuisances.base.compose import Compose
+from brittle.registry import options_of
+from brittle.study import MeasureEntry, Study
+from brittle.types import Nuisance
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Things:
+    """What a job is made of, by name: specs, or the things themselves."""
+
+    classifiers: Mapping[str, Any]
+    images: Mapping[str, tuple[Any, Selection]]
+    nuisances: Mapping[str, Any]
+    measures: Mapping[str, MeasureEntry]
+    seed: int = 0
+    trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
+    facts: Mapping[str, ClassifierFacts] = field(default_factory=dict)  # groups and attributes
+
+    @classmethod
+    def of(cls, study: Study) -> Things:
+        return cls(
+            {name: entry.spec for name, entry in study.classifiers.items()},
+            {name: (entry.spec, entry.selection) for name, entry in study.images.items()},
+            study.nuisances,
+            study.measures,
+            study.seed,
+            {name: entry.train for name, entry in study.images.items() if entry.train},
+            {
+                name: ClassifierFacts(name, (), group=entry.group, attributes=entry.attributes)
+                for name, entry in study.classifiers.items()
+            },
+        )
+
+    @property
+    def live(self) -> list[str]:
+        """Those that no spec names, which another process can't load."""
+        specs = {**self.classifiers, **{name: what for name, (what, _) in self.images.items()}, **self.nuisances}
+        return [name for name, what in specs.items() if not isinstance(what, str)]
+
+
+def assemble(
+    things: Things,
+    device: str | None = None,
+    batch: int | None = None,
+    failed: Callable[[str, str, Exception], None] | None = None,
+    load_classifiers: bool = True,
+) -> Job:
+    """Loads everything. What can't be loaded is an error, or where a report only wants what is still there, `failed`
+    is told its sort, its name and why."""
+    place = pick_device(device)
+    only_trained_on = set(things.trained_on.values()) - set(things.trained_on)
+    assignments = assign(
+        things.measures, list(things.classifiers), list(things.images), list(things.nuisances), only_trained_on
+    )
+    specs = {name: name for each in assignments.values() for name in each.nuisances if name not in things.nuisances}
+    every = {**things.nuisances, **specs}
+    for sort, names in (("classifiers", things.classifiers), ("image sets", things.images), ("nuisances", every)):
+        refuse_same_folders(names, sort)
+    refuse_same_folders(assignments, "measures")
+
+    def opened(sort: str, wanted: Mapping[str, Any], open_one: Callable[[Any], T]) -> dict[str, T]:
+        found = {}
+        for name, what in wanted.items():
+            try:
+                found[name] = open_one(what)
+            except (BrittleError, OSError, ImportError, SyntaxError) as error:
+                if failed is None:
+                    raise
+                failed(sort, name, error)
+        return found
+
+    def chosen(what: tuple[Any, Selection]) -> Chosen:
+        return what[1].choose(image_set(what[0]), things.seed)
+
+    spaces = opened("nuisance", every, lambda what: with_image_sets(open_nuisance(what)))
+    images = opened("image set", things.images, chosen)
+    wanted = things.classifiers if load_classifiers else {}
+    return Job(
+        classifiers=opened("classifier", wanted, lambda what: classifier(what, device=str(place))),
+        images=images,
+        nuisances=spaces,
+        assignments=assignments,
+        seed=things.seed,
+        device=place,
+        batch=batch,
+        facts=things.facts,
+        entries=_entries(things, images, every),
+        trained_on=things.trained_on,
+    )
+
+
+def _entries(things: Things, images: Mapping[str, Chosen], spaces: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What each thing was made from, in plain values."""
+    return {
+        "classifiers": {name: what if isinstance(what, str) else None for name, what in things.classifiers.items()},
+        "images": {
+            name: {
+                "spec": things.images[name][0] if isinstance(things.images[name][0], str) else None,
+                "selection": dataclasses.astuple(things.images[name][1]),
+                "fingerprint": fingerprint(each.images),
+            }
+            for name, each in images.items()
+        },
+        "nuisances": {
+            name: what if isinstance(what, str) else nuisances.spec_of(what) for name, what in spaces.items()
+        },
+    }
+
+
+def with_image_sets(space: Nuisance) -> Nuisance:
+    """The nuisance with every option that names an image set holding the set itself: nuisances can't open one."""
+    if isinstance(space, Compose):
+        return dataclasses.replace(space, parts=tuple(map(with_image_sets, space.parts)))
+    opened = {
+        field.name: of_one_shape(image_set(getattr(space, field.name)))
+        for field in options_of(type(space)).values()
+        if field.metadata.get("image_set") and isinstance(getattr(space, field.name), str)
+    }
+    return dataclasses.replace(space, **opened) if opened else space  # type: ignore[type-var]

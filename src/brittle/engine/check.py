@@ -1,0 +1,185 @@
+"""What is tried before work begins: every classifier on a few images, every nuisance on every shape, every measure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from brittle.engine.assignments import Assignment
+from brittle.engine.job import Job
+from brittle.errors import BrittleError, Failure
+from brittle.images.base import ImageSet, ShapeGroup, shape_of
+from brittle.images.pixels import Shape, ragged
+from brittle.measures.base import Cell, ClassifierFacts
+from brittle.memory import halving, slices
+from brittle.types import Classifier, Nuisance
+
+CHECKED_IMAGES = 8
+FAINTEST = -15.0
+
+Answers = dict[str, dict[str, list[list[float]]]]  # classifier → image set → log-probabilities of a few images
+
+
+class Checked(NamedTuple):
+    """A job whose classifiers are known by what they answered."""
+
+    job: Job
+    answers: Answers  # which a resumed run compares with its own, to notice changed weights
+
+
+def checked(job: Job) -> Checked:
+    """Tries everything on a few images of every set, and raises what would go wrong later."""
+    answers: Answers = {}
+    for images, names in _together(job).items():
+        for name, found in _tried(job, images, names).items():
+            answers.setdefault(name, {})[images] = found
+    job = replace(job, facts={name: facts(job, name) for name in job.classifiers}, _known={})
+    for assignment in job.assignments.values():
+        for cell in cells_of(assignment):
+            if cell.images and cell.classifier:
+                job.references(cell.classifier, cell.images)
+            assignment.measure.check(job.about(cell))
+            _check_needs(assignment, cell.classifier, job)
+            _check_reads(assignment, cell, job)
+    for images, name in {(i, n) for a in job.assignments.values() for i in a.images for n in a.nuisances}:
+        there = job.images[images].images
+        for shape, places in there.shapes.items():
+            check_nuisance(name, job.nuisances[name], shape, there.names[places[0]] if len(there.shapes) > 1 else "")
+    return Checked(job, answers)
+
+
+def cells_of(assignment: Assignment) -> Iterator[Cell]:
+    """Every cell of a measure: image set by image set, nuisance by nuisance."""
+    axes = (assignment.images or ("",), assignment.nuisances or ("",), assignment.classifiers or ("",))
+    for images, nuisance, classifier in itertools.product(*axes):
+        yield assignment.cell(classifier, images, nuisance)
+
+
+def facts(job: Job, name: str) -> ClassifierFacts:
+    """What is known of a classifier once it has been tried."""
+    classifier, entry = job.classifiers[name], job.facts.get(name)
+    return ClassifierFacts(
+        name,
+        tuple(classifier.labels),
+        frozenset(classifier.can),
+        tuple(getattr(classifier, "layers", ())),
+        entry.group if entry is not None else "",
+        entry.attributes if entry is not None else {},
+    )
+
+
+def _together(job: Job) -> dict[str, list[str]]:
+    """Image set → the classifiers that some measure is asked about on it."""
+    found: dict[str, dict[str, None]] = {}
+    for assignment in job.assignments.values():
+        for images in assignment.images:
+            found.setdefault(images, {}).update(dict.fromkeys(assignment.classifiers))
+    return {images: list(names) for images, names in found.items()}
+
+
+def _tried(job: Job, images: str, names: Sequence[str]) -> dict[str, list[list[float]]]:
+    there = job.images[images].images
+    count = min(CHECKED_IMAGES, len(there))
+    tried = [*range(count), *(place for place in _extremes(there) if place >= count)]
+    groups = there.groups(tried, job.device)
+    found = {}
+    for name in names:
+        answers = _answers(job.classifiers[name], there, tried, groups)[:count]
+        found[name] = answers.double().round(decimals=4).tolist()
+    return found
+
+
+def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
+    """Refuses a classifier that lacks what a measure needs."""
+    live = job.classifiers.get(classifier)
+    for protocol in assignment.measure.needs:
+        if live is not None and not isinstance(live, protocol):
+            members = sorted(name for name in vars(protocol) if not name.startswith("_"))
+            raise BrittleError(
+                f"the measure {assignment.name!r} needs a {protocol.__name__.lower()} classifier, and {classifier!r} "
+                f"is not one: it has no {', '.join(members)}",
+                "Use another classifier, or restrict the measure to those that are: classifiers = […].",
+            )
+
+
+def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:
+    """Refuses units that would need the rows of a measure which may stop before it has them."""
+    given = job.reads(cell)
+    lacking = next((each for each in assignment.measure.reads if each.required and each.kind not in given), None)
+    if lacking is not None and cell.images and len(job.plan(cell)):
+        name = assignment.reads[lacking.kind]
+        raise BrittleError(
+            f"the measure {assignment.name!r} reads rows of {name!r}, which may stop before it has them all or is not "
+            f"asked about {cell.classifier!r} on {cell.images!r}",
+            f"Give {name!r} no tolerance and no restriction, or name another measure: reads = […].",
+        )
+
+
+def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "") -> None:
+    """Refuses, before work begins, what is not a nuisance or can't transform these images, or the one image named."""
+    members = {member for member in vars(Nuisance) if not member.startswith("_")}
+    lacking = sorted(members - set(dir(nuisance)))
+    if lacking:
+        raise BrittleError(
+            f"{name!r} is not a nuisance: it lacks {', '.join(lacking)}",
+            "Write what `brittle.Nuisance` lists, or start from brittle.nuisances.base.gaussian.GaussianNuisance.",
+        )
+    if nuisance.needs:
+        raise BrittleError(
+            f"the nuisance {name!r} needs {', '.join(sorted(nuisance.needs))}, which no measure gives yet",
+            "Use another.",
+        )
+    try:
+        nuisance.check(shape)
+    except BrittleError as error:
+        if not image:
+            raise
+        raise BrittleError(f"{image}: {error.what}", error.remedy) from error
+
+
+def _extremes(images: ImageSet) -> list[int]:
+    """Where shapes differ, one image each of the least and greatest channels, height, width and aspect: what a
+    classifier can't take shows there."""
+    if len(images.shapes) == 1:
+        return []
+    keys: list[Callable[[Shape], float]] = [lambda s: s[0], lambda s: s[1], lambda s: s[2], lambda s: s[1] / s[2]]
+    return list({images.shapes[pick(images.shapes, key=key)][0]: None for key in keys for pick in (min, max)})
+
+
+def _answers(
+    classifier: Classifier, images: ImageSet, positions: Sequence[int], groups: Sequence[ShapeGroup]
+) -> Tensor:
+    """log p(c | x) (B, K) of the images at `positions`, tried one shape after the other."""
+    found = []
+    for places, batch in groups:
+        try:
+            found.append(halving(partial(_first_answers, classifier, batch.images), len(places))[0])
+        except BrittleError as error:
+            shape = shape_of(batch.images)
+            other = next((each for each in images.shapes if each != shape), None)
+            if other is None or isinstance(error, Failure):
+                raise
+            name, other_name = images.names[positions[int(places[0])]], images.names[images.shapes[other][0]]
+            differing = ragged(name, shape, other_name, other)
+            raise BrittleError(f"{error.what}, and {differing.what}", f"{error.remedy} {differing.remedy}") from error
+    return torch.cat(found)[torch.cat([group.places for group in groups]).argsort()]
+
+
+def _first_answers(classifier: Classifier, images: Tensor, size: int) -> Tensor:
+    """log p(c | x) (B, K), no less than FAINTEST: below it devices differ."""
+    settle(classifier, images[:size])
+    with torch.inference_mode():
+        found = [classifier.log_probs(images[part]).cpu() for part in slices(len(images), size)]
+    return torch.cat(found).clamp(min=FAINTEST)
+
+
+def settle(classifier: Classifier, images: Tensor) -> None:
+    """Lets a classifier tell from a first batch what its outputs are, where it wants to."""
+    if (check := getattr(classifier, "check", None)) is not None:
+        check(images)

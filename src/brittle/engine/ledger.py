@@ -1,0 +1,172 @@
+"""What is done and what is missing of a job's cells: the one place where work is planned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from brittle.engine.assignments import Assignment
+from brittle.engine.check import cells_of
+from brittle.engine.job import Job
+from brittle.engine.store import Store, gaps
+from brittle.measures.base import Cell
+from brittle.measures.plan import Plan, Span, Unit, covering
+
+BATCHES_PER_SPAN = 4
+IMAGES_KEPT = 1 << 30  # bytes of images kept on the device between spans
+
+
+class CellGroup(NamedTuple):
+    """Cells that differ in their classifier alone, with equal plans: T_θ x is computed once for all of them."""
+
+    assignment: Assignment
+    images: str
+    nuisance: str
+    cells: Mapping[str, Cell]  # by classifier; "" where the measure has no use for one
+    plan: Plan
+
+    @property
+    def any_cell(self) -> Cell:
+        return next(iter(self.cells.values()))
+
+    def only(self, classifiers: Iterable[str]) -> CellGroup:
+        return self._replace(cells={name: self.cells[name] for name in classifiers})
+
+
+def groups(job: Job, assignment: Assignment, images: str) -> Iterator[CellGroup]:
+    """The groups of a measure on one image set, nuisance by nuisance."""
+    for nuisance in assignment.nuisances or ("",):
+        alike: list[CellGroup] = []
+        for name in assignment.classifiers or ("",):
+            cell = assignment.cell(name, images, nuisance)
+            plan = job.plan(cell)
+            place = next((place for place, each in enumerate(alike) if each.plan == plan), None)
+            if place is None:
+                alike.append(CellGroup(assignment, images, nuisance, {name: cell}, plan))
+            else:
+                alike[place] = alike[place]._replace(cells={**alike[place].cells, name: cell})
+        yield from (group for group in alike if len(group.plan))
+
+
+def spans(plan: Plan, calls: Callable[[Unit], int], batch: int, *, end_with_rounds: bool = False) -> Iterator[Span]:
+    """Neighbouring units whose calls fill a few batches. A span over several rounds holds the whole set: where that is
+    too large, spans `end_with_rounds`."""
+    first, filled, before = 0, 0, -1
+    for place, unit in enumerate(plan):
+        at = unit.images[0] if len(unit.images) else 0
+        if place > first and (filled >= BATCHES_PER_SPAN * batch or (end_with_rounds and at < before)):
+            yield Span(first, place)
+            first, filled = place, 0
+        filled += max(1, calls(unit))
+        before = at
+    if len(plan):
+        yield Span(first, len(plan))
+
+
+def asked_groups(job: Job) -> list[CellGroup]:
+    """All that a study asks for: image set by image set, readers after what they read."""
+    sets = dict.fromkeys(name for each in job.assignments.values() for name in (each.images or ("",)))
+    return [
+        group
+        for images in sets
+        for assignment in job.assignments.values()
+        if assignment.asked and images in (assignment.images or ("",))
+        for group in groups(job, assignment, images)
+    ]
+
+
+def group_title(job: Job, group: CellGroup) -> str:
+    """What is being computed, for whoever watches; the measure's name only where there are several."""
+    several = sum(each.asked for each in job.assignments.values()) > 1
+    return " · ".join(filter(None, (group.images, group.nuisance, group.assignment.name if several else "")))
+
+
+def compact_all(job: Job, store: Store) -> None:
+    """Merges what lies together in every cell, once nobody writes any more."""
+    for assignment in job.assignments.values():
+        for cell in cells_of(assignment):
+            store.compact(cell, finished=True)
+
+
+def planned_calls(group: CellGroup) -> int:
+    return sum(map(group.assignment.measure.calls, group.plan)) * len(group.cells)
+
+
+def spans_of(job: Job, group: CellGroup, batch: int) -> list[Span]:
+    """A group's plan in pieces of work."""
+    too_large = False
+    if group.images:
+        images = job.images[group.images].images
+        too_large = len(images) * 4 * math.prod(images.shape) > IMAGES_KEPT
+    return list(spans(group.plan, group.assignment.measure.calls, batch, end_with_rounds=too_large))
+
+
+def image_range(units: Sequence[Unit]) -> tuple[int, int]:
+    """The images [first, end) that some units hold, and perhaps others between."""
+    places = [unit.images for unit in units if len(unit.images)]
+    return (min(map(min, places)), max(map(max, places)) + 1) if places else (0, 0)
+
+
+@dataclass
+class Ledger:
+    """Which units are done, read once from the store and kept up to date."""
+
+    job: Job
+    store: Store
+    _done: dict[Cell, list[Span]] = field(default_factory=dict)
+
+    def done(self, cell: Cell) -> list[Span]:
+        if cell not in self._done:
+            self._done[cell] = _joined(self.store.done(cell))
+        return self._done[cell]
+
+    def add(self, cell: Cell, span: Span) -> None:
+        self._done[cell] = _joined([*self.done(cell), span])
+
+    def look_again(self, cell: Cell) -> None:
+        """Adds what others have stored since."""
+        self._done[cell] = _joined([*self.done(cell), *self.store.done(cell)])
+
+    def missing(self, group: CellGroup, span: Span) -> dict[Span, list[str]]:
+        """The stretches of a span that are not done, and which classifiers lack each."""
+        found: dict[Span, list[str]] = {}
+        for name, cell in group.cells.items():
+            for gap in gaps(self.done(cell), span):
+                found.setdefault(gap, []).append(name)
+        return found
+
+    def needed(self, group: CellGroup, span: Span) -> Iterator[tuple[CellGroup, Span]]:
+        """The units of other measures that must be done before a span, because the group's measure reads them."""
+        first, end = image_range(group.plan[span.first : span.end])
+        reading: dict[Cell, dict[str, Cell]] = {}
+        for name, cell in group.cells.items():
+            for read in self.job.reads(cell).values():
+                reading.setdefault(read._replace(classifier=""), {})[name if read.classifier else ""] = read
+        for cells in reading.values():
+            for other in self._alike(cells):
+                for part in covering(other.plan, first, end):
+                    yield other, part
+
+    def _alike(self, cells: Mapping[str, Cell]) -> Iterator[CellGroup]:
+        """Cells of one measure as groups of equal plans."""
+        assignment = self.job.assignments[next(iter(cells.values())).measure]
+        left = dict(cells)
+        while left:
+            plan = self.job.plan(next(iter(left.values())))
+            alike = {name: cell for name, cell in left.items() if self.job.plan(cell) == plan}
+            some = next(iter(alike.values()))
+            yield CellGroup(assignment, some.images, some.nuisance, alike, plan)
+            left = {name: cell for name, cell in left.items() if name not in alike}
+
+
+def _joined(spans_there: Iterable[Span]) -> list[Span]:
+    """In order, those that touch as one."""
+    found: list[Span] = []
+    for span in sorted(spans_there):
+        if found and span.first <= found[-1].end:
+            found[-1] = Span(found[-1].first, max(found[-1].end, span.end))
+        else:
+            found.append(span)
+    return found

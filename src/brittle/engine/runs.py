@@ -1,0 +1,193 @@
+"""The run folder: study, environment, units and summary; one process at a time; refuses a changed study."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import torch
+
+from brittle.engine.check import Answers
+from brittle.engine.job import FORMAT, Job
+from brittle.engine.store import FolderStore
+from brittle.errors import BrittleError
+from brittle.files import write_durably
+from brittle.study import changes
+
+ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
+
+
+class RunFolder:
+    """A folder that a study is carried out into."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.study, self.environment = path / "study.toml", path / "environment.json"
+        self.summary, self.report, self.begun = path / "summary.json", path / "report.html", path / "begun.json"
+
+    def store(self, job: Job) -> FolderStore:
+        """The run's units, each bound to what the job's cells depend on."""
+        return FolderStore(self.path / "units", job.depends)
+
+    def exists(self) -> bool:
+        return self.study.is_file() and self.begun.is_file()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the folder for this process; the lock goes with the process, however it ends."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("a+")
+        except OSError as error:
+            raise BrittleError(
+                f"{self.path} can't be used as a run folder: {error.strerror}", "Choose another."
+            ) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                raise BrittleError(
+                    f"{self.path} is in use by another process ({lock.read().strip() or 'unknown'})",
+                    "Wait for it to end, or choose another folder.",
+                ) from None
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on {platform.node()}")
+            lock.flush()
+            yield
+
+    def read_study(self) -> dict[str, Any]:
+        """The study as resolved when the run began."""
+        if not self.exists():
+            raise BrittleError(
+                f"{self.path} is not a run folder: it has no study.toml", "Give the folder of a `brittle run`."
+            )
+        self.read_begun()
+        return tomllib.loads(self.study.read_text(encoding="utf-8"))
+
+    def read_begun(self) -> dict[str, Any]:
+        """What the study's things were when the run began: fingerprints, answers, facts."""
+        if not self.begun.is_file():
+            return {"format": FORMAT, "images": {}, "answers": {}, "classifiers": {}}
+        begun: dict[str, Any] = json.loads(self.begun.read_text(encoding="utf-8"))
+        if begun.get("format") != FORMAT:
+            raise BrittleError(
+                f"the run in {self.path} was made by another version of Brittle, in a format that this one can't read",
+                "Run the study again into another folder.",
+            )
+        return begun
+
+    def read_summary(self) -> dict[str, Any]:
+        if not self.summary.is_file():
+            raise BrittleError(f"the run in {self.path} is not finished", "Give `brittle run` again to resume it.")
+        summary: dict[str, Any] = json.loads(self.summary.read_text(encoding="utf-8"))
+        return summary
+
+    def compare(self, study: dict[str, Any]) -> None:
+        """Holds the study against the one kept: entries may be added, and none may change."""
+        if self.exists():
+            changed = changes(self.read_study(), study)
+            if changed:
+                raise BrittleError(
+                    f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
+                    "Undo the change, or run into another folder (a run may be extended, but what was computed stays).",
+                )
+        elif any(item.name not in (".lock", "study.toml", "environment.json") for item in self.path.iterdir()):
+            raise BrittleError(
+                f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder."
+            )
+        for name in ("study.toml", "environment.json", "begun.json", "summary.json", "report.html"):
+            for leftover in self.path.glob(f"{name}.*.tmp"):
+                leftover.unlink()
+
+    def begin(self, study: dict[str, Any], job: Job, answers: Answers) -> None:
+        """Keeps the study once its things are loaded and found to be those that the run began with."""
+        known = self._same_things(job, answers)
+        now = environment() | {"folder": str(Path.cwd())}
+        earlier = json.loads(self.environment.read_text()) if self.environment.is_file() else None
+        if earlier is not None:
+            now["earlier"] = [*earlier.pop("earlier", ()), earlier]
+        write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
+        write_durably(self.environment, lambda to: to.write_text(json.dumps(now, indent=1), encoding="utf-8"))
+        write_durably(self.begun, lambda to: to.write_text(json.dumps(known), encoding="utf-8"))
+
+    def _same_things(self, job: Job, answers: Answers) -> dict[str, Any]:
+        """Refuses to resume when images or classifiers behind unchanged specs are no longer what they were."""
+        kept = self.read_begun()
+        images = {name: entry["fingerprint"] for name, entry in job.entries["images"].items()}
+        for name, found in images.items():
+            if kept["images"].get(name, found) != found:
+                raise BrittleError(
+                    f"the image set {name!r} is no longer what it was when the run in {self.path} began",
+                    "Restore it, or run into another folder.",
+                )
+        for name, sets in answers.items():
+            for there, found_there in sets.items():
+                before = kept["answers"].get(name, {}).get(there)
+                if before is not None and not _close(before, found_there):
+                    raise BrittleError(
+                        f"classifier {name!r} no longer answers as it did when the run in {self.path} began",
+                        "Restore its weights, add it under another name, or run into another folder.",
+                    )
+        return {
+            "format": FORMAT,
+            "images": images | kept["images"],
+            "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in answers.items()},
+            "classifiers": {
+                name: {"labels": list(each.labels), "can": sorted(each.can), "layers": list(each.layers)}
+                for name, each in job.facts.items()
+            },
+        }
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))
+
+
+def _close(before: list[list[float]], after: list[list[float]]) -> bool:
+    first, second = torch.tensor(before), torch.tensor(after)
+    return first.shape == second.shape and bool(((first - second).abs() <= ANSWERS_TOLERANCE).all())
+
+
+def environment() -> dict[str, Any]:
+    """Versions, device and git state: what else the numbers may depend on."""
+    packages = ("brittle", "torch", "numpy", "scipy", "pyarrow", "onnxruntime", "pillow")
+    git = {"commit": _git("rev-parse", "HEAD"), "changed": bool(_git("status", "--porcelain"))}
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in packages},
+        "device": torch.cuda.get_device_name()
+        if torch.cuda.is_available()
+        else platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "git": git if git["commit"] else None,
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # onnxruntime-gpu goes by another name
+        return None
+
+
+def _git(*arguments: str) -> str:
+    try:
+        return subprocess.run(
+            ["git", *arguments], capture_output=True, text=True, timeout=10, check=False
+        ).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

@@ -1,0 +1,189 @@
+"""From stored rows to summary.json: a measure's view of a run, and what every measure says in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from brittle.engine.assignments import Assignment
+from brittle.engine.check import cells_of
+from brittle.engine.job import Job
+from brittle.engine.ledger import image_range
+from brittle.engine.stopping import Prefix, prefix_of
+from brittle.engine.store import Store, whole_tables
+from brittle.images.selection import Chosen
+from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
+from brittle.measures.plan import Plan, Span, covering
+from brittle.types import Nuisance
+
+
+@dataclass(frozen=True)
+class View:
+    """A job's rows of one measure, read from the store; no classifier is asked anything."""
+
+    job: Job
+    store: Store
+    name: str
+    _prefixes: dict[Cell, Prefix] = field(default_factory=dict, repr=False)
+
+    @property
+    def _assignment(self) -> Assignment:
+        return self.job.assignments[self.name]
+
+    @property
+    def seed(self) -> int:
+        return self.job.seed
+
+    @property
+    def classifiers(self) -> Mapping[str, ClassifierFacts]:
+        return {name: self.job.facts[name] for name in self._assignment.classifiers or self.job.facts}
+
+    @property
+    def images(self) -> Mapping[str, Subject]:
+        return {
+            name: _with_names(self.job.subject(name), self.job.facts)
+            for name in self._assignment.images or self.job.images
+        }
+
+    @property
+    def nuisances(self) -> Mapping[str, Nuisance]:
+        return {name: self.job.nuisances[name] for name in self._assignment.nuisances or self.job.nuisances}
+
+    def about(self, cell: Cell) -> About:
+        return self.job.about(cell)
+
+    def plan(self, cell: Cell) -> Plan:
+        return self.job.plan(cell)
+
+    def cell(self, classifier: str = "", images: str = "", nuisance: str = "") -> Cell:
+        return self._assignment.cell(classifier, images, nuisance)
+
+    def cells(self) -> Iterator[Cell]:
+        return cells_of(self._assignment)
+
+    def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
+        end = self.end(cell)
+        return (rows for _, rows in self.store.read(cell, None if end is None else Span(0, end), table))
+
+    def end(self, cell: Cell) -> int | None:
+        """The unit at which a measure that may stop early did so; None for the others."""
+        return self._prefix(cell).read if self.job.assignments[cell.measure].measure.stops else None
+
+    def fold(self, cell: Cell) -> Fold:
+        return self._prefix(cell).fold
+
+    def _prefix(self, cell: Cell) -> Prefix:
+        if cell not in self._prefixes:
+            prefix = prefix_of(self.job, self.store, cell)
+            for span, tables in whole_tables(self.store, cell):
+                prefix.add(span, tables)
+            self._prefixes[cell] = prefix
+        return self._prefixes[cell]
+
+    def read(self, kind: str) -> View | None:
+        name = self._assignment.reads.get(kind)
+        return None if name is None else View(self.job, self.store, name, self._prefixes)
+
+    def references(self, classifier: str, images: str) -> NDArray[np.int64]:
+        return self.job.references(classifier, images)
+
+    def prior(self, images: str, nuisance: str) -> str:
+        return self.job.prior(images, nuisance)
+
+
+def _with_names(subject: Subject, classifiers: Mapping[str, ClassifierFacts]) -> Subject:
+    """Classes that the images leave without names are called as the classifiers call them, where these agree."""
+    names = {each.labels for each in classifiers.values()}
+    if subject.classes or len(names) != 1 or all(label.isdecimal() for label in next(iter(names))):
+        return subject
+    return replace(subject, classes=next(iter(names)))
+
+
+def summary(job: Job, store: Store) -> dict[str, Any]:
+    """summary.json: what every measure says under its own name, warnings, and what was used."""
+    said: dict[str, Any] = {}
+    warnings: list[str] = []
+    calls = dict.fromkeys(job.facts, 0)
+    prefixes: dict[Cell, Prefix] = {}
+    views = {name: View(job, store, name, prefixes) for name in job.assignments}
+    for name, assignment in job.assignments.items():
+        if assignment.asked:
+            found = dict(assignment.measure.summarise(views[name]))
+            warnings += found.pop("warnings", [])
+            for classifier, count in found.pop("calls", {}).items():
+                calls[classifier] += count
+            said[name] = {"kind": assignment.kind} | found
+    for cell, places in _needed(views).items():
+        assignment, plan = job.assignments[cell.measure], job.plan(cell)
+        if cell.classifier:
+            calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
+    for images in job.images:
+        warnings += _chosen_otherwise(job, images)
+    return {
+        "measures": said,
+        "warnings": list(dict.fromkeys(warnings)),
+        "calls": calls,
+        "classifiers": {name: _classifier(facts) for name, facts in job.facts.items()},
+        "image_sets": {name: _described(chosen) for name, chosen in job.images.items()},
+        "skipped": {name: list(chosen.whole.skipped) for name, chosen in job.images.items()},
+    }
+
+
+def _needed(views: Mapping[str, View]) -> dict[Cell, set[int]]:
+    """Of what was computed only to be read, the units that readers needed: how much was read past a stopping point is
+    an accident."""
+    found: dict[Cell, set[int]] = {}
+    for name in reversed(list(views)):  # readers first
+        view = views[name]
+        job, asked = view.job, view.job.assignments[name].asked
+        for cell in view.cells():
+            reads = [read for read in job.reads(cell).values() if not job.assignments[read.measure].asked]
+            if reads:
+                plan = view.plan(cell)
+                images = image_range(plan[: view.end(cell)] if asked else [plan[each] for each in found.get(cell, ())])
+                for read in reads:
+                    spans = covering(job.plan(read), *images)
+                    found.setdefault(read, set()).update(place for span in spans for place in range(*span))
+    return found
+
+
+def _classifier(facts: ClassifierFacts) -> dict[str, Any]:
+    described: dict[str, Any] = {"labels": list(facts.labels)}
+    if facts.group:
+        described["group"] = facts.group
+    return described | ({"attributes": dict(facts.attributes)} if facts.attributes else {})
+
+
+def _described(chosen: Chosen) -> dict[str, Any]:
+    images = chosen.images
+    described = {
+        "images": len(images),
+        "population": len(chosen.whole),
+        "shape": list(images.shape),
+        "classes": list(images.classes),
+    }
+    if len(images.shapes) > 1:
+        described |= {"median_shape": list(images.median_shape), "shapes": len(images.shapes)}
+    return described
+
+
+def _chosen_otherwise(job: Job, name: str) -> list[str]:
+    """What a user may not expect of the images: fewer than asked for, or classes matched by number."""
+    chosen, lines = job.images[name], []
+    if chosen.asked is not None and chosen.asked > len(chosen.images):
+        lines.append(f"the image set {name!r} has {len(chosen.images)} images; {chosen.asked} were asked for")
+    classes = chosen.images.classes
+    for classifier, each in job.facts.items():
+        if classes and len(classes) != len(each.labels) and not set(classes) <= set(each.labels):
+            shown = ", ".join(f"{label} = {number}" for number, label in enumerate(classes[:3]))
+            lines.append(
+                f"the classes of {name!r} go to the {len(each.labels)} classes of {classifier!r} by number "
+                f"({shown}, …): "
+                "if that is wrong, name the classifier's classes with labels=…"
+            )
+    return lines

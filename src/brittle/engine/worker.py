@@ -1,0 +1,203 @@
+"""A worker: computes a span of units for a group of cells. What it gives depends on the job, the span and what is given
+to it, and on nothing else, so that any worker anywhere gives the same rows.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from brittle.engine.check import check_nuisance
+from brittle.engine.job import Job
+from brittle.engine.ledger import IMAGES_KEPT, CellGroup, image_range
+from brittle.engine.replay import Replay
+from brittle.errors import Failure
+from brittle.images.base import ShapeGroup, shape_of
+from brittle.measures.base import BadAnswer, Cell, Given, Pending, Piece, Tables, Task
+from brittle.measures.plan import Span, Unit
+from brittle.memory import halving, slices
+from brittle.types import Batch
+
+IMAGES_AT_ONCE = 1 << 30  # bytes of a span's images that are on the device together
+
+
+class Part(NamedTuple):
+    """Images of one shape among those of a span, and what was computed of them per classifier."""
+
+    batch: Batch
+    places: Sequence[int]  # (B,) in planned order
+    pending: Mapping[str, Pending]
+
+
+class Worker:
+    """Holds what lives as long as a job: images on the device, a thread that reads the next ones, the batch size."""
+
+    def __init__(self, job: Job, note: Callable[[str], None] = lambda _: None) -> None:
+        self.job, self.note = job, note
+        self.batch_sizes = {name: job.batch_size(name) for name in (*job.images, "")}
+        self._kept: OrderedDict[tuple[str, int, int], Future[list[ShapeGroup]]] = OrderedDict()
+        self._reader, self._reading = ThreadPoolExecutor(1), threading.Lock()
+
+    def close(self) -> None:
+        self._reader.shutdown(cancel_futures=True)
+
+    def compute(
+        self,
+        group: CellGroup,
+        span: Span,
+        given: Mapping[str, Given],
+        tick: Callable[[int], None] = lambda _: None,
+        following: Sequence[Unit] = (),
+    ) -> list[Part]:
+        """Everything of some units, left on the device. `following` units' images are read meanwhile."""
+        units = dict(enumerate(group.plan[span.first : span.end], span.first))
+        if not group.images:
+            nothing = Batch(torch.zeros(0, 1, 1, 1), torch.zeros(0).long(), torch.zeros(0).long())
+            pieces = [Piece(place, torch.zeros(0).long(), unit.axis) for place, unit in units.items()]
+            return [self._evaluated(group, nothing, [], pieces, given, tick)]
+        blocks = self._blocks(group.images, list(units.values()))
+        found = []
+        for place, block in enumerate(blocks):
+            groups = self._read(group.images, *block).result()
+            if place + 1 < len(blocks):
+                self._read(group.images, *blocks[place + 1])
+            else:
+                self.prefetch(group.images, following)
+            for inside, batch in groups:
+                places = (inside + block[0]).tolist()
+                self._check_late(group, batch, places[0])
+                pieces = _pieces(units, places)
+                if pieces:
+                    found.append(self._evaluated(group, batch, places, pieces, given, tick))
+        return found
+
+    def prefetch(self, images: str, units: Sequence[Unit]) -> None:
+        """Has the other thread read the images of some units, the first of them where they are many."""
+        for block in self._blocks(images, units)[:1] if images and units else ():
+            self._read(images, *block)
+
+    def _blocks(self, images: str, units: Sequence[Unit]) -> list[tuple[int, int]]:
+        """The images [first, end) of some units, in stretches that fit on the device."""
+        first, end = image_range(units)
+        at_once = max(1, IMAGES_AT_ONCE // (4 * math.prod(self.job.images[images].images.shape)))
+        return [(first + part.start, first + part.stop) for part in slices(end - first, at_once)]
+
+    def collect(self, cell: Cell, parts: Sequence[Part], classifier: str) -> Tables:
+        """Fetches one classifier's tables, refuses what is not a distribution, and puts rows in planned order."""
+        tables: list[Tables] = []
+        for part in parts:
+            try:
+                tables.append(part.pending[classifier]())
+            except BadAnswer as bad:
+                raise self._refusal(cell, part.places[bad.image], bad) from None
+        if len(tables) == 1:
+            return tables[0]
+        return {name: self._in_order(cell, [each[name] for each in tables]) for name in tables[0]}
+
+    def _in_order(self, cell: Cell, parts: Sequence[pa.Table]) -> pa.Table:
+        """Rows of several shapes: by unit, then by the image's place, then as the measure gave them."""
+        table = pa.concat_tables(parts)
+        keys = [table["unit"].to_numpy()]
+        if "image" in table.column_names:
+            keys.insert(0, self.job.subject(cell.images).places(table["image"].to_numpy()))
+        return table.take(pa.array(np.lexsort(keys)))
+
+    def _evaluated(
+        self,
+        group: CellGroup,
+        batch: Batch,
+        places: Sequence[int],
+        pieces: Sequence[Piece],
+        given: Mapping[str, Given],
+        tick: Callable[[int], None],
+    ) -> Part:
+        job, images = self.job, group.images
+        names = [name for name in group.cells if name]
+        labels = {}
+        if images:
+            labels = {
+                name: torch.from_numpy(job.references(name, images)[places]).to(batch.images.device) for name in names
+            }
+
+        def evaluate(size: int) -> Mapping[str, Pending]:
+            return group.assignment.measure.evaluate(
+                Task(
+                    batch,
+                    pieces,
+                    job.about(group.any_cell),
+                    {name: job.classifiers[name] for name in names},
+                    labels,
+                    given,
+                    size,
+                    tick,
+                )
+            )
+
+        pending, self.batch_sizes[images] = halving(evaluate, self.batch_sizes[images], self.note)
+        return Part(batch, places, pending)
+
+    def _check_late(self, group: CellGroup, batch: Batch, place: int) -> None:
+        """A shape that none of the images looked at beforehand had is checked when it turns up."""
+        shape, there = shape_of(batch.images), self.job.images[group.images].images
+        if group.nuisance and shape not in there.shapes:
+            check_nuisance(group.nuisance, self.job.nuisances[group.nuisance], shape, there.names[place])
+
+    def _read(self, images: str, first: int, end: int) -> Future[list[ShapeGroup]]:
+        """Images [first, end) of a set on the device, read by the other thread and kept while there is room."""
+        key, there = (images, first, end), self.job.images[images].images
+        with self._reading:
+            if key not in self._kept:
+                self._kept[key] = self._reader.submit(there.groups, range(first, end), self.job.device)
+            self._kept.move_to_end(key)
+            while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[key]
+
+    def _bytes(self, key: tuple[str, int, int]) -> int:
+        images, first, end = key
+        return 4 * (end - first) * math.prod(self.job.images[images].images.shape)
+
+    def _refusal(self, cell: Cell, place: int, bad: BadAnswer) -> Failure:
+        """The error for an answer that is not a distribution: which classifier, image, draw and θ."""
+        there = self.job.images[cell.images].images
+        where = f"{there.names[place]} (id {int(there.ids[place])})"
+        if cell.nuisance:
+            nuisance, theta = self.job.nuisances[cell.nuisance], bad.theta
+            if theta is None and bad.draw is not None:
+                replay = Replay(there, nuisance, self.job.stream(cell.nuisance), self.job.seed, self.job.device)
+                theta = replay.theta(place, bad.draw)
+                where += f", draw {bad.draw}"
+            if theta is not None:
+                where += f", θ = {_shown(nuisance.parameters, theta.tolist())}"
+        return Failure(
+            f"classifier {cell.classifier!r} gave {bad.wrong} for the image {where}",
+            "Check its weights and its preprocessing (mean, std, range) on that image; finished units are kept.",
+        )
+
+
+def _pieces(units: Mapping[int, Unit], places: Sequence[int]) -> list[Piece]:
+    """Of some units, what concerns the images at `places` in planned order, which rise."""
+    here, found = np.asarray(places), []
+    for number, unit in units.items():
+        wanted = np.asarray(unit.images)
+        rows = np.searchsorted(here, wanted)
+        there = rows < len(here)
+        there[there] = here[rows[there]] == wanted[there]
+        if there.any():
+            found.append(Piece(number, torch.from_numpy(rows[there]), unit.axis))
+    return found
+
+
+def _shown(names: Sequence[str], theta: Sequence[float]) -> str:
+    """(a11 1.02, a21 0.1, …); a field over the pixels is only counted, its draw number says which it is."""
+    if len(names) != len(theta):
+        return f"{len(theta)} numbers"
+    return "(" + ", ".join(f"{name} {value:.4g}" for name, value in zip(names, theta, strict=True)) + ")"

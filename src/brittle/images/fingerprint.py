@@ -1,0 +1,32 @@
+"""The one fingerprint of an image set: what tells it apart from another, without reading all of a large one."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from brittle.images.base import ImageSet
+from brittle.types import Batch
+
+HASHED = 1 << 24  # numbers
+FEWEST = 8  # images that are always looked at
+READ_AT_ONCE = 256
+
+
+def fingerprint(images: ImageSet, numbers: int = HASHED, read: Callable[[Tensor], Batch] | None = None) -> str:
+    """A hash of ids and labels in order, of all shapes where they differ, and of the pixels of images spread evenly
+    over the set, as many as make up `numbers`. `read` gives a batch where images are at hand already."""
+    digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
+    digest.update(images.labels.numpy().tobytes())
+    seen = min(len(images), max(FEWEST, numbers // math.prod(images.shape)))
+    for rows in torch.split(torch.arange(seen) * len(images) // seen, READ_AT_ONCE):
+        batches = [group.batch for group in images.groups(rows)] if read is None else [read(rows)]
+        for batch in batches:
+            digest.update(batch.images.mul(255).round().byte().cpu().numpy().tobytes())
+    if len(images.shapes) > 1:
+        digest.update(repr(images.shapes).encode())  # the plan depends on them
+    return f"{len(images)} images, {digest.hexdigest()}"

@@ -1,0 +1,1 @@
+"""What classifiers say of the untouched images, which other measures read."""

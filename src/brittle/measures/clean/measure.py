@@ -1,0 +1,120 @@
+"""Clean predictions: one row per image, and accuracy with its interval.
+
+Other measures read these rows: an image without a label is measured against its own clean prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brittle.measures import register
+from brittle.measures.base import (
+    CLASSIFIER,
+    IMAGES,
+    ROWS,
+    About,
+    BadAnswer,
+    Given,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Tables,
+    Task,
+    looked_up,
+)
+from brittle.measures.clean.options import CleanOptions
+from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.plan import Grid, rows_per_unit
+from brittle.memory import slices
+from brittle.statistics.intervals import betting_bounds
+
+KIND = "clean"
+READ = Read(KIND)
+MOST_PER_UNIT = 256
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class Clean(CleanOptions, Measure):
+    """What classifiers say of the untouched images: accuracy and confidence."""
+
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+
+    def plan(self, about: About) -> Grid:
+        return Grid(about.count, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
+
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        rows = task.pairs.rows
+        found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
+        for part in slices(len(rows), task.batch_size):
+            chosen = rows[part].to(task.batch.images.device)
+            for name, classifier in task.classifiers.items():
+                log_probs = classifier.log_probs(task.batch.images[chosen])
+                labels = task.labels[name][chosen]
+                found[name].append(outcome(log_probs, torch.where(labels < 0, log_probs.argmax(1), labels)))
+        return {name: partial(_tables, task, joined(parts)) for name, parts in found.items()}
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        results = []
+        for cell in run.cells():
+            rows = pa.concat_tables(list(run.rows(cell)))
+            labels, right = run.images[cell.images].labels, rows["rank"].to_numpy() == 0
+            labelled = bool((labels >= 0).all())
+            low, high = betting_bounds(right.astype(np.float64), self.confidence, planned=len(right))
+            confidence = np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64))
+            results.append(
+                {
+                    "classifier": cell.classifier,
+                    "image_set": cell.images,
+                    "images": rows.num_rows,
+                    "accuracy_clean": float(right.mean()) if labelled else None,
+                    "accuracy_clean_interval": [float(low), float(high)] if labelled else None,
+                    "confidence": self.confidence,
+                    "mean_confidence": float(confidence.mean()),
+                }
+            )
+        return {"results": results}
+
+
+def _tables(task: Task, found: Outcome) -> Tables:
+    columns, rows = found.columns(), task.pairs.rows.numpy()
+    bad = first_bad(columns)
+    if bad is not None:
+        raise BadAnswer(int(rows[bad.row]), bad.wrong)
+    return {
+        ROWS: pa.table(
+            {"unit": task.pairs.units.numpy().astype(np.int32), "image": task.batch.ids.cpu().numpy()[rows]} | columns
+        )
+    }
+
+
+def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The clean prediction of each of these images."""
+    return looked_up(given[KIND][ROWS], "predicted", ids).astype(np.int64)
+
+
+def references(task: Task, classifier: str) -> Tensor:
+    """(B,) what counts as right: the label, and the clean prediction where there is none."""
+    labels = task.labels[classifier]
+    predicted = torch.from_numpy(predictions(task.given[classifier], task.batch.ids.cpu().numpy()))
+    return torch.where(labels < 0, predicted.to(labels.device), labels)
+
+
+def clean_columns(run: RunView, classifier: str, images: str, count: int | None = None) -> dict[str, NDArray[Any]]:
+    """What was said of the first `count` images of a set, all by default, in planned order."""
+    subject, view = run.images[images], run.read(KIND)
+    assert view is not None
+    ids = subject.ids[:count]
+    rows = pa.concat_tables(list(view.rows(view.cell(classifier, images))))
+    return {name: looked_up(rows, name, ids) for name in ("predicted", "rank", "log_p_label", "log_p_predicted")}

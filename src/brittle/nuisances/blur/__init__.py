@@ -1,0 +1,1 @@
+"""Nuisances that blur an image."""

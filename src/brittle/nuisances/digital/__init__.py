@@ -1,0 +1,1 @@
+"""Nuisances that come from storing an image with too few bits or pixels."""

@@ -1,0 +1,1 @@
+"""Nuisances of light and colour."""

@@ -1,0 +1,1 @@
+"""Noise: nuisances with independent randomness in every pixel."""

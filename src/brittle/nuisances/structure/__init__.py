@@ -1,0 +1,1 @@
+"""Nuisances that rearrange the parts of an image."""

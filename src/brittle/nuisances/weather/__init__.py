@@ -1,0 +1,1 @@
+"""Nuisances of the air: fog, haze, rain, snow, frost."""

@@ -1,0 +1,137 @@
+"""What `brittle.measure`, `compare`, `sample` and `run` give back: plain values by key, which print as a table.
+
+A result is a dictionary, as the command line prints it with --json; in a terminal or a notebook it shows itself as the
+command line would, and it turns into an Arrow table or a DataFrame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+
+from brittle.engine.carry_out import Done
+from brittle.engine.replay import Replay
+from brittle.errors import BrittleError, MissingPackage
+from brittle.report.console import as_html, as_text, one_table
+from brittle.report.sections.weak_points.picture import write_weak_points
+from brittle.samplers.export import to_arviz
+
+
+class Result(dict[str, Any]):
+    """Values by key; `summary` is all that the run says, as in summary.json."""
+
+    def __init__(self, summary: dict[str, Any], values: dict[str, Any]) -> None:
+        super().__init__(values)
+        self.summary = summary
+
+    def __repr__(self) -> str:
+        return as_text(self.summary)
+
+    def __str__(self) -> str:
+        return as_text(self.summary)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.summary)
+
+    def table(self, measure: str | None = None) -> pa.Table:
+        """What one measure of the study says as a table, one row per result; its name may be left out where there is
+        only one."""
+        return one_table(self.summary, measure)
+
+    def to_pandas(self, measure: str | None = None) -> Any:
+        """The same as a pandas DataFrame."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise MissingPackage("pandas", "pandas", "a DataFrame") from None
+        return self.table(measure).to_pandas()
+
+
+class Measured(Result):
+    """One classifier under one nuisance: `rho`, `interval`, `accuracy_nuisance` and what stands beside them."""
+
+
+class Comparison(Result):
+    """Several classifiers: `results`, one each, and `comparisons`, their paired differences."""
+
+
+class Run(Result):
+    """A study carried out: `measures`, by name, `warnings`, and what was used."""
+
+
+class WeakPoints(Result):
+    """Weak points of one classifier on one image set under one nuisance: what they say, and the draws themselves."""
+
+    def __init__(self, summary: dict[str, Any], values: dict[str, Any], rows: pa.Table, done: Done) -> None:
+        super().__init__(summary, values)
+        self.rows, self._done = rows, done  # a row per image and kept draw
+
+    @classmethod
+    def of(cls, done: Done) -> Self:
+        (name, said), *_ = done.summary["measures"].items()
+        (entry,) = said["entries"]
+        view = done.view(name)
+        cell = view.cell(entry["classifier"], entry["image_set"], entry["nuisance"])
+        rows = pa.concat_tables(list(view.rows(cell)))
+        return cls(done.summary, entry | {"warnings": done.summary["warnings"]}, rows, done)
+
+    @property
+    def ids(self) -> list[int]:
+        """The images that were sampled, in planned order."""
+        return [row["id"] for row in self["per_image"]]
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of θ's numbers."""
+        return list(self._done.job.nuisances[self["nuisance"]].parameters)
+
+    def theta(self, id: int) -> NDArray[np.float32]:
+        """Draws (k, d) of equal weight from p(θ | not ℓ, x) of one image; none where nothing was found."""
+        here = self._of(id)
+        kept = here.filter(here["found"])
+        numbers = kept["theta"].combine_chunks().flatten().to_numpy()
+        return np.asarray(numbers.reshape(kept.num_rows, len(self.rows["theta"][0])), np.float32)
+
+    def predicted(self, id: int) -> list[str]:
+        """The label (k,) that the classifier gives at each of those draws."""
+        here, labels = self._of(id), self._done.job.facts[self["classifier"]].labels
+        return [labels[label] for label in here.filter(here["found"])["predicted"].to_pylist()]
+
+    def to_arviz(self) -> Any:
+        """The kept draws as an arviz.InferenceData, chain by chain; a population is a single chain of equal weights."""
+        chains = len(set(self.rows["chain"].to_pylist()))
+        kept = self.rows.num_rows // len(self.ids)
+        shape = (len(self.ids), chains, kept // chains)
+        numbers = self.rows["theta"].combine_chunks().flatten().to_numpy()
+        found = torch.from_numpy(self.rows["found"].to_numpy().copy()).view(shape)
+        return to_arviz(
+            torch.from_numpy(numbers.copy()).view(*shape, -1),
+            self.parameters,
+            self.ids,
+            log_likelihood=torch.from_numpy(self.rows["log_p_other"].to_numpy().copy()).view(shape),
+            log_weight=torch.where(found, 0.0, -torch.inf),
+        )
+
+    def picture(self, path: str | Path, images: int | Sequence[int] = 8) -> Path:
+        """Writes a picture (PNG, or what the name ends in): images and what the classifier takes them for when they
+        are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
+        job, name = self._done.job, self["nuisance"]
+        if not isinstance(images, int):
+            for id in images:
+                self._of(id)
+        replay = Replay(job.images[self["image_set"]].images, job.nuisances[name], job.stream(name), job.seed)
+        write_weak_points(Path(path), self, self.rows, replay, job.facts[self["classifier"]].labels, images)
+        return Path(path)
+
+    def _of(self, id: int) -> pa.Table:
+        here = self.rows.filter(pc.equal(self.rows["image"], id))
+        if not here.num_rows:
+            raise BrittleError(f"there is no image {id} among those sampled", f"Known: {self.ids[:20]}.")
+        return here

@@ -1,0 +1,162 @@
+"""Trains a network, given by name, into a file of weights; resumes an unfinished training."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from brittle.classifiers.checkpoint import load_weights
+from brittle.device import pick_device
+from brittle.errors import BrittleError
+from brittle.images import image_set
+from brittle.images.base import ImageSet, of_one_shape
+from brittle.progress import Progress
+from brittle.registry import written
+from brittle.training import Network, trainable
+from brittle.training.data import TrainingImages, check_labels
+from brittle.training.options import Recipe, TrainingOptions
+from brittle.training.trainer import TrainingHistory, refuse_changes, score, seeded, train
+from brittle.training.weights import read_facts, save_weights, state_of
+
+SUFFIX = ".safetensors"
+
+
+def train_network(
+    network: str | Network,
+    images: Any,
+    out: Path,
+    *,
+    test: Any = None,
+    seed: int = 0,
+    device: str | None = None,
+    progress: Progress | None = None,
+    options: TrainingOptions,
+) -> dict[str, Any]:
+    """Trains `network` on `images` and writes its weights to `out`, with a record of the training in its metadata.
+
+    During training there is a checkpoint next to `out`; once training is done, the same call only scores the network
+    on `test`.
+    """
+    begun = time.monotonic()
+    kind = trainable.build(network) if isinstance(network, str) else network
+    if out.suffix != SUFFIX:
+        raise BrittleError(f"{out} is not a name for a file of weights", f"Call it {out.stem or 'weights'}{SUFFIX}.")
+    if out.is_dir():
+        raise BrittleError(f"{out} is a folder", "Choose another --out.")
+    name, place = trainable.spec_of(kind), pick_device(device)
+    recipe = options.changed(kind.recipe)
+    training, testing = (None if each is None else _fitting(image_set(each), kind, name) for each in (images, test))
+    assert training is not None
+    data, module = TrainingImages(training, place), seeded(kind.module, seed)
+    about = {"network": name, "seed": seed, "images": data.fingerprint(), "recipe": asdict(recipe)}
+    with _held(out):
+        went = _trained(module, kind, data, recipe, out, about, progress)
+    found = None if testing is None else score(module, TrainingImages(testing, place))
+    return {
+        "network": name,
+        "classifier": f"torch:{kind.factory},weights={written(str(out))}",
+        "weights": str(out),
+        "seed": seed,
+        "images": len(data),
+        "epochs": recipe.epochs,
+        "epochs_before": went.resumed,
+        "batch_size": recipe.batch,
+        "rate": recipe.rate,
+        "precision": recipe.precision,
+        "loss": went.losses[-1],
+        "test_images": None if testing is None else len(testing),
+        "test_error": None if found is None else found.error,
+        "test_loss": None if found is None else found.loss,
+        "device": str(place),
+        "seconds": round(time.monotonic() - begun, 3),
+    }
+
+
+def _trained(
+    module: nn.Module,
+    kind: Network,
+    data: TrainingImages,
+    recipe: Recipe,
+    out: Path,
+    about: Mapping[str, Any],
+    progress: Progress | None,
+) -> TrainingHistory:
+    """Loads the module from `out` if it is already trained, and otherwise trains it into `out`."""
+    if out.exists():
+        known = read_facts(out, "training")
+        refuse_changes(out, known["about"], about, "training")
+        load_weights(module, out)
+        went = TrainingHistory(known["losses"], recipe.epochs)
+    else:
+        went = train(
+            module,
+            data,
+            recipe,
+            seed=about["seed"],
+            transform=kind.transform(),
+            capture=kind.capture,
+            checkpoint=_checkpoint(out),
+            about=about,
+            name=about["network"],
+            progress=progress,
+        )
+        facts = {"about": about, "losses": went.losses, "torch": torch.__version__}
+        save_weights(out, state_of(module), "training", facts)
+    _checkpoint(out).unlink(missing_ok=True)
+    return went
+
+
+def _fitting(images: ImageSet, kind: Network, name: str) -> ImageSet:
+    """The image set, refused if the network can't take it."""
+    shape, high = of_one_shape(images).shape, int(images.labels.max())
+    if shape != kind.shape:
+        wanted, there = ("×".join(map(str, each)) for each in (kind.shape, shape))
+        raise BrittleError(
+            f"{name} takes images of {wanted}, but those of {images.name!r} are {there}",
+            "For a folder, give size=…, crop=… and channels=grey.",
+        )
+    if high >= kind.classes:
+        raise BrittleError(
+            f"{images.name!r} has the label {high}, but {name} has {kind.classes} classes (0 to {kind.classes - 1})",
+            "Give images with that many classes.",
+        )
+    check_labels(images)
+    return images
+
+
+def _checkpoint(out: Path) -> Path:
+    return out.with_suffix(".training.pt")
+
+
+@contextmanager
+def _held(out: Path) -> Iterator[None]:
+    """Locks the file's name for this process; the lock is released when the process ends, however it ends."""
+    path = out.with_name(f".{out.name}.lock")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a")
+    except OSError as error:
+        raise BrittleError(f"{out} can't be written: {error.strerror}", "Choose another --out.") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BrittleError(
+                f"another process is training into {out}", "Wait for it to finish, or choose another --out."
+            ) from None
+        for torn in (out, _checkpoint(out)):
+            for leftover in out.parent.glob(f"{escape(torn.name)}.*.tmp"):
+                leftover.unlink()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
