@@ -233,8 +233,8 @@ def test_a_wrong_word_in_python_is_answered_like_one_on_the_command_line():
         (("bundled:plian", "sample", "affine"), "Did you mean 'plain'"),
         (("bundled:plain", "smaple", "affine"), "Did you mean 'sample'"),
         (("bundled:plain", "sample", "afine"), "Did you mean 'affine'"),
-        ((3, "sample", "affine"), "a int is no classifier"),
-        (("bundled:plain", 3, "affine"), "int is no image set"),
+        ((3, "sample", "affine"), "of type int is not a classifier"),
+        (("bundled:plain", 3, "affine"), "int is not an image set"),
     ):
         with pytest.raises(BrittleError, match=words):
             brittle.measure(*arguments)

@@ -6,6 +6,7 @@ command line would, and it turns into an Arrow table or a DataFrame.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -47,10 +48,8 @@ class Result(dict[str, Any]):
 
     def to_pandas(self, measure: str | None = None) -> Any:
         """The same as a pandas DataFrame."""
-        try:
-            import pandas  # noqa: F401
-        except ImportError:
-            raise MissingPackage("pandas", "pandas", "a DataFrame") from None
+        if importlib.util.find_spec("pandas") is None:
+            raise MissingPackage("pandas", "pandas", "a DataFrame")
         return self.table(measure).to_pandas()
 
 

@@ -15,7 +15,7 @@ from brittle.errors import BrittleError
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
-from brittle.registry import did_you_mean
+from brittle.registry import did_you_mean, options_of
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
@@ -71,6 +71,12 @@ class MeasureEntry(BaseModel):
     @property
     def measure(self) -> Measure:
         """The measure itself, its options checked."""
+        taken = sorted(MeasureEntry.model_fields.keys() & options_of(measures.get(self.kind)).keys())
+        if taken:
+            raise BrittleError(
+                f"the measure {self.kind!r} has an option {taken[0]!r}, which a study uses for something else",
+                "Rename that option.",
+            )
         return measures.make(self.kind, self.model_extra or {})
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from brittle.report.html import write_report
 from brittle.report.loaded import load
 from brittle.report.sentences import cautions, findings, ranks
+
+from brittle.report.html import write_report
 
 
 @pytest.fixture(scope="module")
@@ -20,32 +20,36 @@ def page(run_folder: Path, page_of: Callable[[Path], Any]) -> Any:
     return page_of(run_folder)
 
 
-@pytest.fixture(params=["run_folder", "weak_folder", "both_folder"])
+@pytest.fixture(scope="module", params=["run_folder", "weak_folder", "both_folder"])
 def any_folder(request: pytest.FixtureRequest) -> Path:
     """A run of each sort: robustness, weak points, both."""
     folder: Path = request.getfixturevalue(request.param)
     return folder
 
 
-def test_report_loads_nothing_from_elsewhere(any_folder: Path, page_of: Callable[[Path], Any]) -> None:
-    page = page_of(any_folder)
-    for tag, attributes in page.tags:
+@pytest.fixture(scope="module")
+def any_page(any_folder: Path, page_of: Callable[[Path], Any]) -> Any:
+    """Its report, written once for all tests that only read it."""
+    return page_of(any_folder)
+
+
+def test_report_loads_nothing_from_elsewhere(any_page: Any) -> None:
+    for tag, attributes in any_page.tags:
         assert tag not in ("link", "iframe", "object", "embed")
         for key in ("src", "href", "xlink:href", "srcset", "data"):
             value = attributes.get(key)
             assert value is None or value.startswith(("data:image/", "#")), (tag, key, value)
-        if tag == "script":
-            assert "src" not in attributes
-    assert not re.search(r"url\((?!#)|@import", page.text)
+        assert tag != "script" or "src" not in attributes
+    assert not re.search(r"url\((?!#)|@import", any_page.text)
 
 
-def test_names_are_escaped_everywhere(any_folder: Path, page_of: Callable[[Path], Any], names: tuple[str, str]) -> None:
-    page, text = page_of(any_folder), (any_folder / "report.html").read_text(encoding="utf-8")
+def test_names_are_escaped_everywhere(any_page: Any, any_folder: Path, names: tuple[str, str]) -> None:
+    text = (any_folder / "report.html").read_text(encoding="utf-8")
     assert "<b>&" not in text
     assert "<i>" not in text
-    assert not any(tag == "i" for tag, _ in page.tags)
-    assert names[0] in page.text
-    assert "circle <i>" in page.text
+    assert not any(tag == "i" for tag, _ in any_page.tags)
+    assert names[0] in any_page.text
+    assert "circle <i>" in any_page.text
 
 
 def test_every_rho_and_interval_of_the_summary_is_shown(run_folder: Path, page: Any) -> None:
@@ -61,8 +65,8 @@ def test_every_rho_and_interval_of_the_summary_is_shown(run_folder: Path, page: 
         assert f"{pair['rho_difference']:.3f}".replace("-", "−") in page.text
 
 
-def test_pictures_and_figures_have_words_and_ids_are_unique(any_folder: Path, page_of: Callable[[Path], Any]) -> None:
-    page = page_of(any_folder)
+def test_pictures_and_figures_have_words_and_ids_are_unique(any_page: Any) -> None:
+    page = any_page
     images = [attributes for tag, attributes in page.tags if tag == "img"]
     assert images
     assert all(attributes["alt"] for attributes in images)
@@ -74,8 +78,10 @@ def test_pictures_and_figures_have_words_and_ids_are_unique(any_folder: Path, pa
     assert page.tags[0] == ("html", {"lang": "en"})
 
 
+@pytest.mark.usefixtures("any_page")
 def test_same_run_gives_the_same_bytes(any_folder: Path) -> None:
-    assert write_report(any_folder).read_bytes() == write_report(any_folder).read_bytes()
+    once = (any_folder / "report.html").read_bytes()
+    assert write_report(any_folder).read_bytes() == once
     assert not list(any_folder.glob("*.tmp"))
 
 

@@ -32,10 +32,10 @@ from brittle.measures.base import (
     Task,
     looked_up,
 )
+from brittle.measures.clean.options import CleanOptions
 from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.memory import slices
-from brittle.registry import option
 from brittle.statistics.intervals import betting_bounds
 
 KIND = "clean"
@@ -45,12 +45,10 @@ MOST_PER_UNIT = 256
 
 @register(KIND)
 @dataclass(frozen=True)
-class Clean(Measure):
+class Clean(CleanOptions, Measure):
     """What classifiers say of the untouched images: accuracy and confidence."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-
-    confidence: float = option(0.95, "of the interval")
 
     def plan(self, about: About) -> Grid:
         return Grid(about.count, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
