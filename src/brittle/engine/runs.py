@@ -28,7 +28,7 @@ from brittle.files import write_durably
 from brittle.study import changes
 
 FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
-_HALF_WRITTEN = re.compile(rf"({'|'.join(map(re.escape, FILES))})\.\d+\.tmp")
+_HALF_WRITTEN = re.compile(r"(.+)\.\d+\.tmp")
 HOLDER = "process"  # what a lock begins with
 ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
@@ -53,7 +53,7 @@ class RunFolder:
         """Holds the folder for this process; the lock goes with the process, however it ends.
 
         A folder that holds other things than a run, or than what is `also` known to be ours, is left as it is."""
-        self._refuse_others({".lock", *also})
+        self._refuse_others(also)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = os.fdopen(os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+")
@@ -72,19 +72,18 @@ class RunFolder:
             lock.flush()
             yield
 
-    def _refuse_others(self, ours: set[str]) -> None:
+    def _refuse_others(self, also: Iterable[str]) -> None:
         """Looks, and touches nothing: a run has a begun.json, and one killed before it was written has little else."""
+        ours = {".lock", *also}
         try:
             if not self.path.exists() or self.begun.is_file():
                 return
-            others = [each for each in self.path.iterdir() if each.name not in ours]
+            others = [each.name for each in self.path.iterdir() if each.name not in ours]
             lock = self.path / ".lock"
             held = lock.read_text(errors="replace") if lock.is_file() else ""
         except OSError as error:
             raise self._unusable(error) from error
-        if not all(_HALF_WRITTEN.fullmatch(each.name) for each in others) or not (
-            held == "" or held.startswith(HOLDER)
-        ):
+        if not all(_half_of(name) in {*FILES, *ours} for name in others) or not (held == "" or held.startswith(HOLDER)):
             raise BrittleError(
                 f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder."
             )
@@ -127,7 +126,7 @@ class RunFolder:
                     "Undo the change, or run into another folder (a run may be extended, but what was computed stays).",
                 )
         for leftover in self.path.iterdir():
-            if _HALF_WRITTEN.fullmatch(leftover.name):
+            if _half_of(leftover.name) in FILES:
                 leftover.unlink()
 
     def begin(self, study: dict[str, Any], job: Job, answers: Answers) -> None:
@@ -180,6 +179,12 @@ class RunFolder:
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))
+
+
+def _half_of(name: str) -> str | None:
+    """The file that was being written under this name; None where it is not such a name."""
+    match = _HALF_WRITTEN.fullmatch(name)
+    return match and match[1]
 
 
 def _close(before: list[list[float]], after: list[list[float]]) -> bool:
