@@ -6,6 +6,7 @@ import base64
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,13 @@ def test_missed_tolerances_are_cautions(run: MeasureRun) -> None:
 
 def test_the_curve_turns_so_that_larger_changes_lie_to_the_right(run: MeasureRun) -> None:
     assert "alpha, logarithmic   (larger changes of the image →)" in RobustnessSection().body(run)
+
+
+def test_results_that_stopped_at_different_places_say_where(run: MeasureRun) -> None:
+    rows = run.summary["results"]
+    assert "images × draws" not in RobustnessSection().body(run)
+    uneven = replace(run, summary=run.summary | {"results": [rows[0] | {"images": 17}, *rows[1:]]}, _made={})
+    body = RobustnessSection().body(uneven)
+    assert "images × draws" in body
+    assert "17 × 8" in body
+    assert "17 to 24 images" in body
