@@ -29,10 +29,10 @@ import pyarrow.parquet as pq
 import torch
 
 import brittle
-from brittle.engine.folder import environment
+from brittle.engine.runs import environment
 from brittle.hardening.harden import split_images
+from brittle.hardening.options import HardeningOptions
 from brittle.hardening.rounds import CALLS_OF_A_STEP
-from brittle.hardening.settings import Hardening
 from brittle.training import train
 
 METHODS = ("weak points, equal", "weak points, corrected", "prior, as many steps", "prior, as many calls")
@@ -56,7 +56,7 @@ def options_of(method: str, options: argparse.Namespace) -> dict[str, Any]:
     if method.startswith("weak points"):
         return settings | {"on": "weak-points", "loss": method.removeprefix("weak points, ")}
     if method == BASE:
-        settings["steps"] += round(options.calls / (CALLS_OF_A_STEP * Hardening().batch_size))
+        settings["steps"] += round(options.calls / (CALLS_OF_A_STEP * HardeningOptions().batch_size))
     return settings | {"on": "prior"}
 
 
@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=300, help="a round")
     parser.add_argument("--samples", type=int, default=50, help="draws of θ an image, in measuring")
-    parser.add_argument("--calls", type=int, default=Hardening().calls, help="a round, in sampling weak points")
+    parser.add_argument("--calls", type=int, default=HardeningOptions().calls, help="a round, in sampling weak points")
     parser.add_argument("--images", type=int, help="training images, drawn; all by default")
     parser.add_argument("--test-images", type=int, help="test images, drawn; all by default")
     parser.add_argument("--nuisance", nargs="+", default=["affine:alpha=100", "affine:alpha=400"])

@@ -14,26 +14,17 @@ import time
 from collections.abc import Callable
 
 import torch
+from lenet import LeNet5
 from torch import Tensor, nn
 
 import brittle
-from brittle.measures.evaluate import draw_theta, outcomes
+from brittle.measures.draws import draw_theta
+from brittle.measures.outcomes import outcome
 from brittle.memory import keep_mapped
 from brittle.random import stream_root
 
 IMAGES, DRAWS, TURNS = 1000, 60, 15
 BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
-
-
-class LeNet5(nn.Sequential):
-    """LeCun et al. 1998 with ReLU and max pooling, for 1×28×28."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            *(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
-            *(nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)),
-        )
 
 
 def timed(work: Callable[[], object], device: torch.device) -> float:
@@ -73,7 +64,7 @@ def parts(classifier: brittle.Classifier, module: nn.Module, size: int, device: 
         "draw θ": lambda: draw_theta(space, chosen, draws, root),
         "warp": lambda: space.apply(chosen, theta),
         "classify": lambda: module(still).log_softmax(1),
-        "read off the outcomes": lambda: outcomes(log_probs, chosen.labels),
+        "read off the outcomes": lambda: outcome(log_probs, chosen.labels),
     }
     return {name: 1000 * statistics.median(timed(step, device) for _ in range(40)) for name, step in steps.items()}
 

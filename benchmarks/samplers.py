@@ -19,10 +19,10 @@ from pathlib import Path
 import torch
 
 from brittle.classifiers import classifier
-from brittle.engine.folder import environment
+from brittle.engine.runs import environment
 from brittle.images import image_set
+from brittle.measures.outcomes import Outcome
 from brittle.measures.weak_points.diagnosis import Diagnosis, diagnose
-from brittle.measures.weak_points.measure import PREDICTED
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
@@ -106,7 +106,7 @@ def compared(
                     drawn,
                     theta.float().view(images, chains, steps, -1),
                     log_prior,
-                    drawn.outcomes[..., PREDICTED].long(),
+                    Outcome.unpacked(drawn.outcomes).predicted.long(),
                 )
             )
         seconds = (time.perf_counter() - began) / len(runs)
@@ -117,7 +117,7 @@ def compared(
 
 def told(runs: list[list[Diagnosis]]) -> dict[str, object]:
     first = torch.tensor([[each.per_1000 for each in run] for run in runs])
-    missed = [each.missed for each in runs[0] if each.missed is not None]
+    one_minus_mu = [each.one_minus_mu for each in runs[0] if each.one_minus_mu is not None]
     rhat = [each.rhat for each in runs[0] if each.rhat is not None]
     calls = torch.tensor([each.calls for each in runs[0]]).double().median()
     return {
@@ -126,7 +126,7 @@ def told(runs: list[list[Diagnosis]]) -> dict[str, object]:
         "least": float(first.median(1).values.min()),
         "trusted": sum(each.trusted for each in runs[0]) / len(runs[0]),
         "rhat": float(torch.tensor(rhat).median()) if rhat else None,
-        "missed": float(torch.tensor(missed).median()) if missed else None,
+        "one_minus_mu": float(torch.tensor(one_minus_mu).median()) if one_minus_mu else None,
         "realised": realised(runs),
     }
 
@@ -146,9 +146,9 @@ def realised(runs: list[list[Diagnosis]]) -> float | None:
 
 
 def table(name: str, space: str, rows: list[dict[str, object]]) -> str:
-    missed = next((row["missed"] for row in rows if row["missed"] is not None), float("nan"))
+    one_minus_mu = next((row["one_minus_mu"] for row in rows if row["one_minus_mu"] is not None), float("nan"))
     lines = [
-        f"### {name}, {space}: 1 − µ(x) {missed:.2g} (median)",
+        f"### {name}, {space}: 1 − µ(x) {one_minus_mu:.2g} (median)",
         "",
         "| sampler | calls an image | effective / 1,000 calls | realised ÷ claimed | R̂ (median) | trusted | seconds |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",

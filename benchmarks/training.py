@@ -24,7 +24,8 @@ from torch import nn
 import brittle
 from brittle.training import trainable
 from brittle.training.data import TrainingImages
-from brittle.training.trainer import Recipe, seeded, train
+from brittle.training.options import Recipe
+from brittle.training.trainer import seeded, train
 
 WAYS = {
     "float32": ("float32", False),

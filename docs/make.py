@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import brittle
-from brittle.cli import app
+from brittle.cli.assemble import make_app
 from brittle.report.listing import listing
 
 HERE = Path(__file__).parent
@@ -37,10 +37,10 @@ def reference() -> str:
             if kind.get("parameters"):
                 lines += ["θ: " + ", ".join(kind["parameters"]) + ".", ""]
             if kind["options"]:
-                lines += ["| option | default | meaning |", "| --- | --- | --- |"]
+                lines += ["| option | may be | default | meaning |", "| --- | --- | --- | --- |"]
                 lines += [
-                    f"| `{key}`{' (the spec’s *what*)' if option['positional'] else ''} | {_shown(option['default'])} "
-                    f"| {option['help'].replace('|', chr(92) + '|')} |"
+                    f"| `{key}`{' (the spec’s *what*)' if option['positional'] else ''} | {option['allowed']} "
+                    f"| {_shown(option['default'])} | {option['help'].replace('|', chr(92) + '|')} |"
                     for key, option in kind["options"].items()
                 ]
                 lines.append("")
@@ -55,11 +55,10 @@ def reference() -> str:
 
 
 def _commands() -> list[str]:
-    return [
-        f"- `brittle {command.name or command.callback.__name__}`: {inspect.getdoc(command.callback)}"
-        for command in app.registered_commands
-        if command.callback is not None
-    ] + ["", "`brittle COMMAND --help` lists the options of each."]
+    return [f"- `brittle {command.name}`: {command.help}" for command in make_app().registered_commands] + [
+        "",
+        "`brittle COMMAND --help` lists the options of each.",
+    ]
 
 
 def _signature(thing: object) -> str:

@@ -222,7 +222,7 @@ def test_python_and_a_study_give_the_same_numbers(tmp_path):
         "nuisances": ["affine:alpha=50"],
         "robustness": {"samples": 5},
     }
-    kept = brittle.run(study, tmp_path / "run")
+    kept = brittle.run(study, tmp_path / "run")["measures"]["robustness"]
     found = brittle.compare(study["classifiers"], "sample", "affine:alpha=50", count=40, samples=5)
     assert kept["results"] == found["results"]
     assert kept["comparisons"] == found["comparisons"]
@@ -233,8 +233,8 @@ def test_a_wrong_word_in_python_is_answered_like_one_on_the_command_line():
         (("bundled:plian", "sample", "affine"), "Did you mean 'plain'"),
         (("bundled:plain", "smaple", "affine"), "Did you mean 'sample'"),
         (("bundled:plain", "sample", "afine"), "Did you mean 'affine'"),
-        ((3, "sample", "affine"), "a int is no classifier"),
-        (("bundled:plain", 3, "affine"), "int is no image set"),
+        ((3, "sample", "affine"), "of type int is not a classifier"),
+        (("bundled:plain", 3, "affine"), "int is not an image set"),
     ):
         with pytest.raises(BrittleError, match=words):
             brittle.measure(*arguments)

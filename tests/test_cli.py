@@ -1,15 +1,14 @@
 """The command line: what it prints where, its exit statuses, and one line for everything that goes wrong."""
 
 import errno
-import inspect
 import json
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
 import time
-import typing
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +18,7 @@ import tomli_w
 import torch
 from PIL import Image
 
-from brittle import cli as commands
 from brittle.api import measure, run
-from brittle.hardening.settings import Hardening
-from brittle.measures.robustness.measure import Robustness
-from brittle.measures.weak_points.measure import WeakPoints
-from brittle.registry import convert, options_of
 
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--images", 20, "--samples", 3)
 REQUIRED = {
@@ -55,24 +49,6 @@ def photos(tmp_path):
             pixels = random.integers(0, 256, (28, 28), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{number}.png")
     return tmp_path / "photos"
-
-
-def test_help_is_quick_and_imports_nothing_heavy():
-    code = (
-        "import sys; from brittle.cli import main; sys.argv = ['brittle', {!r}]\n"
-        "try: main()\n"
-        "except SystemExit as stop: assert not stop.code, stop.code\n"
-        "heavy = {{'torch', 'numpy', 'scipy', 'pyarrow', 'duckdb', 'matplotlib', 'onnxruntime', 'pydantic'}}\n"
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
-    )
-    for argument in ("--help", "--version"):
-        began = time.perf_counter()
-        said = subprocess.run(
-            [sys.executable, "-c", code.format(argument)], capture_output=True, text=True, check=False
-        )
-        assert said.returncode == 0, said.stderr
-        assert said.stdout
-        assert time.perf_counter() - began < 2
 
 
 def test_no_arguments_are_a_call_for_help(cli):
@@ -126,10 +102,15 @@ def test_on_a_terminal_the_progress_bar_goes_to_standard_error():
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=child, text=True)
     os.close(child)
     out, _ = process.communicate(timeout=120)
-    shown = os.read(parent, 1 << 16).decode(errors="replace")
+    shown = b""
+    while select.select([parent], [], [], 0)[0]:  # a terminal gives a few kilobytes at a time
+        try:
+            shown += os.read(parent, 1 << 16)
+        except OSError:  # the other end is closed, and all is read
+            break
     os.close(parent)
     assert json.loads(out)["images"] == 20
-    assert "sample · affine:alpha=50" in shown
+    assert "sample · affine:alpha=50" in shown.decode(errors="replace")
 
 
 def test_notes_reach_standard_error_beside_json(cli, tmp_path):
@@ -169,7 +150,7 @@ def test_a_study_runs_into_a_folder_with_summary_and_report(cli, tmp_path):
     out = tmp_path / "run"
     said = cli("run", study_file(tmp_path), "--out", out, "--json")
     assert (said.status, said.err) == (0, "")
-    assert json.loads((out / "summary.json").read_text())["results"] == said.json["results"]
+    assert json.loads((out / "summary.json").read_text())["measures"] == said.json["measures"]
     assert Path(said.json["report"]).is_file()
     assert {path.name for path in out.iterdir()} >= {
         "study.toml",
@@ -216,17 +197,17 @@ MISTAKES = {
     "unknown image set": (("measure", "bundled:plain", "smaple", *MEASURE[3:]), "Did you mean 'sample'?"),
     "unknown bundled": (("measure", "bundled:plian", *MEASURE[2:]), "Did you mean 'plain'?"),
     "unknown option": ((*MEASURE[:4], "affine:alhpa=3"), "Did you mean 'alpha'?"),
-    "no number": ((*MEASURE[:4], "affine:alpha=much"), "'much' is not a number"),
+    "no number": ((*MEASURE[:4], "affine:alpha=much"), "alpha is 'much', but must be a number above 0"),
     "unknown choice": ((*MEASURE[:4], "affine:interpolation=bilinaer"), "Did you mean 'bilinear'?"),
-    "samples": ((*MEASURE, "--samples", 0), "--samples"),
+    "samples": ((*MEASURE, "--samples", 0), "samples is 0, but must be at least 1"),
     "tolerance": ((*MEASURE, "--tolerance", 2), "tolerance is 2"),
     "confidence": ((*MEASURE, "--confidence", 1), "confidence is 1"),
-    "estimand": ((*MEASURE, "--estimand", "populace"), "'population', 'set' or 'drawn'"),
-    "extra": ((*MEASURE, "--extra", "nil"), "'nll', 'ece' or 'top5'"),
+    "estimand": ((*MEASURE, "--estimand", "populace"), "must be population, set or drawn"),
+    "extra": ((*MEASURE, "--extra", "nil"), "must be nll, ece or top5"),
     "part of a set": ((*MEASURE, "--estimand", "set"), "estimand 'set' uses every image"),
     "device": ((*MEASURE, "--device", "warp"), "unknown device 'warp'"),
     "list": (("list", "nuisanses"), "Did you mean 'nuisances'?"),
-    "no run": (("report", "/nowhere"), "/nowhere is no run folder"),
+    "no run": (("report", "/nowhere"), "/nowhere is not a run folder"),
     "no study": (("run", "/nowhere.toml", "--out", "/tmp/x"), "there is no study file /nowhere.toml"),
     "a folder as study": (("run", "/", "--out", "/tmp/x"), "the study file / can't be read"),
     "no module": (("measure", "python:nowhere:scores", *MEASURE[2:]), "there is no module 'nowhere'"),
@@ -255,7 +236,7 @@ def test_a_truncated_image_is_named_and_skipped_only_if_asked(cli, photos, tmp_p
     file = study_file(tmp_path, images={"photos": f"folder:{photos},unreadable=skip"})
     said = cli("run", file, "--out", tmp_path / "run", "--json").json
     assert said["skipped"] == {"photos": ["Coat/1.png"]}
-    assert said["results"][0]["images"] == 5
+    assert said["measures"]["robustness"]["results"][0]["images"] == 5
 
 
 def test_an_empty_folder_is_no_image_set(cli, tmp_path):
@@ -352,17 +333,3 @@ def test_list_shows_every_kind_with_its_options(cli):
     assert "alpha" in affine["options"]
     assert affine["about"]
     assert "affine" in cli("list", "nuisances").out
-
-
-@pytest.mark.parametrize(
-    ("command", "kind"), [(commands.measure, Robustness), (commands.sample, WeakPoints), (commands.harden, Hardening)]
-)
-def test_a_command_has_the_options_and_defaults_of_what_it_runs(command, kind):
-    """They are written out in cli.py, since importing what they stand for would import torch for `--help`."""
-    there, hints = inspect.signature(command).parameters, typing.get_type_hints(kind)
-    for field in options_of(kind).values():
-        name = "count" if (command, field.name) == (commands.sample, "images") else field.name
-        default = there[name].default
-        if isinstance(default, str) and hints[field.name] is not str:
-            default = convert(default, hints[field.name], name) if default else ()
-        assert default == field.default, name

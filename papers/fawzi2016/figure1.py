@@ -66,18 +66,20 @@ def write(options: argparse.Namespace) -> None:
         grid = figure.subplots(len(options.ids), 3, squeeze=False, width_ratios=(0.6, 1, 1))
         for row, id in zip(grid, options.ids, strict=True):
             batch = images.batch([int((images.ids == id).nonzero()[0])])
-            values, missed = density(classifier, nuisance, batch, options.sigma)
+            values, one_minus_mu = density(classifier, nuisance, batch, options.sigma)
             row[0].imshow(batch.images[0, 0], cmap="gray", vmin=0, vmax=1)
             row[0].set_axis_off()
-            row[0].set_title(f"test image {id}: {int(batch.labels[0])}\n1 − µ(x) = {np.exp(missed):.2g}", fontsize=9)
+            row[0].set_title(
+                f"test image {id}: {int(batch.labels[0])}\n1 − µ(x) = {np.exp(one_minus_mu):.2g}", fontsize=9
+            )
             for axes, found, name in ((row[1], chain, "Metropolis"), (row[2], default, "Brittle's default sampler")):
-                about = next(each for each in found.summary["per_image"] if each["id"] == id)
+                about = next(each for each in found["per_image"] if each["id"] == id)
                 title = f"{name}\n{about['effective']:.0f} effective draws of {about['calls']:,} calls"
                 mesh = draw_map(axes, values, reach, found.theta(id), title)
                 print(
                     f"image {id}, {name}: {about['status']}, effective {about['effective']:.1f}, "
-                    f"R-hat {about['rhat']}, calls {about['calls']}, 1 − µ(x) {about['missed']} "
-                    f"(by quadrature {np.exp(missed):.4g})"
+                    f"R-hat {about['rhat']}, calls {about['calls']}, 1 − µ(x) {about['one_minus_mu']} "
+                    f"(by quadrature {np.exp(one_minus_mu):.4g})"
                 )
         bar = figure.colorbar(mesh, ax=grid[:, 2].tolist(), shrink=0.5, aspect=30, pad=0.02, ticks=[0, 0.5, 1])
         bar.set_label("posterior / its maximum", fontsize=9)

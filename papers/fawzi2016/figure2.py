@@ -49,11 +49,11 @@ def main() -> None:
         classifier, images, f"affine:alpha={options.alpha:g}", ids=ids, sampler=options.sampler, device="cpu",
         budget=options.budget, steps=options.steps, keep=400,
     )  # fmt: skip
-    for row in found.summary["per_image"]:
+    for row in found["per_image"]:
         wrong = sorted({label for label in found.predicted(row["id"]) if label != row["label"]})
         print(
             f"image {row['id']}, a {row['label']}: {row['status']}, effective {row['effective']:.0f} of {row['calls']} "
-            f"calls, 1 − µ(x) = {row['missed']}, another label {row['another_label']:.2f}: {', '.join(wrong)}"
+            f"calls, 1 − µ(x) = {row['one_minus_mu']}, another label {row['another_label']:.2f}: {', '.join(wrong)}"
         )
     found.picture(options.out, ids)
 

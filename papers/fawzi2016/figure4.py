@@ -25,7 +25,7 @@ from torch import Tensor
 
 import brittle
 from brittle.classifiers.base import AdaptedClassifier
-from brittle.engine.folder import environment
+from brittle.engine.runs import environment
 from brittle.progress import Bar
 from brittle.random import draw_keys
 
@@ -117,7 +117,7 @@ def carried_out(prior: str, options: argparse.Namespace) -> Experiment:
                 *what, count=None, sampler=sampler, chains=options.chains, steps=options.steps, burn_in=0,
                 start="prior", tries=1, budget=options.budget, keep=1000, progress=progress, **common,
             )  # fmt: skip
-        rows = sorted(found.summary["per_image"], key=lambda row: int(row["id"]))
+        rows = sorted(found["per_image"], key=lambda row: int(row["id"]))
         numbers = {label: place for place, label in enumerate(classifier.labels)}
         drawn[prior, sampler.partition(":")[0]] = Drawn(
             np.stack([found.theta(row["id"]) for row in rows]),

@@ -27,7 +27,7 @@ import torch
 from PIL import Image
 
 import brittle
-from brittle.engine.folder import environment
+from brittle.engine.runs import environment
 from brittle.progress import Bar
 
 HERE = Path(__file__).parent
@@ -39,6 +39,8 @@ ANIMALS = 398  # the classes before this number are animals, the others things, 
 NEIGHBOURS, FAR = 5, 50  # places among the labels of the untouched photograph
 DRAWS = 4  # of an image and network that are kept for pictures
 BY_HAND = "## What the flows look like"
+
+KEPT = ("label", "already_wrong", "status", "method", "effective", "one_minus_mu", "another_label", "leads_to")
 
 
 def photographs(folder: Path) -> brittle.ImageSet:
@@ -132,10 +134,19 @@ def weak_points(
             )
         answers = clean_answers(network, images, ids, options.device)
         which = {"network": name, "amplitude": float(amplitude)}
-        for row in found.summary["per_image"]:
-            kept = ("label", "already_wrong", "status", "method", "effective", "missed", "another_label", "leads_to")
+        for row in found["per_image"]:
+            kept = (
+                "label",
+                "already_wrong",
+                "status",
+                "method",
+                "effective",
+                "one_minus_mu",
+                "another_label",
+                "leads_to",
+            )
             told.images.append(which | {"image": row["id"]} | {key: row[key] for key in kept})
-        told.flows.extend(which | each for each in flows(found.summary["flows"], answers))
+        told.flows.extend(which | each for each in flows(found["flows"], answers))
         told.draws.extend(which | each for each in mistakes(found, images.classes))
         print(f"{name}, {amplitude:g} pixels: weak points of {len(ids)} images", file=sys.stderr, flush=True)
     return told
@@ -169,7 +180,7 @@ def flows(found: Sequence[Mapping[str, Any]], answers: Mapping[int, torch.Tensor
 
 def mistakes(found: Any, classes: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Some different draws of another label of every image. Kept draws are in random order."""
-    right = {row["id"] for row in found.summary["per_image"] if not row["already_wrong"]}
+    right = {row["id"] for row in found["per_image"] if not row["already_wrong"]}
     columns = ("image", "predicted", "log_p_predicted", "rank", "found", "theta")
     seen: dict[int, set[tuple[float, ...]]] = {}
     for row in found.rows.select(columns).to_pylist():
@@ -292,7 +303,7 @@ def strongest(told: Weak, amplitude: float, network: str, label: str) -> str:
     here = [flow for flow in at(told.flows, amplitude, network) if flow["from"] == label]
     led = sorted(here, key=lambda flow: -flow["share"])[:3]
     named = ", ".join(f"{flow['to']} {flow['share']:.0%}" for flow in led) or "no other label"
-    return named if row["missed"] is None else f"{named} ({row['missed']:.2g})"
+    return named if row["one_minus_mu"] is None else f"{named} ({row['one_minus_mu']:.2g})"
 
 
 def parsed(arguments: list[str] | None = None) -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""How brittle an image classifier is, where it breaks, what that looks like, and how to mend it."""
+"""How brittle an image classifier is, where it breaks, what that looks like, and how to fix it."""
 
 from __future__ import annotations
 

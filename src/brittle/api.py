@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from brittle.images import image_set
 from brittle.images.selection import Selection
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
+from brittle.registry import parse_named
 from brittle.results import Comparison, Measured, Run, WeakPoints
 from brittle.study import MeasureEntry, Study
 
@@ -194,17 +194,17 @@ def study_of(
     images (count, where, ids).
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
-    pairs = [_named(text) for text in classifiers]
+    pairs = [parse_named(text) for text in classifiers]
     twice = next((name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place])), None)
     if twice is not None:
         raise BrittleError(f"the classifier {twice!r} is given twice", f"Name one of them: other={twice}.")
-    set_name, set_spec = _named(images)
+    set_name, set_spec = parse_named(images)
     return Study.of(
         {
             "seed": seed,
             "classifiers": dict(pairs),
             "images": {set_name: {"spec": set_spec} | which},
-            "nuisances": dict(map(_named, nuisances)),
+            "nuisances": dict(map(parse_named, nuisances)),
             "measures": {
                 kind: {"kind": kind} | {key: value for key, value in options.items() if value is not None}
                 for kind, options in wanted.items()
@@ -234,9 +234,3 @@ def _one_measure(
         return run_things(things, device=device, batch=batch, progress=progress)
 
     return carried_out
-
-
-def _named(text: str) -> tuple[str, str]:
-    """name=spec → (name, spec); a spec alone is its own name. A spec has its colon before any equals sign."""
-    match = re.fullmatch(r"([\w.-]+)=(.+)", text.strip())
-    return (match[1], match[2]) if match else (text.strip(), text.strip())

@@ -15,7 +15,7 @@ from brittle.errors import BrittleError
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
-from brittle.registry import did_you_mean
+from brittle.registry import did_you_mean, options_of
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
@@ -71,6 +71,12 @@ class MeasureEntry(BaseModel):
     @property
     def measure(self) -> Measure:
         """The measure itself, its options checked."""
+        taken = sorted(MeasureEntry.model_fields.keys() & options_of(measures.get(self.kind)).keys())
+        if taken:
+            raise BrittleError(
+                f"the measure {self.kind!r} has an option {taken[0]!r}, which a study uses for something else",
+                "Rename that option.",
+            )
         return measures.make(self.kind, self.model_extra or {})
 
 
@@ -185,18 +191,23 @@ def options_as_values(measure: Measure) -> dict[str, Any]:
 
 
 def changes(kept: dict[str, Any], study: dict[str, Any]) -> list[str]:
-    """What has changed in the entries that a run was begun with. New entries extend it, and title, groups and
-    attributes may change."""
+    """How a study differs from the one that a run was begun with; nothing where it only extends it: entries may be
+    added, and title, groups and attributes may change."""
+    old, new = _binding(kept), _binding(study)
+    sorts = ("classifiers", "images", "nuisances", "measures")
+    extended = {sort: {name: entry for name, entry in new[sort].items() if name in old[sort]} for sort in sorts}
+    return differences(old, new) if differences(old, new | extended) else []
 
-    def comparable(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-        entries = {
-            sort: {name: entry for name, entry in values.get(sort, {}).items() if name in known.get(sort, {})}
-            for sort in ("classifiers", "images", "nuisances", "measures")
-        }
-        entries["classifiers"] = {name: entry["spec"] for name, entry in entries["classifiers"].items()}
-        return {"seed": values["seed"]} | entries
 
-    return differences(comparable(kept, kept), comparable(study, kept))
+def _binding(study: dict[str, Any]) -> dict[str, Any]:
+    """What of a resolved study its rows depend on."""
+    return {
+        "seed": study["seed"],
+        "classifiers": {name: entry["spec"] for name, entry in study["classifiers"].items()},
+        "images": study["images"],
+        "nuisances": study.get("nuisances", {}),
+        "measures": study["measures"],
+    }
 
 
 def _known(name: str, there: Iterable[str], where: str) -> None:

@@ -78,7 +78,7 @@ def test_what_is_a_classifier_already_is_returned_as_it_is(images):
     adapted = classifier(linear_scores)
     assert isinstance(adapted, Classifier)
     assert classifier(adapted) is adapted
-    with pytest.raises(BrittleError, match="already and takes no mean"):
+    with pytest.raises(BrittleError, match="is already a classifier and takes no mean"):
         classifier(mine, mean=0.5)
 
 
@@ -108,8 +108,8 @@ def test_the_first_batch_is_computed_once_and_later_batches_are_not_looked_into(
         (lambda x: x, {}, BrittleError, "outputs of 7×1×8×8 for 7 images"),
         (lambda x: linear_scores(x)[:3], {}, BrittleError, "outputs of 3×5 for 7 images"),
         (lambda x: linear_scores(x)[0], {}, BrittleError, "outputs of 5 for 7 images"),
-        (linear_scores, {"labels": "a/b"}, BrittleError, "5 classes and has 2 label names"),
-        (linear_scores, {"output": "probabilities"}, BrittleError, r"no probabilities.*Say output=logits"),
+        (linear_scores, {"labels": "a/b"}, BrittleError, "5 classes but has 2 label names"),
+        (linear_scores, {"output": "probabilities"}, BrittleError, r"not give probabilities.*Set output=logits"),
         (lambda x: torch.full((7, 4), 0.3), {"output": "probabilities"}, BrittleError, "sum to 1.2"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_change_in_the_number_of_classes_is_noticed(images):
     [
         ("onx:model.onnx", {}, "Did you mean 'onnx'"),
         ("torch", {}, "needs 'factory'"),
-        (3, {}, "int is no classifier"),
+        (3, {}, "int is not a classifier"),
         (nn.Identity, {}, "is a class"),
         (linear_scores, {"men": 0.5}, "Did you mean 'mean'"),
         (linear_scores, {"output": "logit"}, "Did you mean 'logits'"),
@@ -162,12 +162,15 @@ def test_a_device_that_is_not_there_is_one_line(device):
     assert "\n" not in str(caught.value)
 
 
-def test_every_option_has_help_and_the_common_ones_are_everywhere():
-    for name in classifiers.names():
-        options = options_of(classifiers.get(name))
-        assert all(field.metadata["help"] for field in options.values()), name
-        if name in ("torch", "onnx", "sklearn", "python"):
-            assert {"size", "crop", "mean", "std", "channels", "range", "layout", "output", "labels"} <= set(options)
+@pytest.mark.parametrize("name", classifiers.names())
+def test_every_option_has_help(name):
+    assert all(field.metadata["help"] for field in options_of(classifiers.get(name)).values())
+
+
+@pytest.mark.parametrize("name", ["torch", "onnx", "sklearn", "python"])
+def test_the_common_options_are_everywhere(name):
+    common = {"size", "crop", "mean", "std", "channels", "range", "layout", "output", "labels"}
+    assert common <= set(options_of(classifiers.get(name)))
 
 
 def test_a_spec_carries_every_option_and_can_be_written_again():

@@ -70,7 +70,7 @@ def test_a_bare_path_a_spec_and_a_spec_with_options_are_the_same(exported):
 def test_wrong_channels_or_size_are_answered_with_a_remedy_that_works(exported, shape, remedy):
     _, folder = exported
     images, spec = torch.rand(2, *shape), f"onnx:{folder}/free.onnx"
-    with pytest.raises(BrittleError, match=f"takes 3×8×8 and gets images of .*Give {remedy}\\.") as caught:
+    with pytest.raises(BrittleError, match=f"takes 3×8×8 but gets images of .*Give {remedy}\\.") as caught:
         classifier(spec).check(images)
     assert caught.value.exit_status == 2
     classifier(f"{spec},{remedy}").check(images)
@@ -118,7 +118,7 @@ def test_flat_inputs_get_flat_images_and_the_label_output_is_passed_over(tmp_pat
     path = flat_linear(tmp_path / "m.onnx", WEIGHT, ["n", 12])
     images = torch.rand(5, 3, 2, 2)
     assert torch.allclose(classifier(path).log_probs(images), expected_log_probs(images), atol=1e-5)
-    with pytest.raises(BrittleError, match="takes 12 and gets images of 27"):
+    with pytest.raises(BrittleError, match="takes 12 but gets images of 27"):
         classifier(path).check(torch.rand(5, 3, 3, 3))
 
 
@@ -164,7 +164,7 @@ def test_an_output_can_be_named_and_a_wrong_name_is_answered(tmp_path):
 def test_a_model_without_scores_says_what_it_has(tmp_path):
     outputs = [helper.make_tensor_value_info("label", TensorProto.INT64, ["n"])]
     path = flat_linear(tmp_path / "m.onnx", WEIGHT, ["n", 12], outputs=outputs)
-    with pytest.raises(BrittleError, match=r"gives no scores, only label tensor\(int64\)"):
+    with pytest.raises(BrittleError, match=r"does not output scores, only label tensor\(int64\)"):
         classifier(path)
 
 

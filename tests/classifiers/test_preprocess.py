@@ -92,14 +92,14 @@ def test_it_is_differentiable_even_after_a_first_use_in_inference_mode():
 @pytest.mark.parametrize(
     ("options", "channels", "message"),
     [
-        ({"mean": MEAN}, 1, "mean has 3 numbers and the images have 1 channels.*channels=rgb"),
+        ({"mean": MEAN}, 1, "mean has 3 numbers but the images have 1 channels.*channels=rgb"),
         ({"crop": 30}, 3, "crop=30 is larger than images of 8×8. Give size=30"),
         ({"channels": "grey"}, 4, "takes images of 1 or 3 channels, not 4"),
         ({"size": "big"}, 3, "'big' is not a size"),
-        ({"size": 0}, 3, "leaves nothing"),
+        ({"size": 0}, 3, "size is 0, but must be a whole number of at least 1.*Write size=224"),
         ({"std": 0}, 3, "divides by zero"),
         ({"channels": "gray"}, 3, "Did you mean 'grey'"),
-        ({"interpolation": "lanczos"}, 3, "bilinear, bicubic"),
+        ({"interpolation": "lanczos"}, 3, "bilinear or bicubic"),
     ],
 )
 def test_options_that_will_not_do_are_one_line(options, channels, message):

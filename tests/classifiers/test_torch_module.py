@@ -157,12 +157,12 @@ def test_weights_that_do_not_fit_name_what_is_missing(user_file, network, tmp_pa
         ("{file}:netwrok", "has no 'netwrok'. Did you mean 'network'"),
         ("{folder}/my_model.py:network", "no file .*Did you mean '.*my_models.py'"),
         ("{file}", "doesn't name anything.*package.module:name"),
-        ("{file}:number", "gives a int, not a torch.nn.Module"),
+        ("{file}:number", "of type int, not a torch.nn.Module"),
         ("{file}:needs_argument", "TypeError.*without arguments"),
         ("brittle.classifiers.bundle:SmallNet", "Did you mean 'brittle.classifiers.bundled'"),
         ("{folder}/broken.py:network", "broken.py can't be imported: ZeroDivisionError: division by zero"),
         ("{file}:network,weights=none.pt", "no file none.pt. Check the path"),
-        ("{file}:network,weights={file}", "no kind of weights file"),
+        ("{file}:network,weights={file}", "not a kind of weights file"),
     ],
 )
 def test_what_can_not_be_found_is_one_line(user_file, target, message):

@@ -12,6 +12,11 @@ from brittle.engine.store import Cell, FolderStore, MemoryStore, gaps, safe_name
 from brittle.errors import Failure
 from brittle.measures.plan import Span
 
+
+def results(*arguments, **options):
+    return run(*arguments, **options)["measures"]["robustness"]["results"]
+
+
 CELL = Cell("measure", "classifier", "images", "nuisance")
 
 
@@ -44,16 +49,16 @@ def test_neighbours_are_merged_only_where_nothing_is_missing_between_them(tmp_pa
 
 def test_compaction_leaves_the_numbers_of_a_run_unchanged(things, small_units, monkeypatch):
     small_units(20)
-    merged = run(things.study(), things.out)["results"]
+    merged = results(things.study(), things.out)
     assert len(things.unit_files("affine")) < 20
     monkeypatch.setattr("brittle.engine.store.FAN", 10**6)
-    single = run(things.study(), things.folder / "single")["results"]
+    single = results(things.study(), things.folder / "single")
     assert len(list((things.folder / "single" / "units").rglob("affine*/*.parquet"))) == 60
     assert merged == single
 
 
 def test_a_store_in_memory_and_one_in_a_folder_give_the_same_numbers(things):
-    assert run(things.study(), None)["results"] == run(things.study(), things.out)["results"]
+    assert results(things.study(), None) == results(things.study(), things.out)
 
 
 def test_both_stores_read_back_what_was_written_in_planned_order(tmp_path):
@@ -96,9 +101,9 @@ def test_names_become_file_names_that_stay_apart():
 def test_classifiers_whose_names_look_alike_keep_their_rows_apart(things, own):
     specs = things.study("first", "second")["classifiers"]
     study = things.study(classifiers={"a/b": specs["first"], "a:b": specs["second"]})
-    together = run(study, things.out)["results"]
+    together = results(study, things.out)
     for name, spec in study["classifiers"].items():
-        alone = run(things.study(classifiers={name: spec}), None)["results"]
+        alone = results(things.study(classifiers={name: spec}), None)
         assert [own(row) for row in together if row["classifier"] == name] == list(map(own, alone))
 
 
@@ -107,7 +112,7 @@ def test_a_disk_that_takes_no_more_is_told_in_one_line_and_finished_units_are_ke
     things, small_units, monkeypatch, number, words
 ):
     small_units(200)
-    before = run(things.study(), things.folder / "undisturbed")["results"]
+    before = results(things.study(), things.folder / "undisturbed")
     write, written = pq.write_table, []
 
     def fill_up(table, where, **options):
@@ -127,6 +132,6 @@ def test_a_disk_that_takes_no_more_is_told_in_one_line_and_finished_units_are_ke
     assert len(kept) == 5
     assert not list(things.out.rglob("*.tmp"))
     things.rows()
-    assert run(things.study(), things.out)["results"] == before
+    assert results(things.study(), things.out) == before
     rows = sum(pq.read_metadata(path).num_rows for path in kept)
     assert things.rows() == things.CHECKED + things.IMAGES * 61 - rows

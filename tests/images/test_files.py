@@ -54,10 +54,10 @@ def test_big_endian_idx_numbers_are_read(idx):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (IMAGES[:-1], "is truncated: 2×2×3 values are 12 bytes, and there are 11"),
+        (IMAGES[:-1], "is truncated: 2×2×3 values take 12 bytes, but there are 11"),
         (IMAGES + b"x", "is too long"),
-        (IMAGES[:9], "is truncated within its header"),
-        (gzip.compress(IMAGES, mtime=0)[:-12], "is truncated: its gzip stream breaks off"),
+        (IMAGES[:9], "is truncated in its header"),
+        (gzip.compress(IMAGES, mtime=0)[:-12], "is truncated: its gzip stream ends early"),
         (gzip.compress(IMAGES, mtime=0)[:10] + b"\xff" * 20, "is damaged"),
         (b"hello world", "is not an idx file"),
         (b"", "is not an idx file"),
@@ -145,7 +145,7 @@ def test_a_truncated_npz_is_named(tmp_path):
 
 def test_a_wrong_key_is_answered_with_the_right_one(tmp_path):
     np.savez(tmp_path / "a.npz", pictures=PIXELS)
-    with pytest.raises(BrittleError, match="images-key=…: pictures"):
+    with pytest.raises(BrittleError, match="images-key=… to one of: pictures"):
         image_set(f"npz:{tmp_path / 'a.npz'}")
     with pytest.raises(BrittleError, match="Did you mean 'pictures'"):
         image_set(f"npz:{tmp_path / 'a.npz'},images-key=picture")

@@ -1,7 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -73,10 +71,9 @@ def test_a_killed_training_goes_on_to_the_same_bytes(start, ended, images, tmp_p
         )
 
     undisturbed, killed = start(*command("whole")), start(*command("killed"))
-    checkpoint, deadline = tmp_path / "killed.training.pt", time.monotonic() + 60
+    checkpoint = tmp_path / "killed.training.pt"
     while not checkpoint.exists():
         assert killed.poll() is None, killed.communicate()
-        assert time.monotonic() < deadline
         time.sleep(0.005)
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
@@ -101,7 +98,7 @@ def test_mistakes_are_answered_in_one_line(cli, images, tmp_path):
     assert "Call it net.safetensors" in cli("train", "cnn-1", images, "--out", tmp_path / "net.pt").complaint(2)
     np.savez(tmp_path / "large.npz", images=np.zeros((4, 32, 32), np.uint8), labels=np.arange(4))
     large = cli("train", "cnn-1", f"npz:{tmp_path}/large.npz", "--out", out).complaint(2)
-    assert "takes images of 1×28×28, and those of 'large.npz' are 1×32×32" in large
+    assert "takes images of 1×28×28, but those of 'large.npz' are 1×32×32" in large
     np.savez(tmp_path / "many.npz", images=np.zeros((4, 28, 28), np.uint8), labels=np.arange(4) * 4)
     many = cli("train", "cnn-1", f"npz:{tmp_path}/many.npz", "--out", out).complaint(2)
     assert "label 12" in many
@@ -109,9 +106,9 @@ def test_mistakes_are_answered_in_one_line(cli, images, tmp_path):
 
     assert cli("train", "cnn-1", images, "--out", out, "--epochs", 1).status == 0
     changed = cli("train", "cnn-1", images, "--out", out, "--epochs", 1, "--lr", 0.5).complaint(2)
-    assert "is of another training: recipe.rate: 0.01 → 0.5" in changed
+    assert "belongs to another training: recipe.rate: 0.01 → 0.5" in changed
     other = cli("train", "cnn-1", "sample", "--out", out, "--epochs", 1).complaint(2)
-    assert "is of another training: images: " in other
+    assert "belongs to another training: images: " in other
     out.write_bytes(b"something else")
     assert "net.safetensors can't be read" in cli("train", "cnn-1", images, "--out", out, "--epochs", 1).complaint(2)
 
@@ -123,15 +120,6 @@ def test_two_trainings_into_one_file_are_refused(cli, images, tmp_path):
     assert "another process is training into" in line
 
 
-def test_help_imports_no_torch():
-    code = "import sys\nfrom brittle.cli import app\napp(['train', '--help'], standalone_mode=False)\n"
-    said = subprocess.run(
-        [sys.executable, "-c", code + "assert 'torch' not in sys.modules"], capture_output=True, text=True, check=False
-    )
-    assert said.returncode == 0, said.stderr
-    assert "--batch-size" in said.stdout
-
-
 def test_the_classifier_printed_is_one_whatever_the_file_is_called(cli, images, tmp_path):
     found = cli("train", "cnn-1", images, "--out", tmp_path / "a, b+c.safetensors", "--epochs", 1, "--json").json
     assert brittle.measure(found["classifier"], images, "rotation", count=2, samples=1)["images"] == 2
@@ -141,9 +129,9 @@ def test_mistakes_are_one_line(cli, images, tmp_path):
     (tmp_path / "folder.safetensors").mkdir()
     for options, said in (
         (("--out", tmp_path / "folder.safetensors"), "is a folder"),
-        (("--out", tmp_path / "x.safetensors", "--lr", "1e39"), "the learning rate (--lr) is 1e+39"),
-        (("--out", tmp_path / "x.safetensors", "--lr", "0"), "the learning rate (--lr) is 0"),
-        (("--out", tmp_path / "x.safetensors", "--precision", "bf16"), "Give float32 or bfloat16"),
+        (("--out", tmp_path / "x.safetensors", "--lr", "1e39"), "rate (--lr) is 1e39, but must be"),
+        (("--out", tmp_path / "x.safetensors", "--lr", "0"), "rate (--lr) is 0, but must be above 0"),
+        (("--out", tmp_path / "x.safetensors", "--precision", "bf16"), "must be float32 or bfloat16"),
     ):
         assert said in cli("train", "cnn-1", images, *options).err
     with pytest.raises(brittle.BrittleError, match=r"no option 'epoch'\. Did you mean 'epochs'"):

@@ -14,7 +14,8 @@ from brittle.progress import Progress
 from brittle.random import draw_keys, normal
 from brittle.training.data import TrainingImages
 from brittle.training.data import fingerprint as fingerprint_of_images
-from brittle.training.trainer import Recipe, TrainingHistory, cross_entropy, score, seeded, train
+from brittle.training.options import Recipe
+from brittle.training.trainer import TrainingHistory, cross_entropy, score, seeded, train
 from brittle.training.weights import fingerprint, read_facts, save_weights, state_of
 from brittle.types import Batch
 

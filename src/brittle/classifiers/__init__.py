@@ -1,4 +1,4 @@
-"""Classifiers: p(c | x) from whatever holds one. One file a framework; `classifier` takes them all."""
+"""Classifiers: p(c | x) from many sources, one file per framework; `classifier` accepts them all."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def classifier(what: object, *, device: str = "cpu", **options: Any) -> Classifi
 def classifier(what: object, *, device: str = "cpu", **options: Any) -> Classifier:
     """A classifier from a spec, an .onnx path, a torch module, a scikit-learn estimator or a callable images → scores.
 
-    What already is a classifier is returned as it is. `options` have the names they have in specs:
+    A classifier is returned unchanged. `options` have the same names as in specs:
     size, crop, interpolation, mean, std, channels, range, layout, output, labels.
     """
-    # Adapters register themselves with this package, so they can only be imported once it stands.
+    # Adapters register themselves with this package, so they can be imported only once it exists.
     from brittle.classifiers.adapt import adapt
 
     return adapt(what, device, options)

@@ -1,4 +1,4 @@
-"""Whatever holds a classifier → a classifier: the body of `brittle.classifiers.classifier`."""
+"""Specs, files, modules, estimators and functions → classifiers: the body of `brittle.classifiers.classifier`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from brittle.registry import did_you_mean, options_of
 from brittle.types import Classifier
 
 TAKEN = (
-    "Give a spec such as 'onnx:model.onnx', a path of an .onnx file, a torch.nn.Module,"
+    "Give a spec such as 'onnx:model.onnx', the path of an .onnx file, a torch.nn.Module,"
     " a fitted scikit-learn estimator, or a function images → scores."
 )
 
@@ -34,8 +34,8 @@ def adapt(what: object, device: str, options: Mapping[str, Any]) -> Classifier:
     if isinstance(what, Classifier):
         if options:
             raise BrittleError(
-                f"{type(what).__name__} is a classifier already and takes no {', '.join(options)}",
-                "Give the options where it is made.",
+                f"{type(what).__name__} is already a classifier and takes no {', '.join(options)}",
+                "Set the options where it is created.",
             )
         return what
     if isinstance(what, ClassifierLoader) and dataclasses.is_dataclass(what):
@@ -47,7 +47,7 @@ def adapt(what: object, device: str, options: Mapping[str, Any]) -> Classifier:
         return SklearnClassifier(what, device=device, **settings)
     if callable(what):
         return CallableClassifier(what, device=device, **settings)
-    raise BrittleError(f"a {type(what).__name__} is no classifier", TAKEN)
+    raise BrittleError(f"an object of type {type(what).__name__} is not a classifier", TAKEN)
 
 
 def _load(loader: ClassifierLoader, device: str, options: Mapping[str, Any]) -> Classifier:
@@ -59,7 +59,7 @@ def _loader(what: str | os.PathLike[str]) -> ClassifierLoader:
     text = os.fspath(what)
     if not isinstance(what, str):
         if not text.lower().endswith(".onnx"):
-            raise BrittleError(f"{text} is no .onnx file", TAKEN)
+            raise BrittleError(f"{text} is not an .onnx file", TAKEN)
         return OnnxLoader(path=text)
     path, _, _ = text.partition(",")
     is_path = path.lower().endswith(".onnx") and (":" not in path or os.path.isfile(path))
@@ -67,7 +67,7 @@ def _loader(what: str | os.PathLike[str]) -> ClassifierLoader:
 
 
 def _with(loader: Any, options: Mapping[str, Any]) -> Any:
-    """The same loader with more options, under the names they have in specs."""
+    """The same loader with further options, named as in specs."""
     if not options:
         return loader
     known = {key.replace("-", "_"): key for key in options_of(type(loader))}

@@ -1,9 +1,9 @@
-"""The contract every adapter keeps: images in [0, 1] in, float32 log-probabilities out, on the images' device.
+"""The contract of every adapter: images in [0, 1] in, float32 log-probabilities out, on the images' device.
 
-`AdaptedClassifier.log_probs` is final and holds the contract; a subclass writes only `scores`, the raw
-outputs for prepared input. What can be told only from outputs (logits or probabilities, how many classes,
-hard or soft) is settled once, on a first small batch; the hot path looks at shapes only and never waits
-for the device.
+`AdaptedClassifier.log_probs` is final and enforces the contract; a subclass implements only `scores`, the raw
+outputs for prepared input. What only the outputs reveal (logits or probabilities, how many classes, hard or
+soft) is determined once, on a first small batch; the hot path checks only shapes and never waits for the
+device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError, Failure
-from brittle.registry import did_you_mean, option
+from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
 SUM_TOLERANCE = 1e-3
@@ -28,20 +28,21 @@ SUM_TOLERANCE = 1e-3
 
 @runtime_checkable
 class ClassifierLoader(Protocol):
-    """What the registry holds: a frozen dataclass of options that loads a classifier."""
+    """What is registered: a frozen dataclass of options that loads a classifier."""
 
     def load(self, device: str = "cpu") -> AdaptedClassifier: ...
 
 
+@validated("classifier")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AdapterOptions(Preprocess):
     """The options every adapter has: its preprocessing, what its outputs are, and the names of its classes."""
 
     output: Literal["auto", "logits", "probabilities"] = option(
-        "auto", "what the outputs are: logits, probabilities, or auto (told from a first batch)"
+        "auto", "what the outputs are: logits, probabilities, or auto (inferred from a first batch)"
     )
     labels: str | tuple[str, ...] | None = option(
-        None, "class names in output order: a text file, one a line, or a/b/c"
+        None, "class names in output order: a text file with one per line, or a/b/c"
     )
 
     def settings(self) -> dict[str, Any]:
@@ -51,19 +52,21 @@ class AdapterOptions(Preprocess):
 
 
 def read_labels(labels: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names from a text file (one a line) or from a/b/c."""
+    """Names from a text file (one per line) or from a/b/c."""
     if labels is None or not isinstance(labels, (str, os.PathLike)):
         return None if labels is None else tuple(map(str, labels))
     path = Path(labels)
     if path.is_file():
         return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     if path.suffix or "/" not in str(labels):
-        raise BrittleError(f"there is no file of class names {labels}", "Give a text file, one name a line, or a/b/c.")
+        raise BrittleError(
+            f"there is no file of class names {labels}", "Give a text file with one name per line, or a/b/c."
+        )
     return tuple(str(labels).split("/"))
 
 
 class AdaptedClassifier(abc.ABC):
-    """p(c | x) over raw scores. Subclasses write `scores`."""
+    """p(c | x) from raw scores. Subclasses implement `scores`."""
 
     def __init__(
         self,
@@ -82,7 +85,7 @@ class AdaptedClassifier(abc.ABC):
         self._labels = None if labels is None else tuple(labels)
         self._can, self._hard = can, False
         self._classes: int | None = None
-        self._shapes: set[torch.Size] = set()  # that have worked
+        self._shapes: set[torch.Size] = set()  # image shapes that have worked
 
     @abc.abstractmethod
     def scores(self, prepared: Tensor) -> Tensor:
@@ -90,14 +93,14 @@ class AdaptedClassifier(abc.ABC):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names in output order; "0" … "K−1" when none are known, and none before the first batch tells K."""
+        """Names in output order; "0" … "K−1" when none are known; empty until a first batch reveals K."""
         if self._labels is not None:
             return self._labels
         return tuple(map(str, range(self._classes or 0)))
 
     @property
     def can(self) -> frozenset[str]:
-        """What it offers beyond log-probabilities; whether it is "hard" (0 and 1 only) a first batch may tell."""
+        """What it offers beyond log-probabilities; a first batch may reveal that it is "hard" (only 0 and 1)."""
         return self._can | {"hard"} if self._hard else self._can
 
     @final
@@ -109,13 +112,13 @@ class AdaptedClassifier(abc.ABC):
         elif raw.shape != (images.shape[0], self._classes):
             raise Failure(
                 f"classifier {self.name} gave outputs of {_times(raw.shape)} for {images.shape[0]} images,"
-                f" and {self._classes} classes before",
+                f" but {self._classes} classes before",
                 "Its outputs must be (images, classes).",
             )
         return _log(raw, self.output).to(images.device)
 
     def check(self, images: Tensor) -> None:
-        """Tries a few images and settles what only outputs can tell; raises one line if they won't do."""
+        """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid."""
         with torch.no_grad():
             self._settle(self._raw(images), images)
 
@@ -139,7 +142,7 @@ class AdaptedClassifier(abc.ABC):
         raw = raw.detach()
         who, count = f"classifier {self.name}", images.shape[0]
         if count == 0:
-            raise BrittleError(f"{who} can't be checked on no images", "Give at least one image.")
+            raise BrittleError(f"{who} can't be checked without images", "Give at least one image.")
         if raw.ndim != 2 or raw.shape[0] != count:
             raise BrittleError(
                 f"{who} gives outputs of {_times(raw.shape)} for {count} images",
@@ -148,11 +151,11 @@ class AdaptedClassifier(abc.ABC):
         classes = raw.shape[1]
         if classes < 2:
             raise BrittleError(
-                f"{who} gives one number per image", "Give it two outputs, p(not c) and p(c), or the logits 0 and z."
+                f"{who} gives one number per image", "Make it give two: p(not c) and p(c), or the logits 0 and z."
             )
         if self._labels is not None and len(self._labels) != classes:
             raise BrittleError(
-                f"{who} gives {classes} classes and has {len(self._labels)} label names",
+                f"{who} gives {classes} classes but has {len(self._labels)} label names",
                 "Give as many names as classes, in output order.",
             )
         odd = (~torch.isfinite(raw)).any(1).nonzero().flatten().tolist()
@@ -163,7 +166,7 @@ class AdaptedClassifier(abc.ABC):
             )
         self.output = self._settled_output(raw)
         one_hot = bool(((raw == 0) | (raw == 1)).all())
-        # Images of one set may come in several batches: hard is what is hard in all of them.
+        # Images of one set may come in several batches: a classifier is hard if it is hard on all of them.
         self._hard = one_hot and self.output == "probabilities" and (self._hard or self._classes is None)
         self._classes = classes
 
@@ -174,9 +177,9 @@ class AdaptedClassifier(abc.ABC):
             return "probabilities" if is_distribution else "logits"
         if self.output == "probabilities" and not is_distribution:
             raise BrittleError(
-                f"classifier {self.name} gives no probabilities: the outputs of an image sum to {sums[0]:.4g}"
-                f" and the least is {raw.min():.4g}",
-                "Say output=logits if they are logits.",
+                f"classifier {self.name} does not give probabilities: the outputs of an image sum to {sums[0]:.4g}"
+                f" and the smallest is {raw.min():.4g}",
+                "Set output=logits if they are logits.",
             )
         return self.output
 
@@ -186,7 +189,7 @@ def _device(device: str | torch.device) -> torch.device:
         found = torch.device(device)
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError) as error:
-        raise BrittleError(f"there is no device {device} here: {first_line(error)}", "Give device=cpu.") from error
+        raise BrittleError(f"there is no device {device} here: {first_line(error)}", "Set device=cpu.") from error
     return found
 
 
@@ -194,20 +197,20 @@ def _log(raw: Tensor, output: Output) -> Tensor:
     wide = raw if raw.dtype in (torch.float32, torch.float64) else raw.float()
     if output == "logits":
         return torch.log_softmax(wide, 1).float()
-    # Rounding leaves p a little above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
-    # What is no rounding is not made to look like a probability: NaN is noticed where rows are checked.
+    # Rounding leaves p slightly above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
+    # Values further off are not rounding errors and become NaN, which is noticed where rows are checked.
     return wide.clamp(0, 1).where((wide - 0.5).abs() < 0.51, torch.nan).log().float()
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a foreign error, short enough to stand inside one of ours."""
+    """The first line of another library's error, short enough to quote in one of ours."""
     lines = str(error).strip().splitlines()
     text = lines[0].strip().rstrip(".:") if lines else type(error).__name__
     return text if len(text) <= 300 else text[:299] + "…"
 
 
 def no_file(path: Path, pattern: str) -> BrittleError:
-    """The error for a path that isn't there: the nearest one that is."""
+    """The error for a missing file, with the nearest existing path as the remedy."""
     near = [str(other) for other in path.parent.glob(pattern)]
     return BrittleError(f"there is no file {path}", did_you_mean(str(path), near) if near else "Check the path.")
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from brittle.classifiers import register
 from brittle.classifiers.checkpoint import load_weights
 from brittle.classifiers.torch_module import TorchClassifier
-from brittle.errors import BrittleError, Failure
-from brittle.registry import did_you_mean, option
+from brittle.errors import Failure
+from brittle.registry import option
 
 NAMES = ("plain", "augmented")
 FASHION_LABELS = (
@@ -31,7 +31,7 @@ FASHION_LABELS = (
 
 
 class SmallNet(nn.Module):
-    """A network of LeNet's size: images (B, 1, 28, 28) in [0, 1] → logits (B, 10); 0.66 MB of weights."""
+    """A network the size of LeNet: images (B, 1, 28, 28) in [0, 1] → logits (B, 10); 0.66 MB of weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,19 +56,15 @@ class SmallNet(nn.Module):
 @register("bundled")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BundledLoader:
-    """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], nothing to prepare."""
+    """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], no preprocessing."""
 
-    name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True)
-    weights: str | None = option(None, "other weights of the same network, such as `brittle harden` writes")
-
-    def __post_init__(self) -> None:
-        if self.name not in NAMES:
-            raise BrittleError(f"unknown bundled classifier {self.name!r}", did_you_mean(self.name, NAMES))
+    name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True, choices=NAMES)
+    weights: str | None = option(None, "other weights for the same network, such as those `brittle harden` writes")
 
     def load(self, device: str = "cpu") -> TorchClassifier:
         file = resources.files("brittle.classifiers") / "data" / f"{self.name}.safetensors"
         if not file.is_file():
-            raise Failure(f"the weights of bundled:{self.name} are missing", "Install Brittle again.")
+            raise Failure(f"the weights of bundled:{self.name} are missing", "Reinstall Brittle.")
         network = SmallNet()
         with resources.as_file(file) if self.weights is None else nullcontext(Path(self.weights)) as path:
             load_weights(network, path)

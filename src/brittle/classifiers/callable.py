@@ -17,7 +17,7 @@ from brittle.registry import option
 
 
 class CallableClassifier(AdaptedClassifier):
-    """A function of prepared images (B, C, H, W), a tensor, that returns scores (B, K), a tensor or an array."""
+    """A function that takes prepared images, a tensor (B, C, H, W), and returns scores (B, K), a tensor or an array."""
 
     def __init__(self, function: Callable[[Tensor], Any], *, name: str = "", **settings: Any) -> None:
         super().__init__(name=name or getattr(function, "__name__", type(function).__name__), **settings)
@@ -42,7 +42,7 @@ class CallableLoader(AdapterOptions):
         function = resolve(self.function)
         if not callable(function):
             raise BrittleError(
-                f"{self.function} is a {type(function).__name__}, not a function",
+                f"{self.function} is an object of type {type(function).__name__}, not a function",
                 "Name a function that takes images (B, C, H, W) and returns scores (B, K).",
             )
         return CallableClassifier(function, name=self.function, device=device, **self.settings())

@@ -1,4 +1,4 @@
-"""Weights from a file, without running anything that the file might hold."""
+"""Weights from a file, without running any code that the file might contain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PICKLED = (".pt", ".pth", ".bin", ".ckpt")
 
 
 def load_weights(module: nn.Module, path: str | Path) -> None:
-    """Fills `module` from a checkpoint; every weight must be there, and nothing else."""
+    """Loads a checkpoint into `module`; it must hold every weight, and nothing else."""
     wanted = module.state_dict()
     weights = read_weights(path, wanted)
     missing, unexpected = [k for k in wanted if k not in weights], [k for k in weights if k not in wanted]
@@ -27,21 +27,21 @@ def load_weights(module: nn.Module, path: str | Path) -> None:
             f"{what} {_few(names)}" for what, names in (("it lacks", missing), ("it also holds", unexpected)) if names
         ]
         raise BrittleError(
-            f"{path} doesn't fit the network: {' and '.join(said)}", "Give the weights of this very network."
+            f"{path} doesn't fit the network: {' and '.join(said)}", "Give weights of exactly this network."
         )
     for key, value in weights.items():
         there, here = tuple(value.shape), tuple(wanted[key].shape)
         if there != here:
             raise BrittleError(
                 f"{path} doesn't fit the network: {key} is {there} there and {here} here",
-                "Give the weights of this very network.",
+                "Give weights of exactly this network.",
             )
     module.load_state_dict(weights)
 
 
 def read_weights(path: str | Path, wanted: Container[str] = ()) -> dict[str, Tensor]:
-    """Name → tensor, from .safetensors or a torch checkpoint, wrappers and their prefixes taken off but for those of
-    names that are wanted so."""
+    """Name → tensor, from .safetensors or a torch checkpoint. Wrappers' prefixes are stripped, except from names that
+    are wanted with them."""
     path = Path(path)
     if not path.is_file():
         raise no_file(path, f"*{path.suffix}")
@@ -49,7 +49,7 @@ def read_weights(path: str | Path, wanted: Container[str] = ()) -> dict[str, Ten
         return _bare(_safetensors(path), wanted)
     if path.suffix in PICKLED:
         return _bare(_torch(path), wanted)
-    raise BrittleError(f"{path} is no kind of weights file Brittle reads", "Give .safetensors, .pt or .pth.")
+    raise BrittleError(f"{path} is not a kind of weights file that Brittle reads", "Give .safetensors, .pt or .pth.")
 
 
 def _safetensors(path: Path) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ def _safetensors(path: Path) -> Mapping[str, Any]:
 
 def _torch(path: Path) -> Any:
     try:
-        with warnings.catch_warnings():  # torch warns of pickles before refusing them; the refusal says it all
+        with warnings.catch_warnings():  # torch warns about pickles before refusing them; our error says enough
             warnings.simplefilter("ignore")
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
@@ -74,7 +74,7 @@ def _torch(path: Path) -> Any:
             raise BrittleError(f"{path} is not a torch checkpoint", "Save or download it again.") from error
         raise BrittleError(
             f"{path} holds more than weights and would run code when loaded, so it is refused",
-            "Where you trust it, save the weights alone:"
+            "If you trust it, save the weights alone:"
             " safetensors.torch.save_file(model.state_dict(), 'weights.safetensors').",
         ) from error
     except (RuntimeError, EOFError, ValueError, OSError, KeyError) as error:
@@ -82,7 +82,7 @@ def _torch(path: Path) -> Any:
 
 
 def _bare(found: Any, wanted: Container[str]) -> dict[str, Tensor]:
-    """The state dict itself, from under "state_dict" or "model" and without what DataParallel and compile prefix."""
+    """The state dict itself, taken from "state_dict" or "model", without the prefixes of DataParallel and compile."""
     for key in ("state_dict", "model"):
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]

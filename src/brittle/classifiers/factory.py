@@ -1,4 +1,4 @@
-"""Finding what a user names as `package.module:factory` or `path/to/file.py:factory`."""
+"""Finds what a user names as `package.module:factory` or `path/to/file.py:factory`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHAPE = "Write package.module:name or path/to/file.py:name."
 
 
 def resolve(target: str) -> Any:
-    """The object that `target` names. The current directory, or the file's own, becomes importable, as for a script."""
+    """The object that `target` names. The current folder, or the file's own, becomes importable, as for a script."""
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise BrittleError(f"{target!r} doesn't name anything in a module", SHAPE)
@@ -36,7 +36,7 @@ def resolve(target: str) -> Any:
 
 
 def make(target: str, finished: Callable[[Any], bool]) -> Any:
-    """What the factory that `target` names returns; what is `finished` already stands for itself."""
+    """What the factory named by `target` returns; an object that is already `finished` is returned itself."""
     found = resolve(target)
     if finished(found) or not callable(found):
         return found
@@ -95,5 +95,5 @@ def _importable(folder: Path) -> None:
 
 def _broken(what: str, error: Exception) -> BrittleError:
     return BrittleError(
-        f"{what} can't be imported: {type(error).__name__}: {first_line(error)}", "Mend it, or install what it needs."
+        f"{what} can't be imported: {type(error).__name__}: {first_line(error)}", "Fix it, or install what it needs."
     )

@@ -25,7 +25,7 @@ CHANNELS = (1, 3, 4)
 
 
 class OnnxClassifier(AdaptedClassifier):
-    """An ONNX model images → logits or probabilities. Inputs of rank 2 get the images flattened."""
+    """An ONNX model images → logits or probabilities. For inputs of rank 2, images are flattened."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class OnnxClassifier(AdaptedClassifier):
         if others or entry.type not in FLOATS or len(entry.shape) not in (2, 4):
             raise BrittleError(
                 f"{path} takes {', '.join(f'{i.name} {i.type} {i.shape}' for i in self.session.get_inputs())}",
-                "Export a model with one input: images of floats, (batch, channels, height, width) or flat.",
+                "Export a model with one input: float images, (batch, channels, height, width) or flat.",
             )
         self._input, self._dtype = entry.name, FLOATS[entry.type]
         # Symbolic dimensions are names or None; only numbers are binding.
@@ -51,7 +51,7 @@ class OnnxClassifier(AdaptedClassifier):
         preprocess = preprocess or Preprocess()
         if preprocess.layout is None and _is_channels_last(self._shape):
             preprocess = dataclasses.replace(preprocess, layout="nhwc")
-        # Images are prepared where onnxruntime takes them from, which is the CPU whatever its provider.
+        # Images are prepared on the CPU: onnxruntime takes them from there, whatever its provider.
         super().__init__(name=name or str(path), preprocess=preprocess, device="cpu", **settings)
 
     def scores(self, prepared: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ class OnnxClassifier(AdaptedClassifier):
             if any(want not in (None, have) for want, have in sides):
                 remedies.append("size=" + "x".join(str(want or have) for want, have in sides))
         raise BrittleError(
-            f"classifier {self.name} takes {_shape_text(wanted)} and gets images of {_shape_text(got)}",
+            f"classifier {self.name} takes {_shape_text(wanted)} but gets images of {_shape_text(got)}",
             f"Give {','.join(remedies) or 'size=… or channels=…'}.",
         )
 
@@ -111,7 +111,7 @@ def _open(path: Path, device: str) -> Any:
             providers.insert(0, ("CUDAExecutionProvider", {"device_id": torch.device(device).index or 0}))
         else:
             warnings.warn(
-                f"onnxruntime has no CUDA here: {path} runs on the CPU. Install onnxruntime-gpu to change that.",
+                f"onnxruntime has no CUDA here, so {path} runs on the CPU. Install onnxruntime-gpu to change that.",
                 stacklevel=2,
             )
     try:
@@ -121,7 +121,7 @@ def _open(path: Path, device: str) -> Any:
 
 
 def _choose_output(outputs: Sequence[Any], wanted: str | None, path: str) -> str:
-    """The first 2-D output of floats, else the first that could be one: unknown shape, or a ZipMap."""
+    """The first 2-D float output, or else the first that could be one: of unknown shape, or a ZipMap."""
     names = [output.name for output in outputs]
     if wanted is not None:
         if wanted not in names:
@@ -133,7 +133,7 @@ def _choose_output(outputs: Sequence[Any], wanted: str | None, path: str) -> str
     for found in (*matrices, *maps, *floats):
         return str(found.name)
     raise BrittleError(
-        f"{path} gives no scores, only {', '.join(f'{output.name} {output.type}' for output in outputs)}",
+        f"{path} does not output scores, only {', '.join(f'{output.name} {output.type}' for output in outputs)}",
         "Export it with its logits or probabilities as an output.",
     )
 
@@ -152,7 +152,7 @@ class OnnxLoader(AdapterOptions):
     """An ONNX file."""
 
     path: str = option(dataclasses.MISSING, "the .onnx file", positional=True)
-    output_name: str | None = option(None, "which output to read; by default the first 2-D one of floats")
+    output_name: str | None = option(None, "which output to read; by default the first 2-D float output")
 
     def load(self, device: str = "cpu") -> OnnxClassifier:
         return OnnxClassifier(self.path, output_name=self.output_name, device=device, **self.settings())

@@ -1,6 +1,6 @@
-"""What a classifier does to images in [0, 1] before it looks: channels, size, crop, value range, mean and std, layout.
+"""What a classifier does to images in [0, 1] first: channels, size, crop, value range, mean and std, layout.
 
-Resizing filters before it samples (antialias), as PIL and torchvision do. Everything is differentiable.
+Resizing is antialiased, as in PIL and torchvision. Everything is differentiable.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-import typing
 from typing import Literal
 
 import torch
@@ -16,35 +15,36 @@ from torch import Tensor
 from torch.nn import functional
 
 from brittle.errors import BrittleError
-from brittle.registry import did_you_mean, option
+from brittle.registry import option, validated
 
 ITU_R_601 = (0.299, 0.587, 0.114)
 
 
+@validated("classifier")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Preprocess:
-    """images (B, C, H, W) in [0, 1] → what the classifier takes. Without options it returns its input untouched."""
+    """images (B, C, H, W) in [0, 1] → what the classifier takes. Without options it returns its input unchanged."""
 
     size: int | str | tuple[int, int] | None = option(
-        None, "resize: the shorter side to this many pixels, or exactly to HxW"
+        None,
+        "resize the shorter side to this many pixels, or to exactly HxW",
+        least=1,
+        remedy="Write size=224 (shorter side) or size=224x320 (HxW).",
     )
-    crop: int | None = option(None, "then cut out the central square of this many pixels")
+    crop: int | None = option(None, "then crop the central square of this many pixels", least=1)
     interpolation: Literal["bilinear", "bicubic"] = option("bilinear", "how to resize: bilinear or bicubic")
     channels: Literal["rgb", "bgr", "grey"] | None = option(
         None, "rgb or bgr (grey images are repeated), or grey (colours weighted as in ITU-R 601)"
     )
-    range: float = option(1.0, "multiply [0, 1] by this, such as 255, before mean and std")
-    mean: float | tuple[float, ...] | None = option(None, "subtract this, per channel a/b/c or one number, after range")
-    std: float | tuple[float, ...] | None = option(None, "divide by this, per channel a/b/c or one number, after mean")
+    range: float = option(1.0, "multiply values in [0, 1] by this, such as 255, before mean and std")
+    mean: float | tuple[float, ...] | None = option(None, "subtract this after range: one number, or a/b/c per channel")
+    std: float | tuple[float, ...] | None = option(None, "divide by this after mean: one number, or a/b/c per channel")
     layout: Literal["nchw", "nhwc"] | None = option(
-        None, "order of the dimensions: nchw or nhwc; by default nchw, or what an ONNX file says"
+        None, "order of the dimensions: nchw or nhwc; by default nchw, or what the ONNX file says"
     )
 
     def __post_init__(self) -> None:
-        _check_choices(self)
         exact_size(self.size)
-        if self.crop is not None and self.crop < 1:
-            raise BrittleError(f"crop={self.crop} leaves nothing", "Give a number of pixels.")
         if 0.0 in _numbers(self.std, 1.0):
             raise BrittleError("std=0 divides by zero", "Leave a channel as it is with std 1.")
 
@@ -66,10 +66,10 @@ class Preprocess:
     def _normalise(self, images: Tensor) -> Tensor:
         mean, std = _numbers(self.mean, 0.0), _numbers(self.std, 1.0)
         for name, values in (("mean", mean), ("std", std)):
-            # Three means would silently broadcast one channel to three.
+            # Three means would silently broadcast one channel into three.
             if len(values) not in (1, images.shape[1]):
                 raise BrittleError(
-                    f"{name} has {len(values)} numbers and the images have {images.shape[1]} channels",
+                    f"{name} has {len(values)} numbers but the images have {images.shape[1]} channels",
                     f"Give channels={'rgb' if len(values) == 3 else 'grey'}, or one number.",
                 )
         scale, shift = _scale_and_shift(mean, std, float(self.range), images.device, images.dtype)
@@ -91,23 +91,6 @@ def exact_size(size: int | str | tuple[int, int] | None) -> int | tuple[int, int
     return size
 
 
-def _check_choices(options: object) -> None:
-    """Python callers pass words unchecked; a wrong one would otherwise be ignored."""
-    hints = typing.get_type_hints(type(options))
-    for field in dataclasses.fields(options):  # type: ignore[arg-type]
-        choices = [
-            word
-            for hint in (hints[field.name], *typing.get_args(hints[field.name]))
-            if typing.get_origin(hint) is Literal
-            for word in typing.get_args(hint)
-        ]
-        value = getattr(options, field.name)
-        if choices and value is not None and value not in choices:
-            raise BrittleError(
-                f"{field.name}={value!r} is not one of {', '.join(choices)}", did_you_mean(str(value), choices)
-            )
-
-
 def _numbers(values: float | tuple[float, ...] | None, neutral: float) -> tuple[float, ...]:
     if values is None:
         return (neutral,)
@@ -119,7 +102,7 @@ def _scale_and_shift(
     mean: tuple[float, ...], std: tuple[float, ...], factor: float, device: torch.device, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     """(range·x − mean) / std = scale·x + shift, as (1, C, 1, 1): one pass over the images instead of three."""
-    # A tensor made in inference mode could never again take part in a gradient, and this one is kept.
+    # This tensor is cached, and one made in inference mode could never take part in a gradient.
     with torch.inference_mode(False):
         mu, sigma = (torch.tensor(values, dtype=torch.float64).view(1, -1, 1, 1) for values in (mean, std))
         return (factor / sigma).to(device, dtype), (-mu / sigma).to(device, dtype)
@@ -129,7 +112,7 @@ def _resize(images: Tensor, size: int | str | tuple[int, int], mode: str) -> Ten
     height, width = images.shape[-2:]
     wanted = exact_size(size)
     if isinstance(wanted, int):
-        # torchvision truncates the longer side; so does this, to give the same pixels.
+        # torchvision truncates the longer side; this does the same, to give the same pixels.
         longer = int(wanted * max(height, width) / min(height, width))
         wanted = (wanted, longer) if height <= width else (longer, wanted)
     if wanted is None or wanted == (height, width):

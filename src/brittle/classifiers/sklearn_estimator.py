@@ -20,9 +20,9 @@ PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 class SklearnClassifier(AdaptedClassifier):
-    """A fitted estimator with `predict_proba`, or with `predict` alone: then its outputs are hard, 0 and 1.
+    """A fitted estimator with `predict_proba`, or with only `predict`: then its outputs are hard, 0 and 1.
 
-    Class names are its `classes_` unless others are given. It works on the CPU.
+    Class names are its `classes_` unless others are given. It runs on the CPU.
     """
 
     def __init__(
@@ -42,7 +42,8 @@ class SklearnClassifier(AdaptedClassifier):
             raise BrittleError(f"{name} is not an estimator that predicts", "Give a fitted scikit-learn classifier.")
         if self._known is None and not self._soft:
             raise BrittleError(
-                f"{name} has neither predict_proba nor classes_", "Fit it first, or give a classifier that has."
+                f"{name} has neither predict_proba nor classes_",
+                "Fit it first, or give a classifier that has one of them.",
             )
         if labels is None and self._known is not None:
             labels = tuple(map(str, self._known))
@@ -63,11 +64,11 @@ class SklearnClassifier(AdaptedClassifier):
 @register("sklearn")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SklearnLoader(AdapterOptions):
-    """A scikit-learn estimator that a function makes, that lies ready in a module, or from a .skops file."""
+    """A scikit-learn estimator: made by a function, ready-made in a module, or from a .skops file."""
 
     factory: str = option(
         dataclasses.MISSING,
-        "package.module:name or file.py:name of an estimator, or of a function that makes one; or a .skops file",
+        "package.module:name or file.py:name of an estimator or of a function that makes one; or a .skops file",
         positional=True,
     )
 

@@ -39,9 +39,12 @@ def run_things(
     *,
     device: str | None = None,
     batch: int | None = None,
+    engine: str = "local",
     progress: Progress | None = None,
 ) -> Done:
     """Carries out a job in memory."""
+    if engine != "local":
+        raise _needs_specs(engine, things)
     job = checked(assemble(things, device, batch)).job
     store = MemoryStore()
     local.carry_out(job, store, progress or Progress())
@@ -55,14 +58,13 @@ def run_study(
     device: str | None = None,
     batch: int | None = None,
     engine: str = "local",
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Done:
     """Carries a study out into the folder `out`, or resumes or extends what is there; with None nothing is kept."""
-    carry_out = executor(engine, study, device, batch)
+    carry_out = executor(engine, study, workers)
     if out is None:
-        if engine != "local":
-            raise BrittleError(f"the engine {engine!r} keeps its rows in a run folder", "Name one: --out run.")
-        return run_things(Things.of(study), device=device, batch=batch, progress=progress)
+        return run_things(Things.of(study), device=device, batch=batch, engine=engine, progress=progress)
     folder = RunFolder(out)
     with folder.locked():
         folder.compare(study.resolved())
@@ -76,15 +78,28 @@ def run_study(
     return Done(job, store, found)
 
 
-def executor(engine: str, study: Study, device: str | None, batch: int | None) -> Executor:
+def executor(engine: str, study: Study, workers: int | None = None) -> Executor:
     """What carries the work out: this process, or workers on Ray."""
     if engine == "local":
+        if workers is not None:
+            raise BrittleError("the engine 'local' has no workers", "Use --engine ray, or leave the workers out.")
         return local.carry_out
     if engine == "ray":
         from brittle.engine.ray import RayExecutor  # an extra, imported where it is used
 
-        return RayExecutor(study, device, batch)
+        return RayExecutor(study, workers)
     raise BrittleError(f"unknown engine {engine!r}", did_you_mean(engine, ("local", "ray")))
+
+
+def _needs_specs(engine: str, things: Things) -> BrittleError:
+    """Why an engine with other processes can't carry out a job in memory."""
+    if things.live:
+        return BrittleError(
+            f"the engine {engine!r} needs specs, which its workers load themselves, and {things.live[0]!r} is a live "
+            "Python object",
+            "Put it where a spec can name it (package.module:name), or use the engine 'local'.",
+        )
+    return BrittleError(f"the engine {engine!r} keeps its rows in a run folder", "Name one: --out run.")
 
 
 def _remove_torn(job: Job, store: FolderStore, progress: Progress) -> None:

@@ -46,6 +46,7 @@ def checked(job: Job) -> Checked:
                 job.references(cell.classifier, cell.images)
             assignment.measure.check(job.about(cell))
             _check_needs(assignment, cell.classifier, job)
+            _check_reads(assignment, cell, job)
     for images, name in {(i, n) for a in job.assignments.values() for i in a.images for n in a.nuisances}:
         there = job.images[images].images
         for shape, places in there.shapes.items():
@@ -105,6 +106,19 @@ def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
                 f"is not one: it has no {', '.join(members)}",
                 "Use another classifier, or restrict the measure to those that are: classifiers = […].",
             )
+
+
+def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:
+    """Refuses units that would need the rows of a measure which may stop before it has them."""
+    given = job.reads(cell)
+    lacking = next((each for each in assignment.measure.reads if each.required and each.kind not in given), None)
+    if lacking is not None and cell.images and len(job.plan(cell)):
+        name = assignment.reads[lacking.kind]
+        raise BrittleError(
+            f"the measure {assignment.name!r} reads rows of {name!r}, which may stop before it has them all or is not "
+            f"asked about {cell.classifier!r} on {cell.images!r}",
+            f"Give {name!r} no tolerance and no restriction, or name another measure: reads = […].",
+        )
 
 
 def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "") -> None:

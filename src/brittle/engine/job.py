@@ -49,26 +49,9 @@ class Job:
 
     def subject(self, images: str) -> Subject:
         if ("subject", images) not in self._known:
-            self._known["subject", images] = self._subject(images)
+            self._known["subject", images] = subject_of(self.images[images], self.trained_on.get(images, ""))
         found: Subject = self._known["subject", images]
         return found
-
-    def _subject(self, name: str) -> Subject:
-        chosen = self.images[name]
-        images, whole = chosen.images, chosen.whole
-        return Subject(
-            images.name,
-            images.ids.numpy(),
-            images.labels.numpy(),
-            images.classes,
-            images.names,
-            images.shape,
-            len(whole),
-            whole.labels.numpy(),
-            chosen.asked,
-            images.columns,
-            self.trained_on.get(name, ""),
-        )
 
     def about(self, cell: Cell) -> About:
         return About(
@@ -98,15 +81,15 @@ class Job:
     def reads(self, cell: Cell) -> dict[str, Cell]:
         """By kind: the cells whose rows a cell's measure is given.
 
-        Whether an optional read is given follows from the study alone: it is there, covers the cell, and can't stop
-        early, since how far it went past its stop is an accident."""
+        Whether a read is given follows from the study alone: it is there, covers the cell, and can't stop early, since
+        how far it went past its stop is an accident."""
         assignment, found = self.assignments[cell.measure], {}
         for read in assignment.measure.reads:
             other = self.assignments.get(assignment.reads.get(read.kind, ""))
             if other is None or not cell.images:
                 continue
             there = other.cell(cell.classifier, cell.images, cell.nuisance)
-            if read.required or (not other.measure.stops and _covers(other, there)):
+            if not other.measure.stops and _covers(other, there):
                 found[read.kind] = there
         return found
 
@@ -146,6 +129,24 @@ class Job:
         _, height, width = there.median_shape
         meant = self.nuisances[nuisance].describe(height, width)
         return meant if len(there.shapes) == 1 else f"{meant} (on the median image, {width}×{height})"
+
+
+def subject_of(chosen: Chosen, train: str = "") -> Subject:
+    """What is known of chosen images without reading them."""
+    images, whole = chosen.images, chosen.whole
+    return Subject(
+        images.name,
+        images.ids.numpy(),
+        images.labels.numpy(),
+        images.classes,
+        images.names,
+        images.shape,
+        len(whole),
+        whole.labels.numpy(),
+        chosen.asked,
+        images.columns,
+        train,
+    )
 
 
 def _covers(other: Assignment, cell: Cell) -> bool:

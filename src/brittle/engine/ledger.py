@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from brittle.engine.assignments import Assignment
+from brittle.engine.check import cells_of
 from brittle.engine.job import Job
 from brittle.engine.store import Store, gaps
 from brittle.measures.base import Cell
@@ -76,6 +77,19 @@ def asked_groups(job: Job) -> list[CellGroup]:
     ]
 
 
+def group_title(job: Job, group: CellGroup) -> str:
+    """What is being computed, for whoever watches; the measure's name only where there are several."""
+    several = sum(each.asked for each in job.assignments.values()) > 1
+    return " · ".join(filter(None, (group.images, group.nuisance, group.assignment.name if several else "")))
+
+
+def compact_all(job: Job, store: Store) -> None:
+    """Merges what lies together in every cell, once nobody writes any more."""
+    for assignment in job.assignments.values():
+        for cell in cells_of(assignment):
+            store.compact(cell, finished=True)
+
+
 def planned_calls(group: CellGroup) -> int:
     return sum(map(group.assignment.measure.calls, group.plan)) * len(group.cells)
 
@@ -110,6 +124,10 @@ class Ledger:
 
     def add(self, cell: Cell, span: Span) -> None:
         self._done[cell] = _joined([*self.done(cell), span])
+
+    def look_again(self, cell: Cell) -> None:
+        """Adds what others have stored since."""
+        self._done[cell] = _joined([*self.done(cell), *self.store.done(cell)])
 
     def missing(self, group: CellGroup, span: Span) -> dict[Span, list[str]]:
         """The stretches of a span that are not done, and which classifiers lack each."""

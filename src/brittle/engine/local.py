@@ -6,17 +6,25 @@ span to come.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
 
-from brittle.engine.check import cells_of
 from brittle.engine.given import given_rows
 from brittle.engine.job import Job
-from brittle.engine.ledger import CellGroup, Ledger, asked_groups, image_range, planned_calls, spans_of
+from brittle.engine.ledger import (
+    CellGroup,
+    Ledger,
+    asked_groups,
+    compact_all,
+    group_title,
+    image_range,
+    planned_calls,
+    spans_of,
+)
 from brittle.engine.stopping import Prefix, prefixes_of
-from brittle.engine.store import FAN, Store
+from brittle.engine.store import Merging, Store
 from brittle.engine.worker import Part, Worker
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span, Unit
@@ -39,9 +47,7 @@ def carry_out(job: Job, store: Store, progress: Progress) -> None:
         executor.close(failed=True)
         raise
     executor.close()
-    for assignment in job.assignments.values():
-        for cell in cells_of(assignment):
-            store.compact(cell, finished=True)
+    compact_all(job, store)
 
 
 class LocalExecutor:
@@ -52,7 +58,7 @@ class LocalExecutor:
         self.worker, self.ledger = Worker(job, progress.note), Ledger(job, store)
         self._writer = ThreadPoolExecutor(1)
         self._writing: deque[tuple[Cell, Future[None]]] = deque()
-        self._written: Counter[Cell] = Counter()
+        self._merging = Merging(store)
 
     def close(self, *, failed: bool = False) -> None:
         self.worker.close()
@@ -63,9 +69,7 @@ class LocalExecutor:
     def carry_out(self, group: CellGroup) -> None:
         """All spans of one group, in planned order, until every classifier has finished."""
         calls = group.assignment.measure.calls
-        several = sum(each.asked for each in self.job.assignments.values()) > 1
-        named = (group.images, group.nuisance, group.assignment.name if several else "")
-        self.progress.at(" · ".join(filter(None, named)))
+        self.progress.at(group_title(self.job, group))
         cut = spans_of(self.job, group, self.worker.batch_sizes[group.images])
         prefixes = self._prefixes(group)
         for place, span in enumerate(cut):
@@ -124,9 +128,7 @@ class LocalExecutor:
     def _store(self, cell: Cell, span: Span, parts: Sequence[Part], name: str, prefix: Prefix | None) -> None:
         tables = self.worker.collect(cell, parts, name)
         self.store.write(cell, span, tables)
-        self._written[cell] += 1
-        if self._written[cell] % FAN == 0:
-            self.store.compact(cell)
+        self._merging.wrote(cell)
         if prefix is not None:
             prefix.add(span, tables)
 

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brittle.engine.disk import Disk
 from brittle.errors import BrittleError, Failure
-from brittle.files import write_durably
 from brittle.measures.base import ROWS, Cell, Tables
 from brittle.measures.plan import Span
 
@@ -35,6 +35,7 @@ CACHED = 1 << 26  # bytes of the last files read that are kept
 MERGED_MEANWHILE = 20  # times that a file may have gone when it is opened
 KEY = b"brittle"
 _NAME = re.compile(r"(\d{9})-(\d{9})\.([a-z0-9_]+)\.parquet")
+_HALF_WRITTEN = re.compile(_NAME.pattern + r"\.\d+\.tmp")
 
 
 class Store(Protocol):
@@ -57,6 +58,19 @@ class Store(Protocol):
     def compact(self, cell: Cell, *, finished: bool = False) -> None:
         """Merges what lies together; of a finished cell, all of it."""
         ...
+
+
+class Merging:
+    """The driver's part of storing: told of what was written, merges now and then, so that files stay few."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._written: Counter[Cell] = Counter()
+
+    def wrote(self, cell: Cell) -> None:
+        self._written[cell] += 1
+        if self._written[cell] % FAN == 0:
+            self.store.compact(cell)
 
 
 class MemoryStore:
@@ -86,7 +100,7 @@ class MemoryStore:
 class UnitFile(NamedTuple):
     span: Span
     table: str
-    path: Path
+    path: str
 
 
 class FolderStore:
@@ -94,8 +108,8 @@ class FolderStore:
     depend on, which every file carries."""
 
     def __init__(self, folder: Path, depends: Callable[[Cell], str]) -> None:
-        self.folder, self.depends = folder, depends
-        self._cache: OrderedDict[Path, pa.Table] = OrderedDict()
+        self.folder, self.depends, self.disk = folder, depends, Disk()
+        self._cache: OrderedDict[str, pa.Table] = OrderedDict()
         self._lock = threading.RLock()  # the thread that merges and the one that reads
 
     def done(self, cell: Cell) -> list[Span]:
@@ -117,7 +131,7 @@ class FolderStore:
         for _ in range(MERGED_MEANWHILE):
             with self._lock:
                 file = next((each for each in self._files(cell, table) if each.span.end > at), None)
-                if file is None or (end is not None and file.span.first >= end):
+                if file is None or (end is not None and max(at, file.span.first) >= end):
                     return None
                 wanted = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
                 try:
@@ -126,21 +140,20 @@ class FolderStore:
                     continue
         raise Failure(f"files of {self._place(cell)} vanish as they are read", "Let only one process use a run folder.")
 
-    def verify(self, cell: Cell) -> list[Path]:
+    def verify(self, cell: Cell) -> list[str]:
         """Removes what is torn, so that it is done again, and says which files those were; refuses what is not this
         cell's. What a kill left behind goes too: half-written files, and files that a merge had no time to remove."""
-        removed: list[Path] = []
+        removed: list[str] = []
         while torn := [file.path for file in self._all(cell) if not self._whole(cell, file)]:
             for path in torn:
-                path.unlink()
+                self.disk.remove(path)
             removed += torn
         kept = {file.path for name in self.tables(cell) for file in self._files(cell, name)}
         place = self._place(cell)
-        for leftover in place.glob("*.parquet"):
-            if _NAME.fullmatch(leftover.name) and leftover not in kept:
-                leftover.unlink()
-        for leftover in place.glob("*.parquet.*.tmp"):
-            leftover.unlink()
+        for name in self.disk.names(place):
+            whole = _NAME.fullmatch(name) and f"{place}/{name}" not in kept
+            if whole or _HALF_WRITTEN.fullmatch(name):
+                self.disk.remove(f"{place}/{name}")
         return removed
 
     def compact(self, cell: Cell, *, finished: bool = False) -> None:
@@ -157,11 +170,11 @@ class FolderStore:
             self._write(cell, merged, name, pa.concat_tables([self._read(cell, file) for file in parts]))
         for name in sorted(names, key=lambda each: each != ROWS):
             for span in run:
-                self._path(cell, span, name).unlink(missing_ok=True)
+                self.disk.remove(self._path(cell, span, name))
 
     def _mergeable(self, cell: Cell, finished: bool) -> list[Span]:
         """Spans that are to become one file; none where there is nothing to merge."""
-        sized = [(file.span, pq.read_metadata(file.path).num_rows) for file in self._files(cell)]
+        sized = [(file.span, self._metadata(file).num_rows) for file in self._files(cell)]
         together: list[tuple[Span, int]] = []
         for span, rows in sized:
             touching = bool(together) and together[-1][0].end == span.first
@@ -175,17 +188,21 @@ class FolderStore:
                 break
         return [span for span, _ in together] if len(together) >= (2 if finished else FAN) else []
 
-    def _place(self, cell: Cell) -> Path:
-        return self.folder.joinpath(*(safe_name(part) for part in cell if part))
+    def _place(self, cell: Cell) -> str:
+        return "/".join((str(self.folder), *(safe_name(part) for part in cell if part)))
 
-    def _path(self, cell: Cell, span: Span, table: str) -> Path:
-        return self._place(cell) / f"{span.first:09d}-{span.end:09d}.{table}.parquet"
+    def _path(self, cell: Cell, span: Span, table: str) -> str:
+        return f"{self._place(cell)}/{span.first:09d}-{span.end:09d}.{table}.parquet"
+
+    def _metadata(self, file: UnitFile) -> Any:
+        with self.disk.open(file.path) as opened:
+            return pq.read_metadata(opened)
 
     def _all(self, cell: Cell) -> list[UnitFile]:
         place, found = self._place(cell), []
-        for path in place.iterdir() if place.is_dir() else ():
-            if match := _NAME.fullmatch(path.name):
-                found.append(UnitFile(Span(int(match[1]), int(match[2])), match[3], path))
+        for name in self.disk.names(place):
+            if match := _NAME.fullmatch(name):
+                found.append(UnitFile(Span(int(match[1]), int(match[2])), match[3], f"{place}/{name}"))
         return sorted(found, key=lambda file: (file.span.first, -file.span.end))
 
     def tables(self, cell: Cell) -> set[str]:
@@ -208,7 +225,7 @@ class FolderStore:
         about = {"cell": list(cell), "first": span.first, "end": span.end, "table": name, "rows": table.num_rows}
         text = json.dumps(about | {"depends": self.depends(cell)}, ensure_ascii=False).encode()
         stamped = table.replace_schema_metadata({KEY: text})
-        write_durably(
+        self.disk.commit(
             self._path(cell, span, name),
             lambda to: pq.write_table(
                 stamped, to, compression="zstd", write_page_checksum=True, use_dictionary=False,
@@ -219,7 +236,7 @@ class FolderStore:
     def _whole(self, cell: Cell, file: UnitFile) -> bool:
         """Whether a file can be read as far as its metadata; one that is whole and not this cell's is refused."""
         try:
-            found = pq.read_metadata(file.path)
+            found = self._metadata(file)
             about = json.loads((found.metadata or {})[KEY])
         except (pa.ArrowInvalid, KeyError, ValueError):
             return False
@@ -248,7 +265,7 @@ class FolderStore:
             self._cache.move_to_end(file.path)
             return self._cache[file.path]
         try:
-            with pq.ParquetFile(file.path, page_checksum_verification=True) as opened:
+            with pq.ParquetFile(self.disk.open(file.path), page_checksum_verification=True) as opened:
                 self._own(cell, file, json.loads((opened.metadata.metadata or {}).get(KEY, b"{}")))
                 groups = list(range(opened.metadata.num_row_groups))
                 part = [group for group in groups if span is None or _holds(opened.metadata.row_group(group), span)]
@@ -266,7 +283,7 @@ class FolderStore:
             self._keep(file.path, table)
         return table
 
-    def _keep(self, path: Path, table: pa.Table) -> None:
+    def _keep(self, path: str, table: pa.Table) -> None:
         self._cache[path] = table
         while len(self._cache) > 1 and sum(each.nbytes for each in self._cache.values()) > CACHED:
             self._cache.popitem(last=False)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from brittle.engine.assignments import Assignment
 from brittle.engine.check import cells_of
 from brittle.engine.job import Job
+from brittle.engine.ledger import image_range
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, whole_tables
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
-from brittle.measures.plan import Plan, Span
+from brittle.measures.plan import Plan, Span, covering
 from brittle.types import Nuisance
 
 
@@ -66,9 +67,12 @@ class View:
         return cells_of(self._assignment)
 
     def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
-        stops = self.job.assignments[cell.measure].measure.stops
-        end = Span(0, self._prefix(cell).read) if stops else None
-        return (rows for _, rows in self.store.read(cell, end, table))
+        end = self.end(cell)
+        return (rows for _, rows in self.store.read(cell, None if end is None else Span(0, end), table))
+
+    def end(self, cell: Cell) -> int | None:
+        """The unit at which a measure that may stop early did so; None for the others."""
+        return self._prefix(cell).read if self.job.assignments[cell.measure].measure.stops else None
 
     def fold(self, cell: Cell) -> Fold:
         return self._prefix(cell).fold
@@ -105,15 +109,19 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     said: dict[str, Any] = {}
     warnings: list[str] = []
     calls = dict.fromkeys(job.facts, 0)
+    prefixes: dict[Cell, Prefix] = {}
+    views = {name: View(job, store, name, prefixes) for name in job.assignments}
     for name, assignment in job.assignments.items():
         if assignment.asked:
-            found = dict(assignment.measure.summarise(View(job, store, name)))
+            found = dict(assignment.measure.summarise(views[name]))
             warnings += found.pop("warnings", [])
             for classifier, count in found.pop("calls", {}).items():
                 calls[classifier] += count
             said[name] = {"kind": assignment.kind} | found
-        else:
-            _count_read(job, store, assignment, calls)
+    for cell, places in _needed(views).items():
+        assignment, plan = job.assignments[cell.measure], job.plan(cell)
+        if cell.classifier:
+            calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
     for images in job.images:
         warnings += _chosen_otherwise(job, images)
     return {
@@ -126,13 +134,22 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     }
 
 
-def _count_read(job: Job, store: Store, assignment: Assignment, calls: dict[str, int]) -> None:
-    """Counts what was computed only to be read, as far as readers needed it."""
-    for cell in cells_of(assignment):
-        plan = job.plan(cell)
-        units = (plan[place] for span in store.done(cell) for place in range(*span))
-        if cell.classifier:
-            calls[cell.classifier] += sum(map(assignment.measure.calls, units))
+def _needed(views: Mapping[str, View]) -> dict[Cell, set[int]]:
+    """Of what was computed only to be read, the units that readers needed: how much was read past a stopping point is
+    an accident."""
+    found: dict[Cell, set[int]] = {}
+    for name in reversed(list(views)):  # readers first
+        view = views[name]
+        job, asked = view.job, view.job.assignments[name].asked
+        for cell in view.cells():
+            reads = [read for read in job.reads(cell).values() if not job.assignments[read.measure].asked]
+            if reads:
+                plan = view.plan(cell)
+                images = image_range(plan[: view.end(cell)] if asked else [plan[each] for each in found.get(cell, ())])
+                for read in reads:
+                    spans = covering(job.plan(read), *images)
+                    found.setdefault(read, set()).update(place for span in spans for place in range(*span))
+    return found
 
 
 def _classifier(facts: ClassifierFacts) -> dict[str, Any]:

@@ -5,6 +5,7 @@ to it, and on nothing else, so that any worker anywhere gives the same rows.
 from __future__ import annotations
 
 import math
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -43,7 +44,7 @@ class Worker:
         self.job, self.note = job, note
         self.batch_sizes = {name: job.batch_size(name) for name in (*job.images, "")}
         self._kept: OrderedDict[tuple[str, int, int], Future[list[ShapeGroup]]] = OrderedDict()
-        self._reader = ThreadPoolExecutor(1)
+        self._reader, self._reading = ThreadPoolExecutor(1), threading.Lock()
 
     def close(self) -> None:
         self._reader.shutdown(cancel_futures=True)
@@ -62,15 +63,14 @@ class Worker:
             nothing = Batch(torch.zeros(0, 1, 1, 1), torch.zeros(0).long(), torch.zeros(0).long())
             pieces = [Piece(place, torch.zeros(0).long(), unit.axis) for place, unit in units.items()]
             return [self._evaluated(group, nothing, [], pieces, given, tick)]
-        first, end = image_range(list(units.values()))
-        at_once = max(1, IMAGES_AT_ONCE // (4 * math.prod(self.job.images[group.images].images.shape)))
-        blocks = [(first + part.start, first + part.stop) for part in slices(end - first, at_once)]
-        ahead = image_range(following) if following else None
+        blocks = self._blocks(group.images, list(units.values()))
         found = []
-        for block, after in zip(blocks, [*blocks[1:], ahead], strict=True):
+        for place, block in enumerate(blocks):
             groups = self._read(group.images, *block).result()
-            if after is not None:
-                self._read(group.images, *after)
+            if place + 1 < len(blocks):
+                self._read(group.images, *blocks[place + 1])
+            else:
+                self.prefetch(group.images, following)
             for inside, batch in groups:
                 places = (inside + block[0]).tolist()
                 self._check_late(group, batch, places[0])
@@ -78,6 +78,17 @@ class Worker:
                 if pieces:
                     found.append(self._evaluated(group, batch, places, pieces, given, tick))
         return found
+
+    def prefetch(self, images: str, units: Sequence[Unit]) -> None:
+        """Has the other thread read the images of some units, the first of them where they are many."""
+        for block in self._blocks(images, units)[:1] if images and units else ():
+            self._read(images, *block)
+
+    def _blocks(self, images: str, units: Sequence[Unit]) -> list[tuple[int, int]]:
+        """The images [first, end) of some units, in stretches that fit on the device."""
+        first, end = image_range(units)
+        at_once = max(1, IMAGES_AT_ONCE // (4 * math.prod(self.job.images[images].images.shape)))
+        return [(first + part.start, first + part.stop) for part in slices(end - first, at_once)]
 
     def collect(self, cell: Cell, parts: Sequence[Part], classifier: str) -> Tables:
         """Fetches one classifier's tables, refuses what is not a distribution, and puts rows in planned order."""
@@ -110,8 +121,9 @@ class Worker:
     ) -> Part:
         job, images = self.job, group.images
         names = [name for name in group.cells if name]
-        labels = {}
+        labels, ids = {}, np.zeros(0, np.int64)
         if images:
+            ids = job.subject(images).ids[places]
             labels = {
                 name: torch.from_numpy(job.references(name, images)[places]).to(batch.images.device) for name in names
             }
@@ -120,6 +132,7 @@ class Worker:
             return group.assignment.measure.evaluate(
                 Task(
                     batch,
+                    ids,
                     pieces,
                     job.about(group.any_cell),
                     {name: job.classifiers[name] for name in names},
@@ -142,12 +155,13 @@ class Worker:
     def _read(self, images: str, first: int, end: int) -> Future[list[ShapeGroup]]:
         """Images [first, end) of a set on the device, read by the other thread and kept while there is room."""
         key, there = (images, first, end), self.job.images[images].images
-        if key not in self._kept:
-            self._kept[key] = self._reader.submit(there.groups, range(first, end), self.job.device)
-        self._kept.move_to_end(key)
-        while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:
-            self._kept.popitem(last=False)
-        return self._kept[key]
+        with self._reading:
+            if key not in self._kept:
+                self._kept[key] = self._reader.submit(there.groups, range(first, end), self.job.device)
+            self._kept.move_to_end(key)
+            while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[key]
 
     def _bytes(self, key: tuple[str, int, int]) -> int:
         images, first, end = key

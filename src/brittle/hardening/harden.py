@@ -15,35 +15,43 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from brittle.classifiers import classifier as open_classifier
 from brittle.classifiers import classifiers
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.device import pick_device
-from brittle.engine.folder import RunFolder
-from brittle.engine.job import CHECKED_IMAGES, check_nuisance, reference_labels
+from brittle.engine.assemble import with_image_sets
+from brittle.engine.check import CHECKED_IMAGES, check_nuisance
+from brittle.engine.job import subject_of
+from brittle.engine.labels import reference_labels
+from brittle.engine.runs import RunFolder
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.hardening.before_after import AFTER, BEFORE, PairedRun, in_memory
+from brittle.hardening.fine_tune import answers_of, check_trainable
 from brittle.hardening.kept import Kept, Phases
+from brittle.hardening.options import MOST_MEASURED, HardeningOptions
 from brittle.hardening.rounds import Work, carry_out_rounds
-from brittle.hardening.settings import MOST_MEASURED, Hardening, checked
 from brittle.images import image_set
 from brittle.images.base import ImageSet, of_one_shape
+from brittle.images.fingerprint import fingerprint as images_fingerprint
+from brittle.images.selection import Chosen
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
 from brittle.random import shuffled
-from brittle.registry import options_of
-from brittle.study import equipped
+from brittle.registry import checked, options_of
+from brittle.samplers import sampler as open_sampler
+from brittle.samplers.chain import ChainSampler
 from brittle.training.data import TrainingImages
-from brittle.training.data import fingerprint as images_fingerprint
-from brittle.training.fine_tune import answers_of, check_trainable
 from brittle.training.weights import fingerprint, save_weights, state_of
 from brittle.types import Nuisance
 
 FEWEST = 10  # images of a part
+KEPT = ("rounds", "weights.safetensors", "harden.json")  # what a hardening's folder holds beside a run
 
 
 class Split(NamedTuple):
@@ -81,9 +89,10 @@ def harden_classifier(
     **options: Any,
 ) -> Hardened:
     """See `brittle.harden`."""
-    settings, place = checked(options), pick_device(device)
+    settings, place = HardeningOptions(**checked(HardeningOptions, options, "harden")), pick_device(device)
+    check_sampler(settings.sampler)
     before = hardenable(classifier, str(place))
-    space = equipped(open_nuisance(nuisance))
+    space = with_image_sets(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
     split = split_images(image_set(images), None if test is None else image_set(test), settings.held_out, seed)
     check_nuisance(name, space, split.training.shape)
@@ -106,7 +115,7 @@ def harden_classifier(
         tested = PairedRun(folder, classifier, source, ids, name, settings.samples, seed, device)
         phases.phase("before")
         tested.begin(phases)
-    with nullcontext() if folder is None else RunFolder(folder).locked():
+    with nullcontext() if folder is None else RunFolder(folder).locked(also=KEPT):
         rounds, chosen, weights = carry_out_rounds(work, Kept(folder, about), phases)
         if weights_file is not None:
             save_weights(weights_file, weights, "hardening", {"about": about, "round": chosen})
@@ -122,7 +131,7 @@ def harden_classifier(
         "parts": {key: len(part) for key, part in split._asdict().items()},
         "rounds": rounds,
         "chosen": chosen,
-        **{row["classifier"]: row for row in measured.found["results"]},  # before and after
+        **{row["classifier"]: row for row in measured.results},  # before and after
         "difference": measured.difference,
         "calls": {key: sum(row.get(f"calls_{key}", 0) for row in rounds) for key in ("sampling", "training")},
         "weights": None if weights_file is None else str(weights_file),
@@ -139,13 +148,18 @@ def harden_classifier(
 
 
 def prepared(
-    before: TorchClassifier, split: Split, nuisance: Nuisance, settings: Hardening, seed: int, device: torch.device
+    before: TorchClassifier,
+    split: Split,
+    nuisance: Nuisance,
+    settings: HardeningOptions,
+    seed: int,
+    device: torch.device,
 ) -> Work:
     """What is trained: a copy of the classifier, with the training images and the answers of the untouched one."""
     training = split.training
     before.check(training.batch(range(min(CHECKED_IMAGES, len(training))), device).images)
     check_classes(before, split)
-    right = reference_labels(before, before.name, training)
+    right = torch.from_numpy(right_labels(before, training))
     data = TrainingImages(dataclasses.replace(training, labels=right, classes=()), device)
     trained = copy.deepcopy(before)
     check_trainable(trained, data)
@@ -160,11 +174,16 @@ def same_images(images: Any, test: Any) -> list[str]:
     return ["the test images are the training images: before and after flatter both"]
 
 
+def right_labels(classifier: TorchClassifier, images: ImageSet) -> NDArray[np.int64]:
+    """Labels as the classifier counts its classes."""
+    return reference_labels(classifier.labels, classifier.name, subject_of(Chosen(images, images)))
+
+
 def check_classes(classifier: TorchClassifier, split: Split) -> None:
     """Refuses training and test images that count a class of the same name differently."""
 
     def numbers(part: ImageSet) -> dict[str, int]:
-        right = reference_labels(classifier, classifier.name, part)
+        right = right_labels(classifier, part)
         pairs = zip(part.labels.tolist(), right.tolist(), strict=True)
         return {part.classes[label]: number for label, number in pairs if 0 <= label < len(part.classes)}
 
@@ -175,6 +194,14 @@ def check_classes(classifier: TorchClassifier, split: Split) -> None:
                 f"{name!r} is class {here[name]} of the training images and {there[name]} of the test images",
                 "Name the classifier's classes with labels=…, or give both the same classes.",
             )
+
+
+def check_sampler(spec: str) -> None:
+    if isinstance(open_sampler(spec), ChainSampler):
+        raise BrittleError(
+            f"the sampler {spec!r} walks in chains, which say nothing about how often an image fails",
+            "Use importance, adaptive, smc or auto.",
+        )
 
 
 def hardenable(what: Any, device: str) -> TorchClassifier:

@@ -9,19 +9,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from brittle.api import compare
 from brittle.classifiers.torch_module import TorchClassifier
+from brittle.hardening.before_after import held_out_result
+from brittle.hardening.fine_tune import fine_tune
 from brittle.hardening.kept import Kept, Phases
-from brittle.hardening.settings import Hardening
+from brittle.hardening.options import HardeningOptions
+from brittle.hardening.pools import FilledPool, prior_pool, weak_pool
 from brittle.images.base import ImageSet
+from brittle.samplers import sampler as open_sampler
+from brittle.samplers.importance import Importance
+from brittle.samplers.rejection import Rejection
 from brittle.training.data import TrainingImages
-from brittle.training.fine_tune import fine_tune
-from brittle.training.pools import FilledPool, prior_pool, weak_pool
 from brittle.training.weights import State, state_of
 from brittle.types import Nuisance
 
 DRAWS_TO_CHOOSE = 10  # of θ, an image
 PRIOR = 0.5  # share of plain draws among weak points whose loss is corrected
+FEWEST_CALLS = 200  # per image, of a sampler that learns as it draws
 CALLS_OF_A_STEP = 3  # an image's forward and backward pass cost as much as so many classifier calls
 
 
@@ -35,7 +39,7 @@ class Work:
     held_out: ImageSet
     nuisance: Nuisance
     stream: str  # names the nuisance's random numbers
-    settings: Hardening
+    settings: HardeningOptions
     seed: int
 
     def round(self, number: int, start: State, progress: Phases) -> list[dict[str, Any]]:
@@ -55,15 +59,15 @@ class Work:
 
     def _measured(self, number: int, progress: Phases) -> dict[str, Any]:
         progress.phase(f"round {number}: held-out images")
-        told = compare(
-            {"it": self.classifier},
+        told = held_out_result(
+            self.classifier,
             self.held_out,
             self.nuisance,
-            samples=DRAWS_TO_CHOOSE,
-            seed=self.seed,
-            device=str(self.data.device),
-            progress=progress,
-        )["results"][0]
+            DRAWS_TO_CHOOSE,
+            self.seed,
+            str(self.data.device),
+            progress,
+        )
         return {key: told[key] for key in ("rho", "interval", "accuracy_nuisance", "accuracy_clean")}
 
     def _trained(self, number: int, progress: Phases) -> dict[str, Any]:
@@ -102,7 +106,7 @@ class Work:
         settings = self.settings
         if settings.on == "prior":
             return prior_pool(self.nuisance, self.data, count, self.seed, stream)
-        images = min(settings.sampled, max(1, settings.calls // settings.fewest_calls), len(self.data))
+        images = min(settings.sampled, max(1, settings.calls // fewest_calls(settings.sampler)), len(self.data))
         return weak_pool(
             self.classifier,
             self.nuisance,
@@ -133,6 +137,11 @@ def carry_out_rounds(work: Work, kept: Kept, progress: Phases) -> tuple[list[dic
         if best >= len(candidates) - len(found):
             chosen, weights = best, between(start, state_of(module), candidates[best]["way"])
     return candidates, chosen, weights
+
+
+def fewest_calls(spec: str) -> int:
+    """Classifier calls per image that a sampler can do something with."""
+    return 1 if isinstance(open_sampler(spec), (Importance, Rejection)) else FEWEST_CALLS
 
 
 def between(start: State, end: State, way: float) -> State:

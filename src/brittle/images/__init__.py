@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Loader(Protocol):
-    """What a spec builds: options that say where an image set comes from."""
+    """What a spec builds: options that say where an image set is loaded from."""
 
     def load(self) -> ImageSet: ...
 
@@ -21,13 +21,13 @@ register = image_sets.register
 
 
 def image_set(what: Any, **options: Any) -> ImageSet:
-    """An image set from whatever names or holds one.
+    """Opens an image set.
 
-    `what` is a spec ("sample", "folder:photos,size=256,crop=224"), an ImageSet, a tuple (images, labels), where images
+    `what` is a spec ("sample", "folder:photos,size=256,crop=224"), an ImageSet, a tuple (images, labels) where images
     are an array or a list of arrays of any shapes, an array of images alone, or a sequence or torch Dataset of (image,
-    label). With a spec, `options` are the kind's options; with arrays and sequences they are `name`, `classes`, `ids`
-    and `columns`.
+    label) pairs. With a spec, `options` are the options of its kind; with arrays and sequences they are `name`,
+    `classes`, `ids` and `columns`.
     """
-    from brittle.images.source import open_source  # torch is imported when an image set is, not for `brittle --help`
+    from brittle.images.source import open_source  # `brittle --help` must not import torch
 
     return open_source(what, options)

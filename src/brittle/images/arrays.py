@@ -1,4 +1,4 @@
-"""Image sets over arrays in memory: kept as they came, converted a batch at a time."""
+"""Image sets over arrays in memory: kept as they are, converted one batch at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from brittle.types import UNLABELLED
 
 
 class ArrayReader:
-    """Reads images (n, C, H, W), uint8 or float, which may be a view with another order of axes."""
+    """Reads images (n, C, H, W), uint8 or float, possibly a view with reordered axes."""
 
     def __init__(self, images: Array) -> None:
         self.images = images
@@ -35,7 +35,7 @@ def from_arrays(
     ids: Any = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> ImageSet:
-    """images (n, H, W), (n, C, H, W) or (n, H, W, C), labels (n,) or None, ids (n,) or else the index."""
+    """images (n, H, W), (n, C, H, W) or (n, H, W, C), labels (n,) or None, ids (n,) or, by default, the index."""
     pixels = as_numpy(images)
     if pixels.ndim not in (3, 4):
         raise BrittleError(
@@ -55,7 +55,7 @@ def from_arrays(
 
 
 def label_numbers(labels: Any, count: int, name: str) -> tuple[Tensor, tuple[str, ...]]:
-    """Labels (n,) as int64, and the class names where the labels were words (sorted, as for folders)."""
+    """Labels (n,) as int64, and the class names if the labels were words (sorted, as for folders)."""
     if labels is None:
         return torch.full((count,), UNLABELLED, dtype=torch.int64), ()
     values = as_numpy(labels)
@@ -64,7 +64,7 @@ def label_numbers(labels: Any, count: int, name: str) -> tuple[Tensor, tuple[str
     if values.ndim != 1:
         raise BrittleError(
             f"{name}: labels have the shape {tuple(values.shape)}",
-            f"Give one number an image: ({count},), not one-hot rows.",
+            f"Give one number per image: ({count},), not one-hot rows.",
         )
     if values.dtype.kind == "U":
         words, numbers = np.unique(values, return_inverse=True)
@@ -73,7 +73,7 @@ def label_numbers(labels: Any, count: int, name: str) -> tuple[Tensor, tuple[str
 
 
 def whole_numbers(values: Any, what: str) -> Tensor:
-    """Numbers (n,) as int64, refused where that would change them."""
+    """Numbers (n,) as int64; refused if that would change them."""
     array = as_numpy(values)
     if array.ndim == 1 and array.dtype.kind in "iufb":
         with np.errstate(invalid="ignore"):
@@ -84,7 +84,7 @@ def whole_numbers(values: Any, what: str) -> Tensor:
 
 
 def class_names(classes: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Names from a/b/c, from a text file with one a line, or as they are."""
+    """Names from a/b/c or from a text file with one per line; a sequence is taken as it is."""
     if classes is None or not isinstance(classes, str):
         return tuple(classes or ())
     if Path(classes).is_file():

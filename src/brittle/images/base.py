@@ -1,4 +1,4 @@
-"""The image set: (image, label, id) items that are read when they are needed, and subsets of them."""
+"""The image set: (image, label, id) items that are read only when needed, and subsets of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Reader = Callable[[Sequence[int]], Tensor | list[Array]]
 
 
 class ShapeGroup(NamedTuple):
-    """Those of some images that have one shape, and their places (B,) among them, rising."""
+    """The images among those asked for that share a shape, and their places (B,) among them, ascending."""
 
     places: Tensor
     batch: Batch
@@ -33,17 +33,17 @@ class ShapeGroup(NamedTuple):
 class ImageSet:
     """Items with stable ids. `reader` maps positions (B,) to images (B, C, H, W), float32 in [0, 1].
 
-    Where images may differ in shape it gives a list of (C, H, W) instead, uint8 or float; its `shapes(positions)` then
-    tells their shapes beforehand, and `shape_samples` of how many images that is worth its time."""
+    If images may differ in shape, it gives a list of (C, H, W) instead, uint8 or float. Its `shapes(positions)` then
+    gives their shapes without reading all pixels, and `shape_samples` says for how many images that is affordable."""
 
     name: str
     ids: Tensor  # (n,) int64, unique, the same on every run and machine
     labels: Tensor  # (n,) int64, UNLABELLED where there is none
     classes: tuple[str, ...]  # a name per label; () if unknown
-    names: Sequence[str]  # (n,) for people: a relative path or "index 17"
-    columns: Mapping[str, Sequence[Any]]  # (n,) each: what subsets are chosen by; "label" and "class" are added
+    names: Sequence[str]  # (n,) human-readable: a relative path or "index 17"
+    columns: Mapping[str, Sequence[Any]]  # (n,) each: what subsets can be selected by; "label" and "class" are added
     reader: Reader = field(repr=False)
-    skipped: tuple[str, ...] = ()  # files left out because they can't be read
+    skipped: tuple[str, ...] = ()  # files left out because they are unreadable
 
     def __post_init__(self) -> None:
         for key in ("ids", "labels"):
@@ -78,7 +78,7 @@ class ImageSet:
         if low < UNLABELLED:
             place = int(self.labels.argmin())
             raise BrittleError(
-                f"{self.name}: {self.names[place]} has the label {low}", "Labels are 0, 1, 2, …; −1 stands for none."
+                f"{self.name}: {self.names[place]} has the label {low}", "Labels are 0, 1, 2, …; −1 means no label."
             )
         if self.classes and high >= len(self.classes):
             place = int(self.labels.argmax())
@@ -92,8 +92,8 @@ class ImageSet:
 
     @cached_property
     def shapes(self) -> dict[Shape, list[int]]:
-        """The shapes (C, H, W) there are, and which positions have each. Of a large set images evenly spread over it
-        are looked at; where all have one shape, the first."""
+        """The shapes (C, H, W) that occur, and which positions have each. In a large set only evenly spaced images are
+        inspected; where all share one shape by construction, only the first."""
         reader: Any = self.reader
         order = np.arange(len(self))
         if isinstance(reader, SubsetReader):
@@ -106,18 +106,18 @@ class ImageSet:
 
     @cached_property
     def shape(self) -> Shape:
-        """(C, H, W) of every image; where they differ, the one with the most numbers."""
+        """(C, H, W) of every image; if they differ, the largest."""
         return max(self.shapes, key=math.prod)
 
     @cached_property
     def median_shape(self) -> Shape:
-        """The shape of the image in the middle, by its number of pixels."""
+        """The shape of the median image, by number of pixels."""
         ordered = sorted(self.shapes, key=lambda shape: (shape[1] * shape[2], shape))
         before = np.cumsum([len(self.shapes[shape]) for shape in ordered])
         return ordered[int(np.searchsorted(before, before[-1] / 2))]
 
     def batch(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Batch:
-        """The items at `positions` (B,), of one shape, read now."""
+        """Reads the items at `positions` (B,), which must share one shape."""
         groups = self.groups(positions, device)
         if len(groups) > 1:
             places = _positions(positions)
@@ -127,7 +127,7 @@ class ImageSet:
         return groups[0].batch
 
     def groups(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> list[ShapeGroup]:
-        """The items at `positions` (B,), read now: a batch for every shape among them."""
+        """Reads the items at `positions` (B,): one batch for each shape among them."""
         places = _positions(positions)
         if len(places) and (int(places.min()) < 0 or int(places.max()) >= len(self)):
             raise IndexError(f"positions {int(places.min())}…{int(places.max())} of {len(self)} images")
@@ -139,7 +139,7 @@ class ImageSet:
         return found
 
     def _read(self, positions: list[int]) -> list[tuple[Tensor, Tensor]]:
-        """The images at `positions` by shape: their places (G,) among them, and images (G, C, H, W)."""
+        """The images at `positions`, by shape: their places (G,) among them, and images (G, C, H, W)."""
         read = self.reader(positions)
         if not isinstance(read, Tensor):
             alike = by_shape(image.shape for image in read).values()
@@ -164,16 +164,16 @@ class ImageSet:
         )
 
     def choose(self, count: int | None, seed: int) -> ImageSet:
-        """`count` images drawn without replacement, in random order; None, or more than there are, gives all.
+        """`count` images drawn without replacement, in random order; None, or a number above the size, gives all.
 
-        The draw depends on the ids alone: in whatever order the set stands, the same images come out in the same order.
+        The draw depends only on the ids: whatever the order of the set, the same images come out in the same order.
         """
         if count is not None and count < 1:
             raise BrittleError(f"{count} images of {self.name!r} were asked for", "Ask for at least one.")
         return self.take(shuffled(self.ids, seed)[:count])
 
     def where(self, *conditions: str) -> ImageSet:
-        """The images that meet every condition: `column=value` or `column=a/b/c` for any of several values."""
+        """The images that meet every condition: `column=value`, or `column=a/b/c` for any of several values."""
         kept = np.ones(len(self), dtype=bool)
         for condition in conditions:
             key, equals, wanted = condition.partition("=")
@@ -187,7 +187,7 @@ class ImageSet:
             chosen = _alternatives(wanted, set(values), f"{self.name}: column {key!r}")
             kept &= np.fromiter((value in chosen for value in values), dtype=bool, count=len(values))
         if not kept.any():
-            raise BrittleError(f"no image of {self.name!r} meets {' and '.join(conditions)}", "Ask for less at once.")
+            raise BrittleError(f"no image of {self.name!r} meets {' and '.join(conditions)}", "Relax a condition.")
         return self.take(torch.from_numpy(kept.nonzero()[0]))
 
     def only(self, ids: Iterable[int] | Tensor) -> ImageSet:
@@ -215,7 +215,7 @@ def _positions(positions: Sequence[int] | Tensor) -> Tensor:
 
 
 def _alternatives(wanted: str, known: set[str], where: str) -> set[str]:
-    """The values meant by a/b/c, where a value may hold a slash (T-shirt/top): the longest known run wins."""
+    """The values meant by a/b/c, where a value may contain a slash (T-shirt/top): the longest known run wins."""
     parts, chosen = wanted.split("/"), set()
     while parts:
         length = next((n for n in range(len(parts), 0, -1) if "/".join(parts[:n]) in known), 0)
@@ -227,14 +227,14 @@ def _alternatives(wanted: str, known: set[str], where: str) -> set[str]:
 
 
 class SubsetReader:
-    """A reader of the items of another one at `order`."""
+    """Reads those items of another reader that are at `order`."""
 
     def __init__(self, base: Reader, order: np.ndarray[Any, Any]) -> None:
         self.base, self.order = base, order
 
     @classmethod
     def of(cls, reader: Reader, order: np.ndarray[Any, Any]) -> SubsetReader:
-        """A subset of a subset is a subset of the whole, however often one is taken."""
+        """A subset of a subset reads from the original directly, at any depth."""
         return cls(reader.base, reader.order[order]) if isinstance(reader, SubsetReader) else cls(reader, order)
 
     def __call__(self, positions: Sequence[int]) -> Tensor | list[Array]:
@@ -242,7 +242,7 @@ class SubsetReader:
 
 
 class LazyNames(Sequence[str]):
-    """A sequence of words that are made when they are asked for."""
+    """A sequence of names that are made on demand."""
 
     @abstractmethod
     def word(self, place: int) -> str: ...
@@ -260,7 +260,7 @@ class LazyNames(Sequence[str]):
 
 
 class ClassNames(LazyNames):
-    """The class of each image by name; "" where there is no label."""
+    """The class name of each image; "" where there is no label."""
 
     def __init__(self, labels: np.ndarray[Any, Any], classes: tuple[str, ...]) -> None:
         self.labels, self.classes = labels, classes
@@ -287,7 +287,7 @@ class IndexNames(LazyNames):
 
 
 def picked(values: Sequence[Any], order: np.ndarray[Any, Any]) -> Sequence[Any]:
-    """The values at `order`; what is lazy stays lazy."""
+    """The values at `order`; lazy names stay lazy."""
     if isinstance(values, IndexNames):
         return IndexNames(values.ids[order])
     if isinstance(values, np.ndarray):
@@ -296,7 +296,7 @@ def picked(values: Sequence[Any], order: np.ndarray[Any, Any]) -> Sequence[Any]:
 
 
 def of_one_shape(images: ImageSet) -> ImageSet:
-    """The set, refused where its images differ in shape: for those who mix pictures of all of it in one batch."""
+    """The set, refused if its images differ in shape: for callers that mix any of its images in one batch."""
     if len(images.shapes) > 1:
         (shape, places), (other, others), *_ = images.shapes.items()
         raise ragged(images.names[places[0]], shape, images.names[others[0]], other)

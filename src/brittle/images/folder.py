@@ -1,4 +1,4 @@
-"""Folders of image files: one folder a class, or images without classes."""
+"""Folders of image files: one folder per class, or images without classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from brittle.registry import option
 from brittle.types import UNLABELLED
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
-INSPECTED = 2000  # files whose headers are read before the work begins, evenly spread
+INSPECTED = 2000  # evenly spaced files whose headers are read before work begins
 TURNED = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 ORIENTATION = 0x0112
 
@@ -33,28 +33,28 @@ R = TypeVar("R")
 @register("folder")
 @dataclass(frozen=True)
 class Folder:
-    """Image files below a folder; the id of an image is a hash of its relative path, so new files change no others."""
+    """Image files below a folder; an image's id is a hash of its relative path, so new files change no other ids."""
 
     path: str = option(MISSING, "the folder", positional=True)
-    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)")
-    crop: int | None = option(None, "cut a square of this many pixels out of the middle, after resizing")
+    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)", least=1)
+    crop: int | None = option(None, "crop the central square of this many pixels, after resizing", least=1)
     channels: Literal["auto", "rgb", "grey"] = option("auto", "rgb, grey, or auto: grey if no file has colour")
     unreadable: Literal["stop", "skip"] = option(
-        "stop", "stop at a damaged file, or test all at opening and skip those"
+        "stop", "stop at a damaged file, or check all files first and skip the damaged ones"
     )
-    labels: Literal["folders", "none"] = option("folders", "folders: one folder a class; none: unlabelled")
+    labels: Literal["folders", "none"] = option("folders", "folders: one folder per class; none: unlabelled")
 
-    def load(self) -> ImageSet:
-        root = Path(self.path)
-        if not root.is_dir():
-            raise BrittleError(f"there is no folder {self.path}", "Name a folder of images, or of one folder a class.")
+    def __post_init__(self) -> None:
         if self.size is not None and self.crop is not None and self.crop > self.size:
             raise BrittleError(
                 f"crop={self.crop} is larger than size={self.size}", "Make size at least as large as crop."
             )
-        if min(self.size or 1, self.crop or 1) < 1:
+
+    def load(self) -> ImageSet:
+        root = Path(self.path)
+        if not root.is_dir():
             raise BrittleError(
-                f"size={self.size}, crop={self.crop} are not sizes", "Give pixels, such as size=256,crop=224."
+                f"there is no folder {self.path}", "Name a folder of images, or one with a folder per class."
             )
         files = sorted(image_files(root))
         classes = self._classes(root, files)
@@ -78,24 +78,24 @@ class Folder:
         )
 
     def _classes(self, root: Path, files: Sequence[str]) -> tuple[str, ...]:
-        """Sorted names of the folders directly inside; () where there are none or they don't count."""
+        """Sorted names of the folders directly inside; () if there are none or they are not classes."""
         if self.labels == "none":
             return ()
         classes = {file.split("/", 1)[0] for file in files if "/" in file}
         loose = next((file for file in files if "/" not in file), None)
         if classes and loose is not None:
             raise BrittleError(
-                f"{self.path} holds class folders and also {loose}", "Move it into one, or say labels=none."
+                f"{self.path} holds class folders and also {loose}", "Move it into one of them, or set labels=none."
             )
         empty = next((entry.name for entry in entries(root) if entry.is_dir() and entry.name not in classes), None)
-        if classes and empty is not None:  # leaving it out would shift the numbers of the classes after it
+        if classes and empty is not None:  # skipping it would shift the labels of all later classes
             raise BrittleError(
-                f"the class folder {empty!r} of {self.path} has no images", "Remove it, or say labels=none."
+                f"the class folder {empty!r} of {self.path} has no images", "Remove it, or set labels=none."
             )
         return tuple(sorted(classes))
 
     def _channels(self, root: Path, files: Sequence[str]) -> str:
-        """The channels of the set: with auto, rgb as soon as a file has colour."""
+        """The channels of the set: with auto, rgb if any file has colour."""
         some = files[:: -(-len(files) // INSPECTED)]
         grey = in_threads(
             lambda file: reading(root / file, lambda image: self.channels != "auto" or is_grey(image)), some
@@ -105,13 +105,13 @@ class Folder:
 
 @dataclass(frozen=True)
 class FolderReader:
-    """Decodes, resizes and crops the files asked for, in threads."""
+    """Decodes, resizes and crops files, in threads."""
 
     root: Path
     files: tuple[str, ...]
     size: int | None
     crop: int | None
-    channels: str  # "auto" where no colour was found: a file that has some is then told by its channels
+    channels: str  # "auto" if no colour was found: a file that has some after all then shows it by its channels
 
     @property
     def shape_samples(self) -> int:
@@ -121,12 +121,12 @@ class FolderReader:
         return in_threads(self._read, [self.files[place] for place in positions])
 
     def shapes(self, positions: Sequence[int]) -> list[Shape]:
-        """(C, H, W) as they will be, from the headers, without decoding the pixels."""
+        """(C, H, W) after resizing and cropping, from the headers, without decoding any pixels."""
         return in_threads(lambda place: reading(self.root / self.files[place], self._shape), positions)
 
     def _shape(self, image: Image.Image) -> Shape:
         grey = self.channels == "grey" or (self.channels == "auto" and is_grey(image))
-        # Pillow decodes a PNG to look for EXIF data after the pixels, where next to none has any.
+        # Pillow would decode a whole PNG to look for EXIF data behind the pixels, where hardly any has some.
         exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
         width, height = image.size[:: -1 if exif.get(ORIENTATION) in TURNED else 1]
         width, height = (self.crop, self.crop) if self.crop else resized((width, height), self.size)
@@ -137,13 +137,13 @@ class FolderReader:
 
 
 def path_id(path: str) -> int:
-    """63 bits of a hash of the relative path, in one Unicode form, since file systems differ in theirs."""
+    """63 bits of a hash of the relative path, in one Unicode form, since file systems use different ones."""
     text = unicodedata.normalize("NFC", path).encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
 def image_files(folder: Path, below: str = "", above: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Relative paths of the image files; links are followed, but not round in circles, and hidden names are skipped."""
+    """Relative paths of the image files; links are followed, but not in cycles, and hidden names are skipped."""
     real = os.path.realpath(folder)
     if real in above:
         return
@@ -155,29 +155,29 @@ def image_files(folder: Path, below: str = "", above: frozenset[str] = frozenset
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, less what is hidden."""
+    """The entries of a folder, without hidden ones."""
     try:
         with os.scandir(folder) as found:
             return [entry for entry in found if not entry.name.startswith(".")]
     except OSError as error:
-        raise BrittleError(f"the folder {folder} can't be read: {error.strerror}", "Mend its permissions.") from error
+        raise BrittleError(f"the folder {folder} can't be read: {error.strerror}", "Fix its permissions.") from error
 
 
 def reading(file: Path, work: Callable[[Image.Image], R]) -> R:
-    """What `work` makes of an image file; whatever a damaged file sets off becomes one line that names it."""
+    """work(image) for an image file; any error that a damaged file causes becomes one line that names it."""
     try:
         with Image.open(file) as image:
             return work(image)
     except (BrittleError, MemoryError):
         raise
-    except Exception as error:  # decoders raise all sorts: OSError, SyntaxError, ValueError, struct.error, zlib.error
-        reason = "no image format that Pillow knows" if isinstance(error, UnidentifiedImageError) else str(error)
-        remedy = "Replace or remove it, or say unreadable=skip."
+    except Exception as error:  # decoders raise many kinds: OSError, SyntaxError, ValueError, struct.error, zlib.error
+        reason = "not an image format that Pillow knows" if isinstance(error, UnidentifiedImageError) else str(error)
+        remedy = "Replace or remove it, or set unreadable=skip."
         raise BrittleError(f"the image {file} can't be read: {reason or type(error).__name__}", remedy) from error
 
 
 def is_readable(file: Path) -> bool:
-    """Whether the whole file decodes, as it will be when it is used."""
+    """Whether the whole file can be decoded."""
     try:
         reading(file, from_pil)
     except BrittleError:
@@ -186,11 +186,13 @@ def is_readable(file: Path) -> bool:
 
 
 def in_threads(work: Callable[[S], R], items: Sequence[S]) -> list[R]:
-    """work(item) for every item, in order. Pillow decodes without the interpreter's lock."""
+    """work(item) for every item, in order. Pillow releases the interpreter's lock while decoding."""
     if len(items) < 2:
         return [work(item) for item in items]
     done: list[R] = []
-    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:  # made anew: a kept pool would not survive a fork
-        for start in range(0, len(items), 4096):  # a million files are not a million futures at once
+    with ThreadPoolExecutor(
+        min(16, os.cpu_count() or 1)
+    ) as pool:  # created each time: a shared pool would not survive a fork
+        for start in range(0, len(items), 4096):  # so that a million files are not a million futures at once
             done.extend(pool.map(work, items[start : start + 4096]))
     return done

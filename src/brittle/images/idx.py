@@ -24,11 +24,11 @@ TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: 
 @register("idx")
 @dataclass(frozen=True)
 class Idx:
-    """Images (n, H, W) and labels (n,) in idx files, plain or gzipped; the id of an image is its index."""
+    """Images (n, H, W) and labels (n,) in idx files, plain or gzipped; an image's id is its index."""
 
     images: str = option(MISSING, "file of images", positional=True)
     labels: str | None = option(None, "file of labels; without it the set is unlabelled")
-    classes: str | tuple[str, ...] | None = option(None, "class names a/b/c, or a text file with one a line")
+    classes: str | tuple[str, ...] | None = option(None, "class names a/b/c, or a text file with one per line")
 
     def load(self) -> ImageSet:
         images = read_idx(self.images)
@@ -49,19 +49,19 @@ def read_idx(file: str | Path) -> Array:
     """The array in an idx file, plain or gzipped."""
     data = memoryview(_content(Path(file)))
     if len(data) < 4 or data[0] or data[1] or data[2] not in TYPES or not data[3]:
-        raise BrittleError(f"{file} is not an idx file", "Is it another format? There are idx:, npz: and folder:.")
+        raise BrittleError(f"{file} is not an idx file", "If it has another format, use npz: or folder:.")
     dtype, axes = np.dtype(TYPES[data[2]]), data[3]
     start = 4 + 4 * axes
     if len(data) < start:
-        raise BrittleError(f"{file} is truncated within its header", "Fetch it again.")
+        raise BrittleError(f"{file} is truncated in its header", "Download it again.")
     shape = struct.unpack(f">{axes}I", data[4:start])
     wanted = math.prod(shape) * dtype.itemsize
     if len(data) - start != wanted:
         problem = "truncated" if len(data) - start < wanted else "too long"
         size = "×".join(map(str, shape))
         raise BrittleError(
-            f"{file} is {problem}: {size} values are {wanted} bytes, and there are {len(data) - start}",
-            "Fetch it again.",
+            f"{file} is {problem}: {size} values take {wanted} bytes, but there are {len(data) - start}",
+            "Download it again.",
         )
     values = np.frombuffer(data[start:], dtype=dtype).reshape(shape)
     return values.astype(dtype.newbyteorder("="), copy=False)
@@ -79,6 +79,6 @@ def _content(file: Path) -> bytes:
     try:
         return gzip.decompress(data)
     except EOFError:
-        raise BrittleError(f"{file} is truncated: its gzip stream breaks off", "Fetch it again.") from None
+        raise BrittleError(f"{file} is truncated: its gzip stream ends early", "Download it again.") from None
     except (OSError, zlib.error) as error:
-        raise BrittleError(f"{file} is damaged: {error}", "Fetch it again.") from error
+        raise BrittleError(f"{file} is damaged: {error}", "Download it again.") from error

@@ -1,4 +1,4 @@
-"""npz files: arrays of images and labels by name, and any other column of the same length."""
+"""npz files: named arrays of images and labels, and any further columns of the same length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from brittle.images.base import ImageSet
 from brittle.images.pixels import Array
 from brittle.registry import did_you_mean, option
 
-# The test half comes before the training half where a file, such as Keras's mnist.npz, holds both.
+# Where a file holds both, such as Keras's mnist.npz, the test half comes before the training half.
 PAIRS = (
     ("images", "labels"),
     ("x", "y"),
@@ -34,12 +34,12 @@ PAIRS = (
 @register("npz")
 @dataclass(frozen=True)
 class Npz:
-    """Images (n, H, W), (n, C, H, W) or (n, H, W, C) and labels (n,), by key; `ids` and `classes` are used if there."""
+    """Images (n, H, W), (n, C, H, W) or (n, H, W, C) and labels (n,), by key; `ids` and `classes` if present."""
 
     file: str = option(MISSING, "the .npz file", positional=True)
     images_key: str | None = option(None, "key of the images; by default images, x, x_test, …")
     labels_key: str | None = option(None, "key of the labels; by default labels, y, y_test, …")
-    classes: str | tuple[str, ...] | None = option(None, "class names a/b/c, or a text file with one a line")
+    classes: str | tuple[str, ...] | None = option(None, "class names a/b/c, or a text file with one per line")
 
     def load(self) -> ImageSet:
         try:
@@ -54,8 +54,8 @@ class Npz:
         except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             if "pickle" in reason:
-                reason = "it holds Python objects or is no archive of plain arrays, and unpickling would run code"
-            raise BrittleError(f"{self.file} can't be read: {reason}", "Write it again with numpy.savez.") from error
+                reason = "it holds Python objects or is not an archive of plain arrays, and unpickling would run code"
+            raise BrittleError(f"{self.file} can't be read: {reason}", "Save it again with numpy.savez.") from error
 
     def _read(self, archive: Mapping[str, Any]) -> ImageSet:
         heads = headers(Path(self.file))
@@ -83,7 +83,8 @@ class Npz:
             image, label = self.images_key, dict(PAIRS).get(self.images_key)
         if image is None:
             raise BrittleError(
-                f"{self.file} has no array named images or x", f"Say images-key=…: {', '.join(sorted(heads))}."
+                f"{self.file} has no array named images or x",
+                f"Set images-key=… to one of: {', '.join(sorted(heads))}.",
             )
         return image, self.labels_key or next((key for key in (label, "labels", "label", "y") if key in heads), None)
 
@@ -91,13 +92,13 @@ class Npz:
         if heads[key].dtype.hasobject:
             raise BrittleError(
                 f"{self.file}: {key!r} is an array of Python objects, and reading it would run code",
-                "Save it with a plain type: numbers, or text of a fixed width.",
+                "Save it as a plain type: numbers, or fixed-width text.",
             )
         return np.asarray(archive[key])
 
 
 class ArrayHeader(NamedTuple):
-    """What an array is, known without reading it: the training half of a file is never loaded for nothing."""
+    """Shape and type of an array, known without reading it, so that an unused training half is never loaded."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

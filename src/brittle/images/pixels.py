@@ -1,4 +1,4 @@
-"""Pixels in whatever form they come, as (C, H, W) and then as float32 in [0, 1]."""
+"""Pixels in many formats → (C, H, W), and then float32 in [0, 1]."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ GREY_MODES = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 def from_pil(
     image: Image.Image, channels: str = "auto", name: str = "an image", size: int | None = None, crop: int | None = None
 ) -> Array:
-    """A PIL image, upright as its EXIF data say, as (C, H, W): uint8, or float32 where it holds more than 8 bits.
+    """A PIL image, turned upright by its EXIF data, as (C, H, W): uint8, or float32 if it has more than 8 bits.
 
-    `size` is the shorter side after a bilinear resize and `crop` a square from the middle, both rounded as torchvision
-    does. Transparency is dropped, as the usual loaders do too, so that a classifier sees what it saw in training.
+    `size` is the shorter side after a bilinear resize and `crop` a central square, both rounded as in torchvision.
+    Transparency is dropped, as common loaders do, so that a classifier sees what it saw in training.
     """
     image = ImageOps.exif_transpose(image)
     grey = channels == "grey" or (channels == "auto" and is_grey(image))
@@ -31,7 +31,7 @@ def from_pil(
         image = _deep(image, name)
     else:
         if image.mode in ("P", "PA"):
-            image = image.convert("RGBA")  # Pillow warns where a palette with transparency goes straight to RGB
+            image = image.convert("RGBA")  # Pillow warns if a palette with transparency is converted straight to RGB
         image = image.convert("L" if grey else "RGB")
     if size is not None and min(image.size) != size:
         image = image.resize(resized(image.size, size), Image.Resampling.BILINEAR)
@@ -44,7 +44,7 @@ def from_pil(
 
 
 def resized(size: tuple[int, int], shorter: int | None) -> tuple[int, int]:
-    """(width, height) once the shorter side is `shorter`."""
+    """(width, height) after resizing the shorter side to `shorter`."""
     if shorter is None:
         return size
     width, height = size
@@ -62,7 +62,7 @@ def _cropped(image: Image.Image, side: int, name: str) -> Image.Image:
 
 
 def is_grey(image: Image.Image) -> bool:
-    """Whether the file holds no colour: by its mode, and for a palette by its entries."""
+    """Whether the file has no colour, judging by its mode or, for a palette, by its entries."""
     if image.mode in ("P", "PA"):
         red, green, blue = image.convert("RGBA").convert("RGB").split()
         return red.tobytes() == green.tobytes() == blue.tobytes()
@@ -86,14 +86,15 @@ def from_anything(image: Any, name: str) -> Array:
     pixels = as_numpy(image)
     if pixels.ndim not in (2, 3):
         raise BrittleError(
-            f"{name} has the shape {tuple(pixels.shape)}, which is no image", "Give (H, W), (C, H, W) or (H, W, C)."
+            f"{name} has the shape {tuple(pixels.shape)}, which is not that of an image",
+            "Give (H, W), (C, H, W) or (H, W, C).",
         )
     check_pixels(pixels, name)
     return channels_first(pixels, prefer_first=first)
 
 
 def as_numpy(values: Any) -> Array:
-    """A tensor or array-like as numpy, without copying where that can be."""
+    """A tensor or array-like as numpy, without copying if possible."""
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         return np.asarray((values.float() if values.dtype == torch.bfloat16 else values).numpy())
@@ -101,14 +102,14 @@ def as_numpy(values: Any) -> Array:
 
 
 def channels_first(pixels: Array, prefer_first: bool) -> Array:
-    """(…, H, W), (…, C, H, W) or (…, H, W, C) of one image (2 or 3 axes) → (C, H, W). A view."""
+    """One image (H, W), (C, H, W) or (H, W, C) → (C, H, W). A view."""
     if pixels.ndim == 2:
         return pixels[None]
     return np.moveaxis(pixels, -1, -3) if channels_last(pixels.shape, prefer_first) else pixels
 
 
 def channels_last(shape: tuple[int, ...], prefer_first: bool) -> bool:
-    """Whether the last of three axes holds the channels: 1 or 3, or else 4; `prefer_first` decides where both fit."""
+    """Whether the last of three axes is the channels: 1 or 3, or else 4; `prefer_first` decides if both fit."""
     for fits in ((1, 3), (4,)):
         first, last = shape[-3] in fits, shape[-1] in fits
         if first or last:
@@ -117,28 +118,28 @@ def channels_last(shape: tuple[int, ...], prefer_first: bool) -> bool:
 
 
 def check_pixels(pixels: Array, name: str) -> None:
-    """Pixels are uint8, or floats in [0, 1]; all else has to be converted by who knows what it means."""
+    """Pixels are uint8, or floats in [0, 1]; only the user knows how to convert anything else."""
     if pixels.dtype == np.uint8:
         return
     if pixels.dtype.kind != "f":
         raise BrittleError(
             f"{name} holds {pixels.dtype} values", "Convert the pixels to uint8 (0…255) or to floats in [0, 1]."
         )
-    check_range(pixels, name, "Divide by 255, or undo the normalisation: the classifier does its own")
+    check_range(pixels, name, "Divide by 255, or undo the normalisation: the classifier applies its own")
 
 
 def check_range(pixels: Array, name: str, remedy: str) -> None:
     if pixels.size == 0:
         raise BrittleError(f"{name} has no pixels: its shape is {tuple(pixels.shape)}", "Leave it out.")
     low, high = float(pixels.min()), float(pixels.max())
-    if not (low >= 0.0 and high <= 1.0):  # written so that NaN fails
+    if not (low >= 0.0 and high <= 1.0):  # in this form, so that NaN fails
         raise BrittleError(f"{name} has values from {low:g} to {high:g}, outside [0, 1]", remedy + ".")
 
 
 def to_float(pixels: Array, out: Array | None = None) -> Array:
-    """uint8 or float (…) → float32 (…), uint8 divided by 255.
+    """uint8 or float (…) → float32 (…), with uint8 divided by 255.
 
-    In numpy rather than torch: beside a busy classifier, waking torch's threads costs more than the division.
+    In numpy rather than torch: while a classifier is busy, waking torch's threads costs more than the division.
     """
     values = np.empty(pixels.shape, dtype=np.float32) if out is None else out
     if pixels.dtype == np.uint8:
@@ -156,7 +157,7 @@ def stack(images: Sequence[Array]) -> Tensor:
 
 
 def by_shape(shapes: Iterable[Sequence[int]]) -> dict[Shape, list[int]]:
-    """The places of every shape (C, H, W), in the order in which the shapes first occur."""
+    """The places of each shape (C, H, W), in order of first occurrence."""
     places: dict[Shape, list[int]] = {}
     for place, (channels, height, width) in enumerate(shapes):
         places.setdefault((channels, height, width), []).append(place)
@@ -164,7 +165,7 @@ def by_shape(shapes: Iterable[Sequence[int]]) -> dict[Shape, list[int]]:
 
 
 def ragged(first: str, shape: Shape, other: str, other_shape: Shape) -> BrittleError:
-    """The error where images that differ in shape can't be taken."""
+    """The error for images that differ in shape where they must not."""
     if shape[1:] == other_shape[1:]:
         what = f"the images differ: {first} has {shape[0]} channels and {other} has {other_shape[0]}"
         return BrittleError(what, "Bring them to one number of channels (for a folder: channels=rgb or channels=grey).")

@@ -1,6 +1,6 @@
 """The bundled sample: 1,000 FashionMNIST test images, the first 100 of each class in file order.
 
-Made by `python -m brittle.images.sample SOURCE`, where SOURCE holds FashionMNIST's t10k idx files.
+It was made by `python -m brittle.images.sample SOURCE`, where SOURCE holds FashionMNIST's t10k idx files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FILE = Path(__file__).parent / "data" / "fashion-sample.npz"
 @register("sample")
 @dataclass(frozen=True)
 class Sample:
-    """1,000 FashionMNIST test images, 100 a class; the id of an image is its index in the 10,000 test images."""
+    """1,000 FashionMNIST test images, 100 per class; an image's id is its index among the 10,000 test images."""
 
     def load(self) -> ImageSet:
         with np.load(FILE, allow_pickle=False) as archive:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         )
     if isinstance(what, ImageSet):
         if options:
-            raise BrittleError("options were given beside an image set that is already open", "Leave them out.")
+            raise BrittleError("options were given for an image set that is already open", "Leave them out.")
         return what
     settings = {key: value for key, value in options.items() if value is not None}
     if "classes" in settings:
@@ -45,29 +44,19 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         what = _zipped(*what)
     if not (hasattr(what, "__len__") and hasattr(what, "__getitem__")) or isinstance(what, Mapping):
         raise BrittleError(
-            f"{type(what).__name__} is no image set: its items can't be read by number",
+            f"{type(what).__name__} is not an image set: its items can't be read by index",
             "Give a spec such as 'folder:photos', (images, labels), or a list or Dataset of (image, label).",
         )
     return from_sequence(what, **settings)
 
 
 def from_spec(text: str, options: Mapping[str, Any]) -> ImageSet:
-    """A spec, with options from Python written into it: one place checks and converts them."""
+    """A spec, and more options as values."""
     spec = parse_spec(text)
     if spec.kind not in image_sets.names() and Path(text).exists():
         kind = "folder" if Path(text).is_dir() else "npz" if text.endswith(".npz") else "idx"
         raise BrittleError(f"{text!r} does not say what kind of image set it is", f"Did you mean '{kind}:{text}'?")
-    given = {key: value for key, value in options.items() if value is not None}
-    written = [f"{key}={_written(value)}" for key, value in given.items()]
-    parts = [part.replace(",", "\\,") for part in spec.parts]
-    loader: Any = image_sets.build(f"{spec.kind}:{','.join([*parts, *written])}" if parts or written else spec.kind)
-    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, tuple | list)}
-    return cast(ImageSet, (replace(loader, **lists) if lists else loader).load())  # a class name may hold a slash
-
-
-def _written(value: Any) -> str:
-    text = "/".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
-    return text.replace(",", "\\,")
+    return image_sets.build(text, {key: value for key, value in options.items() if value is not None}).load()
 
 
 def _is_array(what: Any) -> bool:
@@ -75,7 +64,7 @@ def _is_array(what: Any) -> bool:
 
 
 def _are_arrays(what: Any) -> bool:
-    """Whether this is a list of images, which may differ in shape; a pair (image, label) is not."""
+    """Whether this is a list of images, possibly of different shapes; a pair (image, label) is not."""
     return isinstance(what, list) and len(what) > 0 and all(_is_array(each) and each.ndim in (2, 3) for each in what)
 
 
@@ -89,9 +78,9 @@ def _zipped(images: list[Any], labels: Any) -> list[tuple[Any, Any]]:
 
 
 class SequenceReader:
-    """Reads items of a sequence of (image, label), one at a time."""
+    """Reads the items of a sequence of (image, label), one at a time."""
 
-    shape_samples = 200  # an item is read, and perhaps decoded, to know its shape
+    shape_samples = 200  # an item must be read, and perhaps decoded, to know its shape
 
     def __init__(self, items: Any) -> None:
         self.items = items
@@ -111,7 +100,7 @@ def from_sequence(
     ids: Any = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> ImageSet:
-    """A sequence or map-style torch Dataset of (image, label); a label None means there is none."""
+    """A sequence or map-style torch Dataset of (image, label); a label of None means unlabelled."""
     title, count = name or type(items).__name__, len(items)
     if count == 0:
         raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
@@ -125,7 +114,7 @@ def from_sequence(
 
 
 def pair(items: Any, place: int) -> tuple[Any, Any]:
-    """Item `place` taken apart."""
+    """Item `place` as (image, label)."""
     item = items[place]
     if isinstance(item, tuple | list) and len(item) == 2:
         return item[0], item[1]
@@ -133,7 +122,7 @@ def pair(items: Any, place: int) -> tuple[Any, Any]:
 
 
 def _labels(items: Any, count: int) -> Any:
-    """All labels: torchvision's `targets` where they are what the items say; otherwise every item is read."""
+    """All labels: torchvision's `targets` if they agree with the items; otherwise every item is read."""
     first = pair(items, 0)[1]
     targets = getattr(items, "targets", None)
     if targets is not None and len(targets) == count and getattr(items, "target_transform", None) is None:

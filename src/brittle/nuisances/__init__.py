@@ -1,28 +1,29 @@
-"""Nuisances: parametrised changes of an image that should not change its label. One file an idea."""
+"""Nuisances: parametrised changes of an image that should not change its label. One file per idea."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from brittle.errors import BrittleError
 from brittle.registry import Registry
+from brittle.registry.spec import summands
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from brittle.types import Batch, Nuisance
 
-# Before a kind's name, not inside a number such as 1e+3, and not escaped as \+ in a path.
-_PLUS = re.compile(r"\s*(?<!\\)\+\s*(?=[a-z][a-z0-9-]*(?:[:+\s]|$))")
-
 
 class NuisanceRegistry(Registry["Nuisance"]):
-    """A registry whose specs may be joined by + into a composition."""
+    """A registry whose specs can be joined with + into a composition."""
 
-    def build(self, text: str) -> Nuisance:
-        specs = _PLUS.split(text.strip())
+    def build(self, text: str, options: Mapping[str, Any] | None = None) -> Nuisance:
+        specs = summands(text)
         if len(specs) == 1:
-            return super().build(specs[0])
+            return super().build(specs[0], options)
+        if options:
+            raise BrittleError(f"{text!r} joins several nuisances and takes no options", "Write them into its specs.")
         from brittle.nuisances.base.compose import Compose
 
         parts = tuple(super(NuisanceRegistry, self).build(spec) for spec in specs)
@@ -39,7 +40,7 @@ register = nuisances.register
 
 
 def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor | float) -> Tensor:
-    """T at a severity of θ (B, d): severity 0 bypasses the transform and gives the very same pixels."""
+    """T_θ x at a severity, for θ (B, d): severity 0 bypasses the transform and returns exactly the same pixels."""
     if isinstance(severity, (int, float)):
         return batch.images if severity == 0 else space.apply(batch, space.at(theta, severity, batch))
     moved = space.apply(batch, space.at(theta, severity, batch))
@@ -47,7 +48,5 @@ def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor |
 
 
 def nuisance(what: str | Nuisance, **options: Any) -> Nuisance:
-    """A nuisance from its spec ("affine:alpha=50"), from its kind and options ("affine", alpha=50), or itself."""
-    if not isinstance(what, str):
-        return what
-    return nuisances.make(what, options) if options else nuisances.build(what)
+    """A nuisance from its spec ("affine:alpha=50") or kind and options ("affine", alpha=50); or the object given."""
+    return nuisances.build(what, options) if isinstance(what, str) else what

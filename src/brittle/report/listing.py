@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import typing
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +15,7 @@ from brittle.images import image_sets
 from brittle.measures import measures
 from brittle.nuisances import nuisances
 from brittle.registry import Registry, did_you_mean, options_of
+from brittle.registry.options import allowed
 from brittle.samplers import samplers
 from brittle.training import trainable
 
@@ -45,12 +45,11 @@ def _kind(registry: Registry[Any], name: str) -> dict[str, Any]:
         kind = registry.get(name)
     except BrittleError as error:
         return {"name": name, "about": f"unusable: {error}", "options": {}}
-    hints = typing.get_type_hints(kind)
     options = {
         key: {
             "default": None if field.default is dataclasses.MISSING else field.default,
             "help": field.metadata.get("help", ""),
-            "type": str(hints[field.name]),
+            "allowed": allowed(kind, field),
             "positional": bool(field.metadata.get("positional")),
         }
         for key, field in options_of(kind).items()
@@ -73,7 +72,8 @@ def print_listing(found: dict[str, list[dict[str, Any]]]) -> None:
                 console.print(Text("    θ: " + ", ".join(kind["parameters"])))
             for key, option in kind["options"].items():
                 shown = "" if option["default"] is None else f"={_written(option['default'])}"
-                console.print(Text.assemble("    ", (f"{key}{shown}", "cyan"), f"  {option['help']}"))
+                within = f"  [{option['allowed']}]" if option["allowed"] else ""
+                console.print(Text.assemble("    ", (f"{key}{shown}", "cyan"), f"  {option['help']}", (within, "dim")))
         console.print()
 
 

@@ -1,4 +1,4 @@
-"""Samplers: draws from p(θ | not ℓ, x) ∝ p(not ℓ | T_θ x) · p(θ | x), for many images at once. One file an idea."""
+"""Samplers: draws from p(θ | not ℓ, x) ∝ p(not ℓ | T_θ x) · p(θ | x), for many images at once. One file per idea."""
 
 from __future__ import annotations
 

@@ -1,24 +1,26 @@
-"""Adaptive importance sampling: proposals from a mixture fitted to weighted draws, refitted as draws arrive.
+"""Adaptive importance sampling: proposals from a mixture fitted to weighted draws and refitted as draws arrive.
 
 Population Monte Carlo (Cappé, Guillin, Marin & Robert 2004) with deterministic-mixture weights (Veach & Guibas 1995;
 Owen & Zhou 2000): draws of all rounds are weighted against the mixture of all proposals used so far,
 
     w(z) = p(not ℓ | z) p(z) / Σ_r (n_r / N) q_r(z),   q_r = γ N(m, S) + (1 − γ) Σ_k N(c_k, h² S) / K
 
-The first round is the prior p itself, and a share of every other: no weight exceeds N over the number of draws that
-came from the prior. While few draws matter, the fit uses their weights raised to a power below 1.
+The first round is the prior p itself, which also has a share in every later round: no weight exceeds N divided by the
+number of draws from the prior. While few draws carry weight, the fit uses their weights raised to a power below 1.
 
-Where z has b alike parts, such as b rectangles, few of them are to blame, most often one. With probability π_k any k
-of the parts are proposed as above, and the others as if they were independent,
+Where z has b exchangeable parts, such as b rectangles, few of them cause the error, most often one. With probability
+π_k, any k of the parts are proposed as above, and the others as if they were independent,
 
     q_r(z) = N(z; 0, I) Σ_k π_k e_k(ρ_1, …, ρ_b) / C(b, k),   ρ_j = q_r(z_j) / N(z_j; 0, I)
 
-with e_k the elementary symmetric polynomials. In the fit, a draw's weight is shared among its parts as ρ blames them.
+with e_k the elementary symmetric polynomials. In the fit, a draw's weight is divided among its parts in
+proportion to ρ.
 
-Draws form two halves, and each half's proposals are fitted to the other. Were a draw weighted against kernels that
-stand on itself, its weight would be too small, and the sizes claimed several times those kept. By way of the other
-half a little of that is left, some hundredths of the sum of weights. 1 − µ(x) is therefore estimated round by round,
-each round's draws against their own q_r alone, which was there before them: that is unbiased.
+Draws form two halves, and each half's proposals are fitted to the other. If a draw were weighted against kernels
+centred on itself, its weight would be too small, and the effective sizes reported would be several times the true
+ones. Through the other half a little of that bias remains, a few hundredths of the sum of weights. 1 − µ(x) is
+therefore estimated round by round, from each round's draws against their own q_r alone, which was fixed before they
+were drawn: that is unbiased.
 """
 
 from __future__ import annotations
@@ -30,7 +32,6 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
@@ -39,12 +40,12 @@ from brittle.samplers.target import Budget, PosteriorDraws, PriorDraws, Target, 
 
 CENTRE, KERNEL, NOISE, LEAD, PRIOR = 1, 2, 3, 4, 5  # streams of a round's randomness
 WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0)  # h, in standard deviations of the weighted draws
-ALONE = 0.8  # share of proposals in which a single part is learnt, where there are several
-WIDE = 2.0  # where nothing was found yet, the search goes so many times as far as the prior
+ALONE = 0.8  # share of proposals that draw a single part from the fit, where there are several
+WIDE = 2.0  # while nothing has been found, the search is this many times as wide as the prior
 
 
 class Mixture(NamedTuple):
-    """Proposals of B images for any of the `parts` of a position: one broad normal, and kernels about draws."""
+    """Proposals for B images, for any of the `parts` of a position: one broad normal, and kernels around draws."""
 
     centres: Tensor  # (B, K, d / parts)
     mean: Tensor  # (B, 1, d / parts)
@@ -55,7 +56,7 @@ class Mixture(NamedTuple):
 
     def log_density(self, position: Tensor) -> Tensor:
         """(B, n, d) → (B, n)"""
-        sums = [torch.zeros_like(position[..., 0])]  # log e_k, k from 0 to the parts so far
+        sums = [torch.zeros_like(position[..., 0])]  # log e_k for k from 0 to the number of parts so far
         for ratio in self.log_ratios(position).unbind(-1):
             more = [each + ratio for each in sums]
             sums = [sums[0], *map(torch.logaddexp, sums[1:], more[:-1]), more[-1]]
@@ -93,12 +94,12 @@ class Mixture(NamedTuple):
 
 
 def leading_shares(parts: int) -> list[float]:
-    """π_k: how often k of the parts are proposed by the fit, k from 1 on."""
+    """π_k for k from 1: how often k of the parts are drawn from the fit."""
     return [1.0] if parts == 1 else [ALONE, *[(1 - ALONE) / (parts - 1)] * (parts - 1)]
 
 
 def leading(keys: Tensor, parts: int) -> Tensor:
-    """keys (B, n) → bool (B, n, parts): which parts are, k with probability π_k and all sets of k alike."""
+    """keys (B, n) → bool (B, n, parts): which parts are drawn from the fit, k with probability π_k, any k alike."""
     numbers = uniform(keys, parts + 1)
     ends = torch.tensor(leading_shares(parts), dtype=torch.float64, device=keys.device).cumsum(0)[:-1]
     others = (numbers[..., -1:] > ends).sum(-1, keepdim=True)
@@ -111,15 +112,15 @@ def split(position: Tensor, parts: int) -> Tensor:
 
 
 class WeightedDraws(NamedTuple):
-    """Half of the draws of B images, and the proposals that they came from."""
+    """Half of the draws for B images, and the proposals they came from."""
 
     position: Tensor  # (B, n, d)
     log_likelihood: Tensor  # (B, n)
     outcomes: Tensor  # (B, n, r)
     log_prior: Tensor  # (B, n)
     log_proposals: Tensor  # (B, n) log Σ_r n_r q_r
-    rounds: tuple[tuple[Mixture, int], ...]  # with the number of draws that came from it
-    first: int  # draws from the prior, of all rounds
+    rounds: tuple[tuple[Mixture, int], ...]  # each with the number of draws from it
+    first: int  # draws from the prior, over all rounds
     evidence: Tensor  # (rounds + 1, B) log of each round's estimate of 1 − µ(x)
     sizes: tuple[int, ...]  # all draws of each round
 
@@ -128,13 +129,13 @@ class WeightedDraws(NamedTuple):
         return self.log_likelihood + self.log_prior - self.log_proposals
 
     def blame(self, parts: int) -> Tensor:
-        """(B, n, parts) how much of each draw is due to each part, by proposals that were fitted to the other half."""
+        """(B, n, parts) how much of each draw is due to each part, by proposals fitted to the other half."""
         if parts > 1 and self.rounds:
             return self.rounds[-1][0].log_ratios(self.position).softmax(-1)
         return self.log_prior.new_full((*self.log_prior.shape, parts), 1 / parts)
 
     def drawn(self, target: Target, mixture: Mixture, keys: Tensor, prior: int) -> WeightedDraws:
-        """With the draws of one more round, all weighted anew. keys (B, n), the first of them for the prior."""
+        """Adds the draws of one more round and reweights all of them. keys (B, n), the first `prior` for the prior."""
         position = torch.cat((target.draw(fold(keys[:, :prior], PRIOR)), mixture.draw(keys[:, prior:])), 1)
         count = keys.shape[1] - prior
         evaluation, log_prior = target.evaluate(position), log_density(target, position)
@@ -160,23 +161,18 @@ class WeightedDraws(NamedTuple):
 @register("adaptive")
 @dataclass(frozen=True)
 class AdaptiveImportance:
-    """Weighted draws from a mixture that learns where the classifier breaks."""
+    """Weighted draws from a mixture that learns where the classifier fails."""
 
     name: ClassVar[str] = "adaptive"
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    rounds: int = option(10, "how often the mixture is refitted")
-    kernels: int = option(100, "kernels of a mixture")
-    first: float = option(0.15, "share of the calls that the first round draws from the prior")
-    prior: float = option(0.1, "share of every later round drawn from the prior, so that weights stay bounded")
-    broad: float = option(0.4, "share of every later round drawn from one broad normal")
-
-    def __post_init__(self) -> None:
-        if self.rounds < 1 or self.kernels < 1:
-            raise BrittleError("adaptive needs at least one round and one kernel", "Give whole numbers above 0.")
-        for name in ("first", "prior", "broad"):
-            if not 0 < getattr(self, name) < 1:
-                raise BrittleError(f"option {name!r} is {getattr(self, name):g}", "It lies between 0 and 1.")
+    rounds: int = option(10, "how often the mixture is refitted", least=1)
+    kernels: int = option(100, "number of kernels in a mixture", least=1)
+    first: float = option(0.15, "share of the calls spent on the first round, drawn from the prior", above=0, below=1)
+    prior: float = option(
+        0.1, "share of each later round drawn from the prior, which keeps weights bounded", above=0, below=1
+    )
+    broad: float = option(0.4, "share of each later round drawn from one broad normal", above=0, below=1)
 
     def check(self, target: Target) -> None:
         if not target.parts:
@@ -227,14 +223,14 @@ class AdaptiveImportance:
 
 
 def pooled(halves: list[WeightedDraws]) -> Tensor:
-    """(B,) log of the mean of all rounds' estimates. Later rounds know more: a draw of the r-th counts r² times."""
+    """(B,) log of the mean of all rounds' estimates. Later rounds know more: a draw of round r counts r² times."""
     shares = torch.tensor([[size * place**2 for place, size in enumerate(half.sizes, 1)] for half in halves])
     logs = (shares / shares.sum()).log().to(halves[0].evidence)
     return torch.cat([half.evidence + log[:, None] for half, log in zip(halves, logs, strict=True)]).logsumexp(0)
 
 
 def fit(position: Tensor, log_weight: Tensor, blame: Tensor, keys: Tensor, kernels: int, broad: float) -> Mixture:
-    """The mixture at weighted draws (B, N, d): centres drawn by weight, width by leave-one-out likelihood."""
+    """A mixture fitted to weighted draws (B, N, d): centres drawn by weight, width by leave-one-out likelihood."""
     parts = blame.shape[-1]
     z = split(position, parts)
     d = z.shape[-1]
@@ -242,7 +238,7 @@ def fit(position: Tensor, log_weight: Tensor, blame: Tensor, keys: Tensor, kerne
     mean = (weight[..., None] * z).sum(1, keepdim=True)
     off = z - mean
     eye = torch.eye(d, dtype=z.dtype, device=z.device)
-    # Few draws say little of a covariance: it is drawn towards the prior's.
+    # A few draws say little about a covariance, so it is shrunk towards the prior's.
     share = (d / (d + 1 / weight.square().sum(-1)))[:, None, None]
     spread = (1 - share) * (weight[..., None] * off).mT @ off + (share + 1e-9) * eye
     lost = (log_weight == -torch.inf).all(1)
@@ -263,11 +259,11 @@ def fit(position: Tensor, log_weight: Tensor, blame: Tensor, keys: Tensor, kerne
 
 
 def tempered(log_weight: Tensor, least: float) -> Tensor:
-    """Normalised weights (B, N), raised to the greatest power up to 1 whose Kish size is at least `least`."""
+    """Normalised weights (B, N), raised to the largest power up to 1 at which their Kish size is at least `least`."""
     above = log_weight - log_weight.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
 
     def shares(power: Tensor) -> tuple[Tensor, Tensor]:
-        # 0 · −∞ would be NaN: what is impossible stays so at every power.
+        # 0 · −∞ would be NaN: an impossible draw stays impossible at every power.
         weight = torch.softmax(torch.where(above == -torch.inf, above, power * above), -1)
         return weight, 1 / weight.square().sum(-1, keepdim=True) >= least
 

@@ -1,8 +1,8 @@
-"""The default: what the measurements in benchmarks/README.md say, chosen for each image.
+"""The default: the best sampler for each image, according to the measurements in benchmarks/README.md.
 
-Where positions are short and Gaussian, or fall into parts that are nearly so, adaptive importance sampling gives the
+Where positions are short and Gaussian, or split into parts that nearly are, adaptive importance sampling gives the
 most effective draws of all samplers, whether failures are rare or common. Elsewhere the prior's own draws are weighted
-where they suffice, and particles are led to the posterior where they don't.
+if they suffice, and otherwise particles are moved to the posterior.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ class Auto:
 
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    longest: int = option(16, "numbers of a position up to which mixtures are fitted")
-    pilot: float = option(0.1, "share of the calls spent on prior draws that decide between the other two")
-    enough: float = option(0.01, "effective share of the pilot's draws from which on prior draws suffice")
+    longest: int = option(16, "longest position, in numbers, to which mixtures are fitted", least=0)
+    pilot: float = option(
+        0.1, "share of the calls spent on prior draws that decide between the other two", least=0, most=1
+    )
+    enough: float = option(0.01, "effective share of the pilot's draws above which prior draws suffice", least=0)
 
     def check(self, target: Target) -> None:
-        """Something suits every target."""
+        """There is a sampler for every target."""
 
     def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
         if target.parts and target.size <= self.longest:
@@ -53,7 +55,7 @@ class Auto:
 
 
 def joined(parts: list[tuple[Tensor, PosteriorDraws]]) -> PosteriorDraws:
-    """Populations of several groups of images as one, in the order of images, filled up with no draws."""
+    """Joins the populations of several groups of images, in the order of the images, padded with draws of weight 0."""
     order = torch.cat([places for places, _ in parts]).argsort()
     longest = max(found.log_weight.shape[2] for _, found in parts)
     families = any(found.families is not None for _, found in parts)
@@ -66,7 +68,7 @@ def joined(parts: list[tuple[Tensor, PosteriorDraws]]) -> PosteriorDraws:
         return torch.cat(padded)[order]
 
     def numbered(found: PosteriorDraws) -> Tensor:
-        """Draws of a population without families are each their own."""
+        """In a population without families, each draw is its own family."""
         if found.families is not None:
             return found.families
         return torch.arange(found.log_weight.shape[2], device=order.device).expand(found.log_weight.shape)

@@ -1,7 +1,7 @@
-"""Chains: a sampler is a pair of pure functions, `init` and `step`, and this file carries them out.
+"""Chains: a sampler is a pair of pure functions, `init` and `step`, and this file runs them.
 
-All chains of all images move at once. Step sizes adapt during burn-in only, one for each image, so that what is kept
-comes from a Markov chain that does not change.
+All chains of all images move together. Step sizes, one per image, adapt only during burn-in, so that the draws that
+are kept come from a Markov chain that does not change.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from brittle.random import fold, uniform
 from brittle.samplers.target import Budget, Evaluation, PosteriorDraws, PriorDraws, Target
 
 MOVE, NOISE, COIN = 1, 2, 3  # streams of an image's randomness, and of a step's
-KEPT_NUMBERS = 1 << 26  # numbers of positions kept of one block of images: longer chains are thinned
+KEPT_NUMBERS = 1 << 26  # most numbers of positions kept for one block of images: longer chains are thinned
 LEAST_SCALE, GREATEST_SCALE = 1e-6, 1e3
 
 
 class State(NamedTuple):
-    """Where the chains of B images stand."""
+    """The current state of the chains of B images."""
 
     position: Tensor  # (B, n, d)
     log_prior: Tensor  # (B, n)
     log_likelihood: Tensor  # (B, n)
     outcomes: Tensor  # (B, n, r)
     scale: Tensor  # (B,) step size
-    gradient: Tensor | None = None  # (B, n, d) of the log-likelihood, for those that follow it
+    gradient: Tensor | None = None  # (B, n, d) of the log-likelihood, for samplers that use it
 
 
 class Info(NamedTuple):
-    """What a step did."""
+    """What happened in a step."""
 
     acceptance: Tensor  # (B, n) probability with which the proposal was accepted
     accepted: Tensor  # (B, n)
 
 
 class KernelState(Protocol):
-    """What of a state is kept. Kernels may have states of their own."""
+    """The parts of a state that are kept. Kernels may define states of their own."""
 
     @property
     def position(self) -> Tensor: ...
@@ -56,9 +56,9 @@ S = TypeVar("S", bound=KernelState)
 class Kernel(NamedTuple, Generic[S]):
     """A sampler for one target."""
 
-    init: Callable[[Tensor, Evaluation], S]  # positions (B, n, d), and what was seen there
+    init: Callable[[Tensor, Evaluation], S]  # positions (B, n, d), and their evaluation
     step: Callable[[Tensor, S], tuple[S, Info]]  # keys (B, n)
-    adapt: Callable[[S, Info, int], S]  # after each step of burn-in, which are counted from 1
+    adapt: Callable[[S, Info, int], S]  # after each step of burn-in, counted from 1
     calls_per_step: int = 1  # classifier calls of one chain
     setup_calls: int = 0  # classifier calls per image before the first step
 
@@ -70,7 +70,7 @@ class ChainSampler(ABC):
     name: ClassVar[str]
 
     def check(self, target: Target) -> None:  # noqa: B027
-        """Every target will do, unless a subclass says otherwise."""
+        """Accepts every target, unless a subclass says otherwise."""
 
     @abstractmethod
     def kernel(self, target: Target, chains: int) -> Kernel[Any]: ...
@@ -81,7 +81,7 @@ class ChainSampler(ABC):
 
 
 def accept(keys: Tensor, state: State, proposed: State, log_ratio: Tensor) -> tuple[State, Info]:
-    """Metropolis's rule: moves where log u ≤ log ratio (B, n). −∞ against −∞ is NaN, and rejects."""
+    """The Metropolis rule: moves where log u ≤ log ratio (B, n). −∞ against −∞ gives NaN, which rejects."""
     log_ratio = torch.where(proposed.log_likelihood == -torch.inf, -torch.inf, log_ratio)
     moves = uniform(fold(keys, COIN), 1)[..., 0].log() <= log_ratio
     gradient = None
@@ -99,7 +99,7 @@ def accept(keys: Tensor, state: State, proposed: State, log_ratio: Tensor) -> tu
 
 
 def robbins_monro(target_rate: float, greatest: float = GREATEST_SCALE) -> Callable[[State, Info, int], State]:
-    """Adapts each image's step size until its chains accept at the wanted rate (Andrieu & Thoms 2008)."""
+    """Adapts each image's step size towards the wanted acceptance rate (Andrieu & Thoms 2008)."""
 
     def adapt(state: State, info: Info, step: int) -> State:
         gain = 2.0 * step**-0.6
@@ -110,14 +110,14 @@ def robbins_monro(target_rate: float, greatest: float = GREATEST_SCALE) -> Calla
 
 
 def unchanged(state: State, info: Info, step: int) -> State:
-    """For step sizes that are given and stay."""
+    """For fixed step sizes."""
     return state
 
 
 def begin(target: Target, budget: Budget) -> PriorDraws:
-    """Starts (B, n, d): the first of some prior draws at a finite density, or the one most surely wrong.
+    """Starting points (B, n, d): of some prior draws, the first with a finite density, or the one most certainly wrong.
 
-    Where none is found the likelihood stays −∞."""
+    If there is none, the likelihood stays −∞."""
     images, chains, tries = len(target.keys), budget.chains, budget.tries
     first = target.prior(chains * tries)
     likelihood = first.evaluation.log_likelihood.view(images, chains, tries)
@@ -132,7 +132,7 @@ def begin(target: Target, budget: Budget) -> PriorDraws:
 
 
 def run(kernel: Kernel[S], target: Target, budget: Budget, name: str) -> PosteriorDraws:
-    """Burn-in, then the steps that are kept; chains that found no start give no draws."""
+    """Burn-in, then the steps that are kept; chains without a valid start give no draws."""
     images, device = len(target.keys), target.keys.device
     keys = fold(fold(target.keys, MOVE)[:, None], torch.arange(budget.chains, device=device))
     start = begin(target, budget)

@@ -1,8 +1,8 @@
 """Preconditioned Crank–Nicolson (Cotter, Roberts, Stuart & White 2013) for Gaussian priors.
 
-θ′ = m + √(1−β²) (θ − m) + β ξ with ξ ~ N(0, C), m and C the prior's own. The proposal leaves the prior as it is, so
-the likelihood alone decides, and acceptance does not fall with the dimension. In latent coordinates m = 0 and C = I,
-whatever the prior of the image at hand.
+θ′ = m + √(1−β²) (θ − m) + β ξ with ξ ~ N(0, C), where m and C are the prior's. The proposal leaves the prior invariant,
+so only the likelihood decides, and acceptance does not fall with the dimension. In latent coordinates m = 0 and C = I,
+whatever the image's prior is.
 """
 
 from __future__ import annotations
@@ -28,12 +28,8 @@ class CrankNicolson(ChainSampler):
 
     name: ClassVar[str] = "crank-nicolson"
 
-    step: float = option(0.5, "β between 0 and 1, to begin with: 1 draws afresh from the prior")
+    step: float = option(0.5, "initial β: 1 draws afresh from the prior", above=0, most=1)
     adapt: bool = option(True, "whether burn-in adapts β to an acceptance of 0.3")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.step <= 1:
-            raise BrittleError(f"option 'step' is {self.step:g}", "β lies between 0 and 1.")
 
     def check(self, target: Target) -> None:
         needs_gaussian(target, self.name)
@@ -52,13 +48,13 @@ class CrankNicolson(ChainSampler):
 
 
 def crank_nicolson(position: Tensor, beta: Tensor, keys: Tensor) -> Tensor:
-    """A step that leaves N(0, I) as it is."""
+    """A step that leaves N(0, I) invariant."""
     return (1 - beta**2).sqrt() * position + beta * normal(keys, position.shape[-1])
 
 
 def needs_gaussian(target: Target, name: str) -> None:
     if not target.gaussian:
         raise BrittleError(
-            f"{name} needs a Gaussian prior or a latent form of it, which this nuisance has not",
+            f"{name} needs a Gaussian prior or a latent form of it, which this nuisance does not have",
             "Use the sampler auto, smc, metropolis or importance.",
         )

@@ -2,8 +2,8 @@
 
 Chains are judged as in Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and
 localization", and weights as in Vehtari, Simpson, Gelman, Yao & Gabry (2024), "Pareto smoothed importance sampling".
-ArviZ has the same figures one array at a time; here all images and parameters are done at once. The two part only
-where ArviZ would praise draws that say nothing, and each function says where. Everything is float64.
+ArviZ computes the same numbers one array at a time; here all images and parameters are done at once. The two differ
+only where ArviZ would rate draws highly that say nothing, and each function says where. Everything is float64.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-FEWEST_STEPS = 4  # two a half-chain
+FEWEST_STEPS = 4  # two per half-chain
 FEWEST_IN_TAIL = 5
 ROUNDING = 1e-12  # of log-weights that are meant to be equal
 
@@ -21,16 +21,16 @@ ROUNDING = 1e-12  # of log-weights that are meant to be equal
 def split_rhat(draws: Tensor) -> Tensor:
     """Rank-normalised split R-hat, the larger of bulk and folded: draws (..., chains, steps) → (...).
 
-    A single chain is compared with itself, half against half. Where no half-chain ever moved, R-hat is NaN if all
-    stand at the same value and infinite if they stand at different ones. NaN also with fewer than 4 steps or a NaN
-    among the draws.
+    A single chain is compared with itself, half against half. If no half-chain ever moved, R-hat is NaN if all are at
+    the same value and infinite if they are at different ones. It is also NaN with fewer than 4 steps or if any draw is
+    NaN.
     """
     draws = draws.to(torch.float64)
     if draws.shape[-1] < FEWEST_STEPS:
         return torch.full_like(draws[..., 0, 0], torch.nan)
     halves = _split(draws)
     folded = (halves - _median(halves)).abs()
-    # A folded NaN is two values that lie equally far from the median: only the bulk can tell them apart.
+    # The folded value is NaN for two values equally far from the median: only the bulk can tell them apart.
     worse = torch.fmax(_rhat(_normal_scores(halves)), _rhat(_normal_scores(folded)))
     return worse.masked_fill(draws.isnan().any(-1).any(-1), torch.nan)
 
@@ -38,8 +38,8 @@ def split_rhat(draws: Tensor) -> Tensor:
 def bulk_ess(draws: Tensor) -> Tensor:
     """Rank-normalised split-chain effective size: draws (..., chains, steps) → (...).
 
-    Draws that are all equal are one point and count 1 (ArviZ: as many as there are). NaN with fewer than 4 steps or
-    a NaN among the draws.
+    Draws that are all equal are a single point and count as 1 (ArviZ: the number of draws). NaN with fewer than 4
+    steps or if any draw is NaN.
     """
     draws = draws.to(torch.float64)
     if draws.shape[-1] < FEWEST_STEPS:
@@ -52,9 +52,9 @@ def bulk_ess(draws: Tensor) -> Tensor:
 def tail_ess(draws: Tensor) -> Tensor:
     """The smaller effective size of I(θ ≤ its 5 % quantile) and I(θ ≤ its 95 % quantile): (..., chains, steps) → (...).
 
-    A quantile between two equal draws is that draw, as in R; ArviZ's may lie a rounding error below it. Where all
-    draws are on one side of a quantile, through ties or too few steps, the other quantile decides. Where that holds
-    for both, the tails were not seen and the size is 1 (ArviZ: the number of draws). NaN as for `bulk_ess`.
+    A quantile between two equal draws is that draw, as in R; ArviZ's may lie a rounding error below it. If all
+    draws are on one side of a quantile, because of ties or too few steps, the other quantile decides. If that is so
+    for both, the tails were not reached and the size is 1 (ArviZ: the number of draws). NaN as for `bulk_ess`.
     """
     draws = draws.to(torch.float64)
     if draws.shape[-1] < FEWEST_STEPS:
@@ -67,14 +67,15 @@ def tail_ess(draws: Tensor) -> Tensor:
 
 
 def kish(log_weights: Tensor) -> Tensor:
-    """Kish's effective size (Σ w)² / Σ w²: log-weights (..., n) → (...). 0 where every weight is 0."""
+    """Kish's effective size (Σ w)² / Σ w²: log-weights (..., n) → (...). 0 if every weight is 0."""
     return _kish(_normalised(log_weights))
 
 
 def family_kish(log_weights: Tensor, families: Tensor) -> Tensor:
     """Kish's size of families (..., n): draws with the same number count as one, with the sum of their weights.
 
-    In a particle population, families are the first ancestors and only they are independent (Lee & Whiteley 2018).
+    In a population of particles, families are the first ancestors, and only those are independent (Lee & Whiteley
+    2018).
     """
     return _kish(_family_sums(_normalised(log_weights), families))
 
@@ -83,9 +84,9 @@ def weighted_ess(values: Tensor, log_weights: Tensor, families: Tensor | None = 
     """Effective size for the mean of each parameter: values (..., n, d), log-weights (..., n) → (..., d).
 
     Σ W (f − f̄)² / Σ W² (f − f̄)² with W normalised; with families (..., n) the denominator sums W (f − f̄) within a
-    family before squaring (Lee & Whiteley 2018). Never more than there are draws, or families, of positive weight.
-    Where one of them holds more than half of the weight, f̄ follows it and the ratio would praise the collapse, so
-    that it is at most Kish's size. 1 where a parameter has only one value; 0 where every weight is 0.
+    family before squaring (Lee & Whiteley 2018). Never more than the number of draws, or families, of positive weight.
+    If one of them holds more than half of the weight, f̄ follows it and the ratio would hide the collapse, so it is
+    capped at Kish's size. 1 if a parameter has only one value; 0 if every weight is 0.
     """
     share = _normalised(log_weights).unsqueeze(-2)  # (..., 1, n)
     alive = share > 0
@@ -103,9 +104,9 @@ def weighted_ess(values: Tensor, log_weights: Tensor, families: Tensor | None = 
 def pareto_k(log_weights: Tensor) -> Tensor:
     """k-hat, the shape of a generalised Pareto fit to the largest weights: log-weights (..., n) → (...).
 
-    Above 0.7 a weighted mean is not to be trusted. Infinite where fewer than 5 draws stand out as a tail, which is
-    always so for n ≤ 20, and where all weights are 0. One case is judged apart: when the tail and the draw next to
-    it all share the largest weight, as when weights are equal, there is no tail to fear and k is 0 (ArviZ: infinite).
+    Above 0.7 a weighted mean should not be trusted. Infinite if fewer than 5 draws stand out as a tail, which is always
+    so for n ≤ 20, or if all weights are 0. There is one special case: if the tail and the draw next to it all share the
+    largest weight, as when weights are equal, there is no heavy tail and k is 0 (ArviZ: infinite).
     """
     x = log_weights.to(torch.float64)
     n = x.shape[-1]
@@ -122,7 +123,7 @@ def pareto_k(log_weights: Tensor) -> Tensor:
 
 
 def _split(draws: Tensor) -> Tensor:
-    """(..., chains, steps) → (..., 2 · chains, steps // 2); the middle draw of an odd number falls away."""
+    """(..., chains, steps) → (..., 2 · chains, steps // 2); the middle draw of an odd number is dropped."""
     half = draws.shape[-1] // 2
     return torch.cat([draws[..., :half], draws[..., -half:]], -2)
 
@@ -158,7 +159,7 @@ def _normal_scores(x: Tensor) -> Tensor:
 
 
 def _rhat(x: Tensor) -> Tensor:
-    # Differences from each chain's first value make the variance of a chain that stood still exactly 0.
+    # Taking differences from each chain's first value makes the variance of a chain that never moved exactly 0.
     moved = x - x[..., :1]
     steps = x.shape[-1]
     within = moved.var(-1).mean(-1)
@@ -184,7 +185,7 @@ def _ess(x: Tensor) -> Tensor:
     rho = 1 - (within - covariance) / total
     rho[..., 0] = 1.0
     pairs = rho[..., : steps // 2 * 2 : 2] + rho[..., 1::2]
-    # Geyer's sequence ends at the first pair that is not positive; what stays is made monotone.
+    # Geyer's sequence ends at the first pair that is not positive; the rest is made monotone.
     most = max(0, (steps - 3) // 2)
     positive = (pairs[..., :most] > 0).long().cumprod(-1)
     end = positive.sum(-1, keepdim=True)
@@ -206,14 +207,14 @@ def _kish(share: Tensor) -> Tensor:
 
 
 def _family_sums(x: Tensor, families: Tensor) -> Tensor:
-    """Sums of x (..., n) over draws of the same family, whatever their numbers: (..., n), filled up with 0."""
+    """Sums of x (..., n) over draws of the same family, whatever its number: (..., n), padded with 0."""
     members, order = families.expand_as(x).sort(-1)
     place = (members.diff(dim=-1, prepend=members[..., :1]) != 0).cumsum(-1)
     return torch.zeros_like(x).scatter_add_(-1, place, x.gather(-1, order))
 
 
 def _pareto_shape(excess: Tensor, size: Tensor) -> Tensor:
-    """Zhang & Stephens (2009) on excesses (..., m) that fall to 0 after the first `size` (...), drawn towards 1/2."""
+    """Zhang & Stephens (2009) on excesses (..., m) that are 0 after the first `size` (...), shrunk towards 1/2."""
     count = size.to(torch.float64).unsqueeze(-1)
     grid = 30 + count.sqrt().floor()
     j = torch.arange(1, 31 + math.isqrt(excess.shape[-1]), dtype=torch.float64, device=excess.device)
@@ -225,5 +226,5 @@ def _pareto_shape(excess: Tensor, size: Tensor) -> Tensor:
     weight = torch.where(weight >= 10 * torch.finfo(torch.float64).eps, weight, 0.0)
     b_mean = (weight * b).sum(-1, keepdim=True) / weight.sum(-1, keepdim=True)
     shape = torch.log1p(-b_mean * excess).sum(-1, keepdim=True) / count
-    # The prior of k: ten draws' worth of 1/2.
+    # The prior on k: equivalent to ten draws at 1/2.
     return ((count * shape + 10 * 0.5) / (count + 10)).squeeze(-1)

@@ -1,4 +1,4 @@
-"""Draws as an ArviZ InferenceData, for those who have their own plots and tables."""
+"""Draws as an ArviZ InferenceData, for users with their own plots and tables."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def to_arviz(
 ) -> Any:
     """θ (B, chains, draws, d) → an arviz.InferenceData whose posterior is `theta` (chain, draw, image, parameter).
 
-    `sample_stats` has, where given, each (B, chains, draws): `log_not_label`, which is log p(not ℓ | T_θ x),
-    `log_weight`, and `accepted`. A population is a single chain and is not resampled: ArviZ's own summaries count
-    every draw once, so where the posterior's attribute `weighted` is 1 they have to be given the weights. A draw of
-    weight −∞ is no draw, and its θ is NaN.
+    `sample_stats` contains, if given, each of shape (B, chains, draws): `log_not_label`, which is log p(not ℓ | T_θ x),
+    `log_weight`, and `accepted`. A population is a single chain and is not resampled: ArviZ's own summaries count every
+    draw once, so if the posterior's attribute `weighted` is 1, they need the weights too. A draw of weight −∞ does not
+    count, and its θ is NaN.
     """
     try:
         import arviz  # type: ignore[import-not-found, import-untyped, unused-ignore]

@@ -1,4 +1,4 @@
-"""Importance sampling (Kahn & Harris 1951) with the prior as proposal: every draw counts as much as p(not ℓ) there."""
+"""Importance sampling (Kahn & Harris 1951) with the prior as proposal: each draw is weighted by p(not ℓ) there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from brittle.samplers.target import Budget, Evaluation, PosteriorDraws, PriorDra
 @register("importance")
 @dataclass(frozen=True)
 class Importance:
-    """θ ~ p(θ | x) with the weight p(not ℓ | θ). Where robustness has been measured, its draws, at no further call."""
+    """θ ~ p(θ | x) with the weight p(not ℓ | θ). Reuses the draws of a robustness measurement, at no further calls."""
 
     name: ClassVar[str] = "importance"
     space: ClassVar[Literal["latent", "parameters"]] = "parameters"
@@ -31,10 +31,10 @@ class Importance:
 
 
 def prior_draws(target: Target, count: int) -> tuple[PriorDraws, Tensor]:
-    """The prior's draws that are kept, and the log-likelihoods (B, count) of all of them.
+    """The draws of the prior that are kept, and the log-likelihoods (B, count) of all of them.
 
-    Some images at a time, so that float64 positions fit into memory; where even float32 ones of the whole block would
-    not, they are thinned as those of chains are."""
+    A few images at a time, so that float64 positions fit into memory; if even the float32 positions of the whole block
+    would not, they are thinned, as in chains."""
     images, most = len(target.keys), max(1, KEPT_NUMBERS // max(1, count * target.size))
     thin = max(1, -(-images // most))
     positions, evaluations, likelihoods, calls = [], [], [], 0
@@ -49,7 +49,7 @@ def prior_draws(target: Target, count: int) -> tuple[PriorDraws, Tensor]:
 
 
 def weighted(target: Target, drawn: PriorDraws, log_weight: Tensor, likelihood: Tensor, name: str) -> PosteriorDraws:
-    """A population of the prior's draws. Their mean likelihood is an unbiased 1 − µ(x)."""
+    """A population of draws from the prior. Their mean likelihood is an unbiased estimate of 1 − µ(x)."""
     images, device = len(target.keys), target.keys.device
     return PosteriorDraws(
         drawn.position[:, None],

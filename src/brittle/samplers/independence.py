@@ -1,4 +1,4 @@
-"""Metropolis's rule with proposals drawn from the prior, whatever the state: needs no density, only draws."""
+"""The Metropolis rule with proposals drawn from the prior, whatever the state: needs no density, only draws."""
 
 from __future__ import annotations
 

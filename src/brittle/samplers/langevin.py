@@ -1,12 +1,12 @@
 """Langevin proposals that follow the gradient of log p(not ℓ), for classifiers and nuisances that have one.
 
 The semi-implicit discretisation of Cotter, Roberts, Stuart & White (2013, section 4.3), which like Crank–Nicolson
-leaves the prior N(0, I) as it is where the likelihood is flat:
+leaves the prior N(0, I) invariant where the likelihood is flat:
 
     z′ ~ N(m(z), s² I),  m(z) = ((2 − δ) z + 2δ g(z)) / (2 + δ),  s² = 8δ / (2 + δ)²
 
-with g the gradient, cut off at a length that keeps the drift from overshooting. Metropolis's rule with the exact
-density of the proposal makes up for both.
+with g the gradient, clipped to a length that keeps the drift from overshooting. The Metropolis rule with the exact
+density of the proposal corrects for both.
 """
 
 from __future__ import annotations
@@ -25,31 +25,27 @@ from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, acc
 from brittle.samplers.crank_nicolson import needs_gaussian
 from brittle.samplers.target import Evaluation, Target
 
-CALLS_OF_A_GRADIENT = 3  # a forward pass, and a backward pass that costs about two
+CALLS_OF_A_GRADIENT = 3  # a forward pass, and a backward pass that costs about two of them
 
 
 @register("langevin")
 @dataclass(frozen=True)
 class Langevin(ChainSampler):
-    """Proposals drawn towards where the classifier is more surely wrong."""
+    """Proposals that drift towards where the classifier is more certainly wrong."""
 
     name: ClassVar[str] = "langevin"
 
-    step: float = option(0.5, "δ between 0 and 2, to begin with: 2 forgets where the chain stands")
-    longest: float = option(3.0, "length at which the gradient is cut off, in standard deviations of the prior")
+    step: float = option(0.5, "initial δ: 2 forgets where the chain was", above=0, most=2)
+    longest: float = option(
+        3.0, "length to which the gradient is clipped, in standard deviations of the prior", above=0
+    )
     adapt: bool = option(True, "whether burn-in adapts δ to an acceptance of 0.574")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.step <= 2:
-            raise BrittleError(f"option 'step' is {self.step:g}", "δ lies between 0 and 2.")
-        if not self.longest > 0:
-            raise BrittleError(f"option 'longest' is {self.longest:g}", "Give a positive number.")
 
     def check(self, target: Target) -> None:
         needs_gaussian(target, self.name)
         if not target.differentiable or target.hard:
             raise BrittleError(
-                "langevin needs a gradient of log p(not ℓ), which this classifier or nuisance has not",
+                "langevin needs a gradient of log p(not ℓ), which this classifier or nuisance does not have",
                 "Use the sampler auto or crank-nicolson.",
             )
 

@@ -1,4 +1,4 @@
-"""Metropolis's algorithm with Gaussian proposals, exactly as in Fawzi & Frossard 2016, algorithm 1."""
+"""The Metropolis algorithm with Gaussian proposals, exactly as in Fawzi & Frossard 2016, algorithm 1."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ class Metropolis(ChainSampler):
     name: ClassVar[str] = "metropolis"
     space: ClassVar[Literal["latent", "parameters"]] = "parameters"
 
-    step: float = option(0.5, "σ in standard deviations of the prior, to begin with")
-    sigma: float | None = option(
-        None, "instead: the paper's σ, in θ's own units (pixels for occlusion); stays as it is"
-    )
+    step: float = option(0.5, "initial σ, in standard deviations of the prior", above=0)
+    sigma: float | None = option(None, "the paper's fixed σ instead, in the units of θ (pixels for occlusion)", above=0)
     adapt: bool = option(True, "whether burn-in adapts the step to an acceptance of 0.234")
 
     def check(self, target: Target) -> None:
         one = target.draw(fold(target.keys, 0)[:, None])
         if target.log_prior(one) is None:
             raise BrittleError(
-                "metropolis needs a prior density, which this nuisance has not",
+                "metropolis needs a prior density, which this nuisance does not have",
                 "Use the sampler independence, importance or rejection.",
             )
 
@@ -69,7 +67,7 @@ def density(target: Target, position: Tensor) -> Tensor:
 
 
 def prior_spread(target: Target) -> Tensor:
-    """Standard deviations (B, d) of the prior, from draws: no classifier is asked."""
+    """Standard deviations (B, d) of the prior, estimated from draws, without calling the classifier."""
     if target.gaussian:
         return torch.ones(len(target.keys), target.size, dtype=torch.float64, device=target.keys.device)
     numbers = torch.arange(SPREAD_DRAWS, device=target.keys.device)

@@ -1,4 +1,4 @@
-"""Rejection sampling (von Neumann 1951): exact and independent draws, a share 1 − µ(x) of what is looked at."""
+"""Rejection sampling (von Neumann 1951): exact and independent draws, a share 1 − µ(x) of those evaluated."""
 
 from __future__ import annotations
 

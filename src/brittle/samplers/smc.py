@@ -1,13 +1,13 @@
 """Sequential Monte Carlo (Del Moral, Doucet & Jasra 2006) from the prior to the posterior.
 
-Between the two lie the densities p(not ℓ | θ)^t p(θ), t from 0 to 1. A round weighs the particles of each image for
-its next t, draws some of them by these weights, and moves those. As in waste-free SMC (Dau & Chopin 2022) every place
-that a mover visits becomes a particle, and once t = 1 these are the draws.
+Between the two lie the densities p(not ℓ | θ)^t p(θ), with t from 0 to 1. Each round weights the particles of each
+image for its next t, resamples some of them by these weights, and moves those. As in waste-free SMC (Dau & Chopin
+2022), every position that a mover visits becomes a particle, and once t = 1 these are the draws.
 
-Moves are Crank–Nicolson's about a Gaussian fitted to the particles, where there are enough to fit one. A mover goes by
-the fit of the half of the particles that it does not stem from: fitted to themselves, small populations contract.
+Moves are Crank–Nicolson steps about a Gaussian fitted to the particles, if there are enough to fit one. A mover uses
+the fit of the half of the particles that it does not come from: fitted to themselves, small populations contract.
 
-Powers of 0 and of 1 lead nowhere. For classifiers that give nothing else it is the Gaussian prior that changes:
+For classifiers whose p(not ℓ) is always 0 or 1, its powers are all the same. There the Gaussian prior changes instead:
 p(not ℓ | z) N(z; 0, I/t), from a t at which some draws are wrong to t = 1.
 """
 
@@ -21,7 +21,6 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
@@ -33,15 +32,15 @@ from brittle.samplers.target import Budget, PosteriorDraws, Target
 
 PARTICLES, PICK, WIDEN = 5, 6, 7  # streams of an image's randomness
 FEWEST_PARTICLES = 32
-PARTICLES_PER_DIMENSION = 10  # that a fit needs
+PARTICLES_PER_DIMENSION = 10  # needed for a fit
 WIDTHS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # of the prior, in its own standard deviations
-WIDENED_DRAWS = 64  # looked at for each width
-WRONG_ENOUGH = 0.1  # share of draws
+WIDENED_DRAWS = 64  # evaluated for each width
+WRONG_ENOUGH = 0.1  # share of draws that must be wrong
 HALVINGS = 50
 
 
 class Particles(NamedTuple):
-    """The particles of B images, and how far each image has come."""
+    """The particles of B images, and how far along each image is."""
 
     position: Tensor  # (B, n, d)
     log_likelihood: Tensor  # (B, n)
@@ -49,7 +48,7 @@ class Particles(NamedTuple):
     families: Tensor  # (B, n) first ancestors
     log_weight: Tensor  # (B, n)
     power: Tensor  # (B,) t
-    widened: Tensor  # (B,) whether it is the prior that changes with t
+    widened: Tensor  # (B,) whether the prior is what changes with t
     scale: Tensor  # (B,) step size
     evidence: Tensor  # (B,) log of the normalising constant
 
@@ -57,7 +56,7 @@ class Particles(NamedTuple):
         return Particles(*(each[images] for each in self))
 
     def at(self, places: Tensor) -> Particles:
-        """Some particles (B, n), all of one weight."""
+        """The particles at places (B, n), all with equal weight."""
 
         def of(values: Tensor) -> Tensor:
             index = places.view(*places.shape, *(1,) * (values.ndim - 2))
@@ -79,25 +78,17 @@ class Particles(NamedTuple):
 @register("smc")
 @dataclass(frozen=True)
 class SequentialMonteCarlo:
-    """A population that is led from the prior to the posterior; finds what is rare, and what lies apart."""
+    """A population moved from the prior to the posterior; finds rare failures and separate modes."""
 
     name: ClassVar[str] = "smc"
     space: ClassVar[Literal["latent", "parameters"]] = "latent"
 
-    particles: int | None = option(None, "how many; an eighth of the calls unless given")
-    moves: int = option(2, "moves in a round, made by one in so many of the particles")
-    fall: float = option(0.7, "share to which the effective size falls from one t to the next")
-
-    def __post_init__(self) -> None:
-        if self.particles is not None and self.particles < 2:
-            raise BrittleError(f"option 'particles' is {self.particles}", "Give at least 2.")
-        if self.moves < 1:
-            raise BrittleError(f"option 'moves' is {self.moves}", "Give at least 1.")
-        if not 0 < self.fall < 1:
-            raise BrittleError(f"option 'fall' is {self.fall:g}", "It lies between 0 and 1.")
+    particles: int | None = option(None, "how many; by default an eighth of the calls", least=2)
+    moves: int = option(2, "moves per round, each made by one in this many of the particles", least=1)
+    fall: float = option(0.7, "share to which the effective size may fall from one t to the next", above=0, below=1)
 
     def check(self, target: Target) -> None:
-        """Every prior can be drawn from, and then moved in one way or another."""
+        """Accepts every target: any prior can be drawn from, and its draws moved in one way or another."""
 
     def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
         movers = max(1, (self.particles or max(FEWEST_PARTICLES, budget.calls // 8)) // self.moves)
@@ -105,7 +96,8 @@ class SequentialMonteCarlo:
         particles, calls = begin(target, count)
         rounds = max(1, (budget.calls - int(calls.min())) // count)
         kept = KeptDraws(particles, rounds)
-        for turn in range(2 * rounds):  # images far from t = 1 when the budget is spent may go on for as long again
+        # An image that has not reached t = 1 when the budget is spent may use as much again.
+        for turn in range(2 * rounds):
             alive = (particles.log_weight > -torch.inf).any(1)
             active = (alive & ((particles.power < 1) | (turn < rounds))).nonzero()[:, 0]
             if not len(active):
@@ -115,7 +107,7 @@ class SequentialMonteCarlo:
             chosen = picked(some.log_weight, movers, fold(keys, PICK))
             proposal = proposal_for(here, some, (chosen < count // 2).long())
             some, accepted = moved(here, some.at(chosen), self.moves, proposal, fold(keys, MOVE))
-            # Step sizes stay as they are once draws are kept.
+            # Step sizes are fixed once draws are kept.
             some = some._replace(scale=torch.where(kept.rounds[active] == 0, adapted(some.scale, accepted), some.scale))
             particles.put(active, some)
             calls[active] += count
@@ -124,7 +116,7 @@ class SequentialMonteCarlo:
 
 
 class KeptDraws:
-    """The draws: every place visited at t = 1, thinned where there are too many to hold."""
+    """The draws: every position visited at t = 1, thinned if there are too many to hold in memory."""
 
     def __init__(self, particles: Particles, rounds: int) -> None:
         images, count, size = particles.position.shape
@@ -170,7 +162,7 @@ class KeptDraws:
 
 
 def begin(target: Target, count: int) -> tuple[Particles, Tensor]:
-    """Particles of the prior, or of a wider one where that is what changes; and the calls (B,) this took."""
+    """Particles from the prior, or from a wider one where the prior is what changes; and the calls (B,) this took."""
     first = target.prior(count)
     likelihood = first.evaluation.log_likelihood
     nothing_between = ((likelihood == 0) | (likelihood == -torch.inf)).all(1) | target.hard
@@ -209,7 +201,7 @@ def begin(target: Target, count: int) -> tuple[Particles, Tensor]:
 
 
 def wide_enough(target: Target) -> Tensor:
-    """(B,) the smallest of WIDTHS at which enough draws of N(0, width² I) are wrong, or that with most of them."""
+    """(B,) the smallest of WIDTHS at which enough draws of N(0, width² I) are wrong, or else the one with the most."""
     numbers = torch.arange(len(WIDTHS) * WIDENED_DRAWS, device=target.keys.device)
     widths = torch.tensor(WIDTHS, dtype=torch.float64, device=target.keys.device)
     draws = normal(fold(fold(target.keys, WIDEN)[:, None], numbers), target.size)
@@ -219,7 +211,7 @@ def wide_enough(target: Target) -> Tensor:
 
 
 def weighed(particles: Particles, fall: float) -> Particles:
-    """The particles with weights for the next t: the furthest to which the effective size falls no lower than `fall`.
+    """The particles, weighted for the next t: the largest at which the effective size falls no lower than `fall`.
 
     d log density / dt is log p(not ℓ), or −|z|²/2 + (d/2)/t where the prior changes."""
     size = particles.position.shape[-1]
@@ -243,9 +235,9 @@ def weighed(particles: Particles, fall: float) -> Particles:
 
 
 def picked(log_weight: Tensor, count: int, keys: Tensor) -> Tensor:
-    """Places (B, count) of particles, in order, by systematic resampling: one u an image.
+    """Places (B, count) of particles, ascending, by systematic resampling: one u per image.
 
-    Where all weights are equal it is every so many-th, which of particles that moved is where they came to at last."""
+    If all weights are equal, they are evenly spaced: for particles that have moved, the last position of each mover."""
     cumulative = log_weight.softmax(1).cumsum(1)
     points = (torch.arange(count, device=keys.device) + uniform(keys, 1)) / count
     chosen = torch.searchsorted(cumulative / cumulative[:, -1:], points, right=True)
@@ -256,15 +248,17 @@ def picked(log_weight: Tensor, count: int, keys: Tensor) -> Tensor:
 
 
 class Proposal(NamedTuple):
-    """How the movers of B images go on."""
+    """How the movers of B images propose their next positions."""
 
     draw: Callable[[Tensor, Tensor, Tensor], Tensor]  # keys (B, n), positions (B, n, d), scale (B, 1, 1) → positions
-    excess: Callable[[Tensor], Tensor]  # (B, n, d) → (B, n) log of the prior over what `draw` leaves as it is
+    excess: Callable[
+        [Tensor], Tensor
+    ]  # (B, n, d) → (B, n) log of the prior over the density that `draw` leaves invariant
 
 
 def proposal_for(target: Target, particles: Particles, half: Tensor) -> Proposal:
-    """Crank–Nicolson's about a fit, for each mover that of its `half` (B, n); about the prior where particles are too
-    few for a fit; a random walk as wide as they are where it is not Gaussian; draws of a prior that has no density."""
+    """Crank–Nicolson steps about a fit, for each mover that of its `half` (B, n); about the prior if particles are too
+    few for a fit; a random walk as wide as the particles if it is not Gaussian; fresh draws if it has no density."""
     width = torch.where(particles.widened, particles.power**-0.5, 1.0)[:, None, None]
 
     def log_prior(position: Tensor) -> Tensor:
@@ -304,11 +298,11 @@ def proposal_for(target: Target, particles: Particles, half: Tensor) -> Proposal
 def fitted(particles: Particles, spread: Tensor) -> tuple[Tensor, Tensor]:
     """Means (B, 2, 1, d) of the two halves of the particles, and factors (B, 2, d, d) of their covariances.
 
-    Few particles say little of a covariance, which is drawn towards that of the prior, with its `spread` (B, 1, d)."""
+    A few particles say little about a covariance, so it is shrunk towards the prior's, with `spread` (B, 1, d)."""
     images, count, size = particles.position.shape
     second = torch.arange(count, device=particles.position.device) >= count // 2
     log_weight = torch.stack([particles.log_weight.masked_fill(other, -torch.inf) for other in (second, ~second)], 1)
-    share = log_weight.softmax(-1).nan_to_num()[..., None]  # 0 in a half that has nothing
+    share = log_weight.softmax(-1).nan_to_num()[..., None]  # 0 in a half without weight
     mean = (share * particles.position[:, None]).sum(2, keepdim=True)
     off = particles.position[:, None] - mean
     covariance = (share * off).mT @ off
@@ -318,7 +312,7 @@ def fitted(particles: Particles, spread: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def moved(target: Target, movers: Particles, moves: int, proposal: Proposal, keys: Tensor) -> tuple[Particles, Tensor]:
-    """All places that the movers come to, one after the other, and the share (B,) of proposals accepted."""
+    """All positions that the movers visit, in order, and the share (B,) of proposals accepted."""
     power = torch.where(movers.widened, 1.0, movers.power)[:, None]
     numbers = torch.arange(movers.families.shape[1], device=keys.device)
     excess = proposal.excess(movers.position)
@@ -347,5 +341,5 @@ def moved(target: Target, movers: Particles, moves: int, proposal: Proposal, key
 
 
 def adapted(scale: Tensor, accepted: Tensor) -> Tensor:
-    """Step sizes (B,) that come nearer to an acceptance of 0.3."""
+    """Step sizes (B,) adapted towards an acceptance of 0.3."""
     return (scale * torch.exp(3 * (accepted - 0.3))).clamp(LEAST_SCALE, 1.0)

@@ -1,8 +1,8 @@
-"""What a sampler knows: a prior it can draw from, a likelihood it can look up, and what it must give back.
+"""What a sampler knows: a prior it can draw from, a likelihood it can evaluate, and what it must return.
 
 Everything is batched over images × draws: positions are (B, n, d), for B images with n positions each. A position
-is z ~ N(0, I) where the nuisance has a latent form (`gaussian`), z nearly so where each of its `parts` has one, and θ
-itself otherwise.
+is z ~ N(0, I) if the nuisance has a latent form (`gaussian`), nearly so if each of its `parts` has one, and otherwise
+θ itself.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ class Evaluation(NamedTuple):
     """What the classifier says at some positions."""
 
     log_likelihood: Tensor  # (B, n) log p(not ℓ | position), float64
-    outcomes: Tensor  # (B, n, r) whatever else is to be remembered of each position
+    outcomes: Tensor  # (B, n, r) whatever else the target records about each position
 
 
 class PriorDraws(NamedTuple):
-    """Draws of the prior, and what was seen there."""
+    """Draws from the prior, and the classifier's answers there."""
 
     position: Tensor  # (B, n, d)
     evaluation: Evaluation
-    calls: int  # classifier calls of an image that this took
+    calls: int  # classifier calls per image that this took
 
 
 class Target(Protocol):
-    """p(position | not ℓ, x) of a block of B images."""
+    """p(position | not ℓ, x) for a block of B images."""
 
     @property
     def keys(self) -> Tensor:
@@ -39,7 +39,7 @@ class Target(Protocol):
 
     @property
     def size(self) -> int:
-        """d, the numbers of a position."""
+        """d, the length of a position."""
         ...
 
     @property
@@ -49,23 +49,23 @@ class Target(Protocol):
 
     @property
     def parts(self) -> int:
-        """Into how many alike parts a position falls, each of them N(0, I) but for what couples it to the others: 1
-        where positions are Gaussian, more where `log_prior` is that normalised density, 0 where there is none."""
+        """The number of exchangeable parts of a position, each N(0, I) apart from its coupling to the others: 1 if
+        positions are Gaussian, more if `log_prior` is that normalised density, 0 if there is no such form."""
         ...
 
     @property
     def hard(self) -> bool:
-        """Whether p(not ℓ) is 0 or 1 and nothing between, so that its powers are itself."""
+        """Whether p(not ℓ) is always 0 or 1, so that all its powers are equal."""
         ...
 
     @property
     def differentiable(self) -> bool:
-        """Whether `slope` can be had."""
+        """Whether `evaluate_with_gradient` works."""
         ...
 
     @property
     def measured(self) -> int:
-        """How many of the prior's first draws a measurement has looked at."""
+        """How many of the first draws from the prior a measurement has already evaluated."""
         ...
 
     def draw(self, keys: Tensor) -> Tensor:
@@ -73,15 +73,15 @@ class Target(Protocol):
         ...
 
     def prior(self, count: int) -> PriorDraws:
-        """The first `count` draws of the prior, looked at unless a measurement has seen them already."""
+        """The first `count` draws from the prior, evaluated unless a measurement has already done so."""
         ...
 
     def log_prior(self, position: Tensor) -> Tensor | None:
-        """(B, n, d) → (B, n), up to a constant of the image; None where there is no density."""
+        """(B, n, d) → (B, n), up to a constant per image; None if no density exists."""
         ...
 
     def evaluate(self, position: Tensor) -> Evaluation:
-        """One classifier call for each position (B, n, d)."""
+        """One classifier call per position (B, n, d)."""
         ...
 
     def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
@@ -89,48 +89,48 @@ class Target(Protocol):
         ...
 
     def take(self, images: Tensor) -> Target:
-        """The same for some of the images."""
+        """The same target for some of the images."""
         ...
 
 
 class Budget(NamedTuple):
-    """How much work an image may cost: steps of chains, or calls of a population."""
+    """How much work may be spent per image: steps of chains, or calls for a population."""
 
     chains: int = 8
-    steps: int = 1000  # kept ones, after burn-in
+    steps: int = 1000  # kept, after burn-in
     burn_in: int = 500
     start: Literal["prior", "worst"] = "worst"
-    tries: int = 64  # prior draws that a chain looks at for its start
-    calls: int = 2000  # of a population
+    tries: int = 64  # prior draws from which a chain chooses its start
+    calls: int = 2000  # for a population
 
 
 class PosteriorDraws(NamedTuple):
-    """Draws of the posterior of B images. A population is a single chain of weighted draws, in no order."""
+    """Draws from the posteriors of B images. A population is a single, unordered chain of weighted draws."""
 
-    position: Tensor  # (B, n, s, d) of n chains, s draws each
-    log_weight: Tensor  # (B, n, s) 0 for every draw of a chain; −∞ is no draw at all
+    position: Tensor  # (B, n, s, d) for n chains of s draws each
+    log_weight: Tensor  # (B, n, s) 0 for every draw of a chain; −∞ marks an absent draw
     log_likelihood: Tensor  # (B, n, s)
     outcomes: Tensor  # (B, n, s, r)
-    calls: Tensor  # (B,) classifier calls, with those of burn-in, of every temperature and of gradients
-    acceptance: Tensor  # (B,) share of proposals accepted; NaN where nothing is proposed
-    method: tuple[str, ...]  # what each image was sampled with
+    calls: Tensor  # (B,) classifier calls, including burn-in, all temperatures and gradients
+    acceptance: Tensor  # (B,) share of proposals accepted; NaN if there are no proposals
+    method: tuple[str, ...]  # the sampler used for each image
     chains: bool = True  # whether draws are successive states of chains
-    families: Tensor | None = None  # (B, n, s) which first ancestor a particle stems from
-    evidence: Tensor | None = None  # (B,) log of the estimated 1 − µ(x), where the sampler gives one
+    families: Tensor | None = None  # (B, n, s) the first ancestor of each particle
+    evidence: Tensor | None = None  # (B,) log of the estimated 1 − µ(x), if the sampler gives one
 
     @property
     def found(self) -> Tensor:
-        """(B,) whether there is any draw."""
+        """(B,) whether there are any draws."""
         return (self.log_weight > -torch.inf).flatten(1).any(1)
 
 
 class Sampler(Protocol):
-    """One way to draw. Its options are dataclass fields."""
+    """A sampling method. Its options are dataclass fields."""
 
     space: ClassVar[Literal["latent", "parameters"]]
 
     def check(self, target: Target) -> None:
-        """Raises if this sampler can't draw from such a target."""
+        """Raises if this sampler can't handle the target."""
         ...
 
     def sample(self, target: Target, budget: Budget) -> PosteriorDraws: ...

@@ -1,11 +1,11 @@
-"""Parallel tempering (Geyer 1991; Hukushima & Nemoto 1996): every chain is a ladder of them, which exchange places.
+"""Parallel tempering (Geyer 1991; Hukushima & Nemoto 1996): each chain is a ladder of chains that exchange positions.
 
-Rung k has the density p(not ℓ | θ)^t p(θ) with its own t = t_k, from the prior at t = 0, of which every step draws
-afresh, to the posterior at t = 1, whose places are the draws. Neighbours exchange places, even pairs and odd pairs in
+Rung k has the density p(not ℓ | θ)^t p(θ) with its own t = t_k, from the prior at t = 0, where every step draws
+afresh, to the posterior at t = 1, whose positions are the draws. Neighbours exchange positions, even and odd pairs in
 turn, and burn-in spaces the rungs so that all pairs do so equally often (Syed, Bouchard-Côté, Deligiannidis &
 Doucet 2022, section 5: equal steps of the cumulative rejection).
 
-For classifiers that say only right or wrong, whose powers are all the same, it is the Gaussian prior that changes:
+For classifiers that say only right or wrong, all powers are the same, and the Gaussian prior changes instead:
 p(not ℓ | z) N(z; 0, I/t), from a t at which draws are often wrong to t = 1.
 """
 
@@ -27,18 +27,18 @@ from brittle.samplers.metropolis import prior_spread
 from brittle.samplers.smc import WIDENED_DRAWS, WIDTHS, wide_enough
 from brittle.samplers.target import Evaluation, Target
 
-LEAST_POWER = 0.03  # of the second rung to begin with: about 1 over the −log p(not ℓ) of a confident classifier
-FIRST_SPACING = 16  # steps of burn-in after which rungs are spaced again; then after twice as many, and so on
+LEAST_POWER = 0.03  # initial power of the second rung: about 1 over the −log p(not ℓ) of a confident classifier
+FIRST_SPACING = 16  # steps of burn-in before rungs are first respaced; then twice as many, and so on
 EXCHANGE = 8  # stream of a step's randomness
 
 
 class Ladder(NamedTuple):
-    """Where the rungs of the chains of B images stand: K rungs, of which the last is the posterior's."""
+    """The state of the chains of B images: K rungs each, of which the last is the posterior's."""
 
-    rungs: State  # of n × K chains: position (B, n·K, d), …
+    rungs: State  # n × K chains: position (B, n·K, d), …
     scales: Tensor  # (B, K) step sizes
     powers: Tensor  # (B, K) t, ascending
-    refused: Tensor  # (B, K − 1) exchanges refused since rungs were spaced last, in expectation
+    refused: Tensor  # (B, K − 1) expected number of exchanges refused since rungs were last spaced
     moved: Tensor  # (B, K) acceptance of the last step
     step: int
 
@@ -55,35 +55,31 @@ class Ladder(NamedTuple):
         return self.cold(self.rungs.outcomes)
 
     def cold(self, values: Tensor) -> Tensor:
-        """(B, n·K, …) → (B, n, …) of the last rung."""
+        """(B, n·K, …) → (B, n, …), those of the last rung."""
         return values[:, self.powers.shape[1] - 1 :: self.powers.shape[1]]
 
 
 @register("tempered")
 @dataclass(frozen=True)
 class ParallelTempering(ChainSampler):
-    """Chains that reach places lying apart by way of the prior; a step costs as many calls as there are rungs."""
+    """Chains that move between separate modes by way of the prior; a step costs as many calls as there are rungs."""
 
     name: ClassVar[str] = "tempered"
 
-    rungs: int = option(6, "rungs of a ladder, with the prior's and the posterior's")
-
-    def __post_init__(self) -> None:
-        if self.rungs < 2:
-            raise BrittleError(f"option 'rungs' is {self.rungs}", "Give at least 2.")
+    rungs: int = option(6, "rungs of a ladder, including the prior's and the posterior's", least=2)
 
     def check(self, target: Target) -> None:
         if target.gaussian:
             return
         if target.hard:
             raise BrittleError(
-                "tempered can't lead to a classifier that says only right or wrong unless the prior is Gaussian, which "
+                "tempered works for a classifier that says only right or wrong only if the prior is Gaussian, which "
                 "this nuisance's is not",
                 "Use the sampler smc, rejection or independence.",
             )
         if target.log_prior(target.draw(fold(target.keys, 0)[:, None])) is None:
             raise BrittleError(
-                "tempered needs a prior density, which this nuisance has not",
+                "tempered needs a prior density, which this nuisance does not have",
                 "Use the sampler smc, independence, importance or rejection.",
             )
 
@@ -102,7 +98,7 @@ class ParallelTempering(ChainSampler):
             return values.repeat(1, chains)
 
         def log_prior(position: Tensor) -> Tensor:
-            """What a move has to make up for: nothing where proposals leave the prior as it is."""
+            """The log-prior that the acceptance ratio needs: 0 if proposals leave the prior invariant."""
             found = None if target.gaussian else target.log_prior(position)
             return torch.zeros_like(position[..., 0]) if found is None else found
 
@@ -149,10 +145,10 @@ class ParallelTempering(ChainSampler):
 
 
 def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: int) -> tuple[State, Tensor]:
-    """Every other pair of neighbours, from rung `first` on, exchanges places where log u ≤ (t′ − t) (slope − slope′).
+    """Every other pair of neighbours, from rung `first` on, exchanges positions if log u ≤ (t′ − t) (slope − slope′).
 
-    Slopes (B, n·K) are d log density / dt. Places where nothing is wrong go up, wherever they stand. Returns also the
-    expected refusals (B, K − 1) of each pair, as a mean over chains."""
+    Slopes (B, n·K) are d log density / dt. Positions of likelihood 0 always move towards the hot end. Also returns
+    the expected refusals (B, K − 1) of each pair, as a mean over chains."""
     count = powers.shape[1]
 
     def ladders(values: Tensor) -> Tensor:
@@ -181,7 +177,7 @@ def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: i
 
 
 def spaced(ladder: Ladder) -> Ladder:
-    """The ladder with rungs at equal steps of the refusals summed up from the hottest, and step sizes to match."""
+    """The ladder with rungs at equal steps of the cumulative refusals, from the hottest on, and step sizes to match."""
     count = ladder.powers.shape[1]
     passed = (ladder.refused + 1e-3 * ladder.refused.mean(1, keepdim=True) + 1e-9).cumsum(1)
     passed = torch.cat((torch.zeros_like(passed[:, :1]), passed), 1)

@@ -1,19 +1,18 @@
-"""Training: the classifiers that come with Brittle, and networks trained to be measured."""
+"""Training: the bundled classifiers, and networks that are trained to be measured."""
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from brittle.errors import BrittleError
-from brittle.registry import Registry, did_you_mean
+from brittle.registry import Registry, checked
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from brittle.progress import Progress
+    from brittle.training.options import Recipe
     from brittle.training.step import Transform
-    from brittle.training.trainer import Recipe
 
 
 class Network(Protocol):
@@ -29,17 +28,17 @@ class Network(Protocol):
 
     @property
     def recipe(self) -> Recipe:
-        """How it is trained where a user doesn't say otherwise."""
+        """How it is trained unless the user says otherwise."""
         ...
 
     @property
     def factory(self) -> str:
-        """package.module:function that makes the module again, for a classifier's spec."""
+        """package.module:function that creates the module, for a classifier's spec."""
         ...
 
     @property
     def capture(self) -> bool:
-        """Whether its steps may be captured as a CUDA graph: they are all alike and never wait for the device."""
+        """Whether its steps may be captured as a CUDA graph: all the same, and never waiting for the device."""
         ...
 
     def module(self) -> nn.Module: ...
@@ -53,16 +52,27 @@ trainable: Registry[Network] = Registry("network", __name__)
 register = trainable.register
 
 
-def train(network: str | Network, images: Any, out: str | Path, **options: Any) -> dict[str, Any]:
-    """Trains a network into the file `out`, or goes on with what is there: what `brittle train --json` prints.
+def train(
+    network: str | Network,
+    images: Any,
+    out: str | Path,
+    *,
+    test: Any = None,
+    seed: int = 0,
+    device: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Trains a network into the file `out`, or resumes its training; returns what `brittle train --json` prints.
 
-    `network` is a spec such as "cnn-2-da:shift=4" or an object, `images` an image set; `options` are test, epochs,
-    seed, device, batch_size, rate, precision and progress.
+    `network` is a spec such as "cnn-2-da:shift=4" or an object, `images` an image set, and so is `test`, on which the
+    network is scored in the end. `options` are epochs, batch_size, rate and precision, where the network's own recipe
+    is not to be followed.
     """
-    from brittle.training.train_network import train_network  # torch is imported when something is trained, not before
+    from brittle.training.options import TrainingOptions
+    from brittle.training.train_network import train_network  # imports torch, which listing networks does not need
 
-    known = [name for name in inspect.signature(train_network).parameters if name not in ("network", "images", "out")]
-    for key in options:
-        if key not in known:
-            raise BrittleError(f"train has no option {key!r}", did_you_mean(key, known))
-    return train_network(network, images, Path(out), **options)
+    said = TrainingOptions(**checked(TrainingOptions, options, "train"))
+    return train_network(
+        network, images, Path(out), test=test, seed=seed, device=device, progress=progress, options=said
+    )

@@ -1,4 +1,4 @@
-"""Labelled images that a trainer takes by index, a batch at a time: held on the device where they fit."""
+"""Labelled images that a trainer reads by index, one batch at a time; kept on the device if they fit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ HASHED = 1 << 26  # numbers of the images that are hashed: they are in memory al
 
 
 class TrainingImages:
-    """An image set on a device. Images of 8 bits are held as bytes, others as float32, and a set that would take
-    more than its share of memory is read anew for every batch."""
+    """An image set on a device. 8-bit images are kept as bytes, others as float32; a set that would take more than its
+    share of memory is read again for every batch."""
 
     def __init__(self, images: ImageSet, device: torch.device | str = "cpu") -> None:
         check_labels(images)
@@ -49,7 +49,7 @@ def check_labels(images: ImageSet) -> None:
 
 
 def _held(images: ImageSet, device: torch.device) -> Tensor | None:
-    """All pixels (n, C, H, W), uint8 or float32, on the device; None where they are too many."""
+    """All pixels (n, C, H, W), uint8 or float32, on the device; None if there are too many."""
     numbers = len(images) * math.prod(images.shape)
     for dtype in (torch.uint8, torch.float32):
         if numbers * dtype.itemsize > _share(device):
@@ -62,7 +62,7 @@ def _held(images: ImageSet, device: torch.device) -> Tensor | None:
                 break
         else:
             return held
-    raise AssertionError("float32 holds what is read")
+    raise AssertionError("float32 represents what was read")
 
 
 def _as_float(pixels: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ def _as_float(pixels: Tensor) -> Tensor:
 
 
 def _share(device: torch.device) -> int:
-    """Bytes that may be taken: half of what a GPU has free, a quarter of a computer's memory."""
+    """Bytes that may be used: half of a GPU's free memory, or a quarter of the machine's memory."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0]) // 2
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4

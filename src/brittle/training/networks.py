@@ -1,10 +1,11 @@
 """The networks of Fawzi & Frossard 2016, Table 1: two CNNs for MNIST, each plain, with dropout, with data augmentation
 and with a spatial transformer.
 
-The paper names filter sizes and numbers of neither the classifiers nor the localisation network. The classifiers here
-are conv 5×5×32 – pool [– conv 5×5×64 – pool] – linear, and the localisation network is Jaderberg et al.'s (2015) for
-MNIST, two convolutions of 20 filters. Nor does it say how far samples are translated (`shift`), or how the networks
-are trained but for 50 epochs: here with what was usual in 2016, the settings of Caffe's MNIST example.
+The paper does not give the sizes and numbers of filters, neither for the classifiers nor for the localisation network.
+The classifiers here are conv 5×5×32 – pool [– conv 5×5×64 – pool] – linear, and the localisation network is the one of
+Jaderberg et al. (2015) for MNIST, two convolutions of 20 filters. Nor does it say how far samples are translated
+(`shift`), or how the networks are trained, except for 50 epochs: here with the settings of Caffe's MNIST example,
+which were common in 2016.
 """
 
 from __future__ import annotations
@@ -16,25 +17,24 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from brittle.errors import BrittleError
 from brittle.nuisances.ops.translate import translate
 from brittle.nuisances.ops.warp import warp
 from brittle.random import uniform
 from brittle.registry import option
 from brittle.training import register
+from brittle.training.options import Recipe
 from brittle.training.step import Transform
-from brittle.training.trainer import Recipe
 from brittle.types import Batch
 
 FILTERS = (32, 64)
 CLASSES = 10
 SIDE = 28
 USUAL = Recipe(rate=0.01, momentum=0.9, decay=5e-4)
-GENTLE = replace(USUAL, rate=0.002)  # a spatial transformer learns worse at rates that serve the others
+GENTLE = replace(USUAL, rate=0.002)  # a spatial transformer learns worse at the rates that suit the others
 
 
 class SpatialTransformer(nn.Module):
-    """Looks at images (B, 1, 28, 28) and warps each by the affine map that it finds; at first by the identity."""
+    """Warps each of the images (B, 1, 28, 28) by an affine map that it predicts, initially the identity."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,14 +76,14 @@ def _convolutions(filters: tuple[int, ...]) -> list[nn.Module]:
 
 
 def translated(batch: Batch, keys: Tensor, share: float, shift: int) -> Batch:
-    """A random `share` of the images moved by whole pixels, up to `shift` each way; the others as they are."""
+    """A random `share` of the images moved by whole pixels, up to `shift` each way; the others unchanged."""
     draws = uniform(keys, 3)
     steps = (draws[:, 1:] * (2 * shift + 1)).floor() - shift
     steps = torch.where(draws[:, :1] < share, steps, 0.0)
     return batch._replace(images=translate(batch.images, steps.to(batch.images.dtype)))
 
 
-# Functions without arguments: what `torch:brittle.training.networks:cnn_2_stn,weights=…` names.
+# Functions without arguments, for specs such as `torch:brittle.training.networks:cnn_2_stn,weights=…`.
 def cnn_1() -> CNN:
     return CNN(1)
 
@@ -118,7 +118,7 @@ def cnn_2_stn() -> CNN:
 
 @dataclass(frozen=True)
 class PaperNetwork:
-    """One of the table's networks, trained on images as they are."""
+    """One of the table's networks, trained on unchanged images."""
 
     make: ClassVar[Callable[[], CNN]]
     shape: ClassVar[tuple[int, int, int]] = (1, SIDE, SIDE)
@@ -139,16 +139,10 @@ class PaperNetwork:
 
 @dataclass(frozen=True)
 class AugmentedNetwork(PaperNetwork):
-    """One of the table's networks, trained on images of which some are translated, others in every epoch."""
+    """One of the table's networks, trained on images some of which are translated, different ones in every epoch."""
 
-    translated: float = option(0.1, "share of the training images that is translated")
-    shift: int = option(3, "by up to this many pixels each way")
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.translated <= 1:
-            raise BrittleError(f"translated={self.translated:g} is no share", "Give a number from 0 to 1.")
-        if self.shift < 0:
-            raise BrittleError(f"shift={self.shift} is no distance", "Give a number of pixels.")
+    translated: float = option(0.1, "share of the training images that are translated", least=0, most=1)
+    shift: int = option(3, "how far, up to this many pixels each way", least=0)
 
     def transform(self) -> Transform:
         return lambda batch, keys: translated(batch, keys, self.translated, self.shift)
@@ -157,20 +151,20 @@ class AugmentedNetwork(PaperNetwork):
 def _register(
     name: str, make: Callable[[], CNN], about: str, kind: type[PaperNetwork] = PaperNetwork, recipe: Recipe = USUAL
 ) -> None:
-    """One more of the table's networks, a class of its own as everything that has a name."""
+    """Registers one of the table's networks as a class of its own, like everything that is registered."""
     members = {"make": staticmethod(make), "recipe": recipe, "__doc__": about, "__module__": __name__}
     register(name)(dataclass(frozen=True)(type(make.__name__, (kind,), members)))
 
 
 _register("cnn-1", cnn_1, "CNN-1: conv 5×5×32 – pool – linear.")
 _register("cnn-1-dropout", cnn_1_dropout, "CNN-1 with dropout of 0.5 before its linear layer.")
-_register("cnn-1-da", cnn_1_da, "CNN-1, some of its training images translated.", AugmentedNetwork)
+_register("cnn-1-da", cnn_1_da, "CNN-1, with some of its training images translated.", AugmentedNetwork)
 _register(
     "cnn-1-stn", cnn_1_stn, "CNN-1 behind a spatial transformer, trained like cnn-1-da.", AugmentedNetwork, GENTLE
 )
 _register("cnn-2", cnn_2, "CNN-2: conv 5×5×32 – pool – conv 5×5×64 – pool – linear.")
 _register("cnn-2-dropout", cnn_2_dropout, "CNN-2 with dropout of 0.5 before its linear layer.")
-_register("cnn-2-da", cnn_2_da, "CNN-2, some of its training images translated.", AugmentedNetwork)
+_register("cnn-2-da", cnn_2_da, "CNN-2, with some of its training images translated.", AugmentedNetwork)
 _register(
     "cnn-2-stn", cnn_2_stn, "CNN-2 behind a spatial transformer, trained like cnn-2-da.", AugmentedNetwork, GENTLE
 )

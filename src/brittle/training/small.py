@@ -9,21 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from brittle.classifiers.bundled import FASHION_LABELS, SmallNet
-from brittle.errors import BrittleError
 from brittle.nuisances import nuisance
 from brittle.random import fold, uniform
 from brittle.registry import option
 from brittle.training import register
+from brittle.training.options import Recipe
 from brittle.training.step import Transform
-from brittle.training.trainer import Recipe
 from brittle.types import Batch, Nuisance
 
 CYCLE = Recipe(epochs=12, batch=256, rate=3e-3, optimiser="adamw", decay=0.05, schedule="cosine", warm_up=0.2)
-WHETHER, WHICH = 0, 1  # streams of an image's key: whether it is warped, and how
+WHETHER, WHICH = 0, 1  # streams of an image's key: whether it is warped, and by which θ
 
 
 def warped(batch: Batch, keys: Tensor, share: float, how: Nuisance) -> Batch:
-    """A random `share` of the images under draws of the prior; the others as they are."""
+    """A random `share` of the images, transformed by draws from the prior; the others unchanged."""
     theta = how.sample(batch, fold(keys, WHICH)[:, None])[:, 0]
     chosen = uniform(fold(keys, WHETHER), 1) < share
     return batch._replace(images=how.apply(batch, torch.where(chosen, theta, how.identity(batch))))
@@ -32,7 +31,7 @@ def warped(batch: Batch, keys: Tensor, share: float, how: Nuisance) -> Batch:
 @register("small-plain")
 @dataclass(frozen=True)
 class SmallPlain:
-    """A network of LeNet's size, trained on images as they are: that of bundled:plain."""
+    """A network the size of LeNet, trained on unchanged images: that of bundled:plain."""
 
     shape: ClassVar[tuple[int, int, int]] = (1, 28, 28)
     classes: ClassVar[int] = len(FASHION_LABELS)
@@ -50,18 +49,15 @@ class SmallPlain:
 @register("small-augmented")
 @dataclass(frozen=True)
 class SmallAugmented(SmallPlain):
-    """The network of small-plain, trained on images of which most are warped: that of bundled:augmented."""
+    """The network of small-plain, trained on images most of which are warped: that of bundled:augmented."""
 
     recipe = replace(CYCLE, epochs=30)
-    capture = False  # θ are drawn anew for every batch
+    capture = False  # θ is drawn anew for every batch
 
-    share: float = option(0.8, "share of the training images that is warped, others in every epoch")
-    alpha: float = option(40.0, "of the affine prior that warps are drawn from")
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise BrittleError(f"share={self.share:g} is no share", "Give a number from 0 to 1.")
-        nuisance(f"affine:alpha={self.alpha}")  # says what is wrong with it
+    share: float = option(
+        0.8, "share of the training images that are warped, different ones in every epoch", least=0, most=1
+    )
+    alpha: float = option(40.0, "alpha of the affine prior from which warps are drawn", above=0)
 
     def transform(self) -> Transform:
         how = nuisance(f"affine:alpha={self.alpha}")

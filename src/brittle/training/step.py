@@ -1,7 +1,7 @@
-"""One step of training: take a batch by index, transform it, and move the weights down the loss.
+"""One training step: take a batch by index, transform it, and update the weights.
 
-A small network's step is a hundred kernels of microseconds each, and a GPU then waits for Python. Captured once as a
-CUDA graph and replayed, the same step takes a fraction of the time.
+For a small network a step is a hundred GPU kernels of microseconds each, and the GPU waits for Python. Captured once
+as a CUDA graph and replayed, the same step takes a fraction of the time.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from brittle.memory import out_of_memory
 from brittle.training.data import TrainingImages
 from brittle.types import Batch
 
-Transform = Callable[[Batch, Tensor], Batch]  # a batch and keys (B,), one per image and epoch → what is trained on
+Transform = Callable[[Batch, Tensor], Batch]  # a batch and keys (B,), one per image and epoch → the batch to train on
 Loss = Callable[[Tensor, Batch], Tensor]  # logits (B, K) and the transformed batch → ()
 
-WARM_UP = 3  # steps before capture, in which caches are filled and the optimiser makes its state
+WARM_UP = 3  # steps before capture, which fill caches and create the optimiser's state
 
 
 class Step:
-    """`step(rows, rate)` trains on the images at `rows` (B,); `total` adds up their losses.
+    """`step(rows, rate)` trains on the images at `rows` (B,); `total` sums their losses.
 
-    With `capture`, batches of the first one's size are replayed from a CUDA graph: for modules, transforms and losses
-    that do the same every time and never wait for the device. Without a GPU, or where images are not held on it, that
-    changes nothing."""
+    With `capture`, batches of the same size as the first are replayed from a CUDA graph: for modules, transforms and
+    losses that do the same every time and never wait for the device. Without a GPU, or if images are not kept on it,
+    it has no effect."""
 
     def __init__(
         self,
@@ -41,13 +41,15 @@ class Step:
     ) -> None:
         self.module, self.optimiser, self.data, self.loss, self.transform = module, optimiser, data, loss, transform
         self.half = half
-        self.keys = torch.zeros(len(data), dtype=torch.int64, device=data.device)  # of the epoch: set with copy_
+        self.keys = torch.zeros(
+            len(data), dtype=torch.int64, device=data.device
+        )  # of the current epoch; set with copy_
         self.total = torch.zeros((), device=data.device)
         self.captures = capture and data.device.type == "cuda" and data.pixels is not None
         self.graph: torch.cuda.CUDAGraph | None = None
         self.rows: Tensor | None = None
         self.warmed = 0
-        if self.captures:  # a graph reads the rate from where it lay when it was captured
+        if self.captures:  # a graph reads the rate from the memory it was in at capture
             for group in optimiser.param_groups:
                 group["lr"] = torch.tensor(float(group["lr"]), device=data.device)
 
@@ -57,7 +59,7 @@ class Step:
         except Exception as error:
             if out_of_memory(error):
                 said = f"out of memory in a step of {len(rows)} images"
-                raise Failure(said, "Give fewer a step (--batch-size), or another device.") from error
+                raise Failure(said, "Use fewer per step (--batch-size), or another device.") from error
             raise
 
     def _step(self, rows: Tensor, rate: float) -> None:
@@ -95,7 +97,7 @@ class Step:
         self.total += value.detach() * len(rows)
 
     def _aside(self, rows: Tensor) -> None:
-        """On a stream of its own, as capture wants it: autograd remembers on which stream it first ran."""
+        """On a separate stream, as capture requires: autograd remembers the stream on which it first ran."""
         stream = torch.cuda.Stream(self.data.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self.data.device))
         with torch.cuda.stream(stream):

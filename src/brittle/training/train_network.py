@@ -1,4 +1,4 @@
-"""A network trained into a file of weights: from names to the file, resumed where it is half done."""
+"""Trains a network, given by name, into a file of weights; resumes an unfinished training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import fcntl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from brittle.progress import Progress
 from brittle.registry import written
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
-from brittle.training.trainer import Recipe, TrainingHistory, refuse_changes, score, seeded, train
+from brittle.training.options import Recipe, TrainingOptions
+from brittle.training.trainer import TrainingHistory, refuse_changes, score, seeded, train
 from brittle.training.weights import read_facts, save_weights, state_of
 
 SUFFIX = ".safetensors"
@@ -35,28 +36,24 @@ def train_network(
     out: Path,
     *,
     test: Any = None,
-    epochs: int | None = None,
     seed: int = 0,
     device: str | None = None,
-    batch_size: int | None = None,
-    rate: float | None = None,
-    precision: str | None = None,
     progress: Progress | None = None,
+    options: TrainingOptions,
 ) -> dict[str, Any]:
-    """Trains `network` on `images` and writes its weights to `out`, with how they were made in the file's metadata.
+    """Trains `network` on `images` and writes its weights to `out`, with a record of the training in its metadata.
 
-    What is None is as the network's own recipe has it. While it trains, a checkpoint lies beside `out`; once it is
-    done, the same call only scores it on `test`.
+    During training there is a checkpoint next to `out`; once training is done, the same call only scores the network
+    on `test`.
     """
     begun = time.monotonic()
     kind = trainable.build(network) if isinstance(network, str) else network
     if out.suffix != SUFFIX:
-        raise BrittleError(f"{out} is no name for weights", f"Call it {out.stem or 'weights'}{SUFFIX}.")
+        raise BrittleError(f"{out} is not a name for a file of weights", f"Call it {out.stem or 'weights'}{SUFFIX}.")
     if out.is_dir():
         raise BrittleError(f"{out} is a folder", "Choose another --out.")
     name, place = trainable.spec_of(kind), pick_device(device)
-    wanted: dict[str, Any] = {"epochs": epochs, "batch": batch_size, "rate": rate, "precision": precision}
-    recipe = replace(kind.recipe, **{key: value for key, value in wanted.items() if value is not None})
+    recipe = options.changed(kind.recipe)
     training, testing = (None if each is None else _fitting(image_set(each), kind, name) for each in (images, test))
     assert training is not None
     data, module = TrainingImages(training, place), seeded(kind.module, seed)
@@ -93,7 +90,7 @@ def _trained(
     about: Mapping[str, Any],
     progress: Progress | None,
 ) -> TrainingHistory:
-    """Fills the module from `out` where it is trained already, and trains it into `out` otherwise."""
+    """Loads the module from `out` if it is already trained, and otherwise trains it into `out`."""
     if out.exists():
         known = read_facts(out, "training")
         refuse_changes(out, known["about"], about, "training")
@@ -119,19 +116,18 @@ def _trained(
 
 
 def _fitting(images: ImageSet, kind: Network, name: str) -> ImageSet:
-    """The image set, refused where the network can't take it."""
+    """The image set, refused if the network can't take it."""
     shape, high = of_one_shape(images).shape, int(images.labels.max())
     if shape != kind.shape:
         wanted, there = ("×".join(map(str, each)) for each in (kind.shape, shape))
         raise BrittleError(
-            f"{name} takes images of {wanted}, and those of {images.name!r} are {there}",
+            f"{name} takes images of {wanted}, but those of {images.name!r} are {there}",
             "For a folder, give size=…, crop=… and channels=grey.",
         )
     if high >= kind.classes:
         raise BrittleError(
-            f"{images.name!r} has the label {high}, and {name} tells {kind.classes} classes apart (0 to "
-            f"{kind.classes - 1})",
-            "Give images of so many classes.",
+            f"{images.name!r} has the label {high}, but {name} has {kind.classes} classes (0 to {kind.classes - 1})",
+            "Give images with that many classes.",
         )
     check_labels(images)
     return images
@@ -143,7 +139,7 @@ def _checkpoint(out: Path) -> Path:
 
 @contextmanager
 def _held(out: Path) -> Iterator[None]:
-    """Holds the file's name for this process; the lock goes with the process, however it ends."""
+    """Locks the file's name for this process; the lock is released when the process ends, however it ends."""
     path = out.with_name(f".{out.name}.lock")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +151,7 @@ def _held(out: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise BrittleError(
-                f"another process is training into {out}", "Wait for it to end, or choose another --out."
+                f"another process is training into {out}", "Wait for it to finish, or choose another --out."
             ) from None
         for torn in (out, _checkpoint(out)):
             for leftover in out.parent.glob(f"{escape(torn.name)}.*.tmp"):

@@ -1,8 +1,8 @@
 """A plain trainer: any module, batches by index, a checkpoint after every epoch.
 
-What is random in an epoch (order, augmentation, dropout) is a function of (seed, epoch) and of nothing else, so a
-training that was killed goes on from its last epoch to the weights that it would have had: bit for bit on a CPU, with
-the same number of threads. The learning rate is a function of the share of training done. Nothing else has a state.
+Everything random in an epoch (order, augmentation, dropout) depends only on (seed, epoch), so a training that was
+killed resumes from its last epoch and ends with the weights it would have had: bit for bit on a CPU, with the same
+number of threads. The learning rate depends only on the share of training done. There is no other state.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import math
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,74 +25,27 @@ from brittle.files import write_durably
 from brittle.memory import in_pieces
 from brittle.progress import Progress
 from brittle.random import draw_keys, fold, stream_root
-from brittle.registry import option
 from brittle.training.data import TrainingImages
+from brittle.training.options import Recipe
 from brittle.training.step import Loss, Step, Transform
 from brittle.types import Batch
 
-Optimiser = Literal["sgd", "adamw"]
-Schedule = Literal["constant", "cosine"]
-Precision = Literal["float32", "bfloat16"]
-WORDS = {"optimiser": Optimiser, "schedule": Schedule, "precision": Precision}
-
-MOST_RATE = 1e6
-STEPS_PER_TICK = 20  # of the progress bar
+STEPS_PER_TICK = 20  # between updates of the progress bar
 SCORED_AT_ONCE = 1 << 20  # numbers
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How something is trained."""
-
-    epochs: int = option(50, "how often every image is seen")
-    batch: int = option(128, "images a step")
-    rate: float = option(0.05, "learning rate, at its highest")
-    optimiser: Optimiser = option("sgd", "sgd (with momentum) or adamw")
-    momentum: float = option(0.9, "of sgd")
-    decay: float = option(0.0, "weight decay")
-    schedule: Schedule = option("constant", "of the learning rate: constant, or cosine down to 0")
-    warm_up: float = option(0.0, "share of training in which the learning rate rises to its highest")
-    precision: Precision = option("float32", "of forward and backward passes; weights are float32")
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise BrittleError(f"{name} is {getattr(self, name):g}", "It must be a positive number.")
-        if not 0 < self.rate <= MOST_RATE:
-            raise BrittleError(f"the learning rate (--lr) is {self.rate:g}", f"Give one above 0, up to {MOST_RATE:g}.")
-        for name, words in WORDS.items():
-            if getattr(self, name) not in get_args(words):
-                raise BrittleError(f"{name} is {getattr(self, name)!r}", f"Give {' or '.join(get_args(words))}.")
-
-    def rate_at(self, done: float) -> float:
-        """The learning rate once the share `done` of training is over."""
-        if done < self.warm_up:
-            return self.rate * done / self.warm_up
-        if self.schedule == "constant":
-            return self.rate
-        return self.rate * 0.5 * (1 + math.cos(math.pi * (done - self.warm_up) / (1 - self.warm_up)))
-
-    def optimiser_for(self, module: nn.Module) -> torch.optim.Optimizer:
-        fused = next(module.parameters()).device.type == "cuda"
-        if self.optimiser == "adamw":
-            return torch.optim.AdamW(
-                module.parameters(), self.rate, weight_decay=self.decay, fused=fused, capturable=fused
-            )
-        return torch.optim.SGD(module.parameters(), self.rate, self.momentum, weight_decay=self.decay, fused=fused)
 
 
 class TrainingHistory(NamedTuple):
     """How a training went."""
 
-    losses: list[float]  # mean loss of every epoch
-    resumed: int  # epochs that were done before
+    losses: list[float]  # mean loss of each epoch
+    resumed: int  # epochs that had been done before
 
 
 class Score(NamedTuple):
-    """What a classifier does on labelled images."""
+    """How a classifier does on labelled images."""
 
-    error: float  # share that is classified wrongly
-    loss: float  # mean negative log-likelihood, nats
+    error: float  # share of images classified wrongly
+    loss: float  # mean negative log-likelihood, in nats
 
 
 def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
@@ -101,9 +53,18 @@ def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
 
 
 def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """The module that `make` makes, its first weights a function of the seed; made on the CPU, the same everywhere."""
+    """The module that `make` returns, with initial weights set by the seed; made on the CPU, the same anywhere."""
     with random_state(torch.device("cpu"), int(stream_root(seed, "first weights"))):
         return make()
+
+
+def optimiser_for(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
+    fused = next(module.parameters()).device.type == "cuda"
+    if recipe.optimiser == "adamw":
+        return torch.optim.AdamW(
+            module.parameters(), recipe.rate, weight_decay=recipe.decay, fused=fused, capturable=fused
+        )
+    return torch.optim.SGD(module.parameters(), recipe.rate, recipe.momentum, weight_decay=recipe.decay, fused=fused)
 
 
 def train(
@@ -122,16 +83,16 @@ def train(
 ) -> TrainingHistory:
     """Trains `module` in place, on the device that `data` is on.
 
-    After every epoch all that is needed to go on is written to `checkpoint`, and what is found there is gone on with,
-    if `about` (plain values: what the training is of) has not changed since. Whoever names a checkpoint removes it.
-    `capture` is explained at `Step`.
+    After each epoch, everything needed to resume is written to `checkpoint`. A checkpoint found there is resumed if
+    `about` (plain values that describe the training) has not changed since. The caller removes the checkpoint.
+    `capture` is explained in `Step`.
     """
     progress = progress or Progress()
     module.to(data.device).train()
-    # For a CPU and for bfloat16 the faster layout of convolutions; the values stay.
+    # The faster layout for convolutions on a CPU and in bfloat16; values do not change.
     if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = recipe.optimiser_for(module)
+    optimiser = optimiser_for(recipe, module)
     losses = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
     resumed = len(losses)
     step = Step(module, optimiser, data, loss, transform, recipe.precision == "bfloat16", capture)
@@ -143,7 +104,7 @@ def train(
         if not math.isfinite(mean):
             raise Failure(
                 f"{name}: the loss was {mean} in epoch {epoch + 1}",
-                "Lower the learning rate (--lr), with another --out." if checkpoint else "Lower the learning rate.",
+                "Lower the learning rate (--lr), and use another --out." if checkpoint else "Lower the learning rate.",
             )
         losses.append(mean)
         if checkpoint is not None:
@@ -174,7 +135,7 @@ def _convolves(module: nn.Module) -> bool:
 
 
 def _batches(order: Tensor, size: int) -> list[Tensor]:
-    """The order in pieces; a last image alone joins the batch before it, since one image has no batch statistics."""
+    """The order in batches; a single last image joins the previous batch, since one image has no batch statistics."""
     batches = list(torch.split(order, size))
     if len(batches) > 1 and len(batches[-1]) == 1:
         batches[-2:] = [torch.cat(batches[-2:])]
@@ -183,7 +144,7 @@ def _batches(order: Tensor, size: int) -> list[Tensor]:
 
 @torch.inference_mode()
 def score(module: nn.Module, data: TrainingImages) -> Score:
-    """Error and loss of a module images → logits."""
+    """Error and loss of a module that maps images to logits."""
     module.to(data.device).eval()
     wrong, total = (torch.zeros((), dtype=torch.float64, device=data.device) for _ in range(2))
     size = max(1, SCORED_AT_ONCE // math.prod(data.set.shape))
@@ -197,7 +158,7 @@ def score(module: nn.Module, data: TrainingImages) -> Score:
 
 @contextmanager
 def random_state(device: torch.device, seed: int) -> Iterator[None]:
-    """Layers draw first weights and dropout from the global state: it is seeded within, and as it was after."""
+    """Seeds torch's global random state, from which layers draw initial weights and dropout, and restores it after."""
     place = torch.empty(0, device=device).get_device()  # -1 for a CPU
     with torch.random.fork_rng(devices=[] if place < 0 else [place]):
         torch.default_generator.manual_seed(seed)
@@ -225,7 +186,7 @@ def _resume(
     about: Mapping[str, Any],
     device: torch.device,
 ) -> list[float]:
-    """Fills module and optimiser from a checkpoint, if there is one; returns the losses of the epochs done."""
+    """Loads module and optimiser from a checkpoint, if there is one; returns the losses of the epochs done."""
     if not path.is_file():
         return []
     try:
@@ -236,15 +197,15 @@ def _resume(
         optimiser.load_state_dict(state["optimiser"])
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError, KeyError, TypeError) as error:
         raise BrittleError(
-            f"the checkpoint {path} is damaged, or not of this network", "Delete it to begin anew."
+            f"the checkpoint {path} is damaged, or belongs to another network", "Delete it to start over."
         ) from error
     return losses
 
 
 def refuse_changes(path: Path, kept: Mapping[str, Any], now: Mapping[str, Any], noun: str) -> None:
-    """What was begun is gone on with only as it was begun."""
+    """Refuses to resume work whose settings have changed since it began."""
     changed = differences(dict(kept), json.loads(json.dumps(now)))
     if changed:
         raise BrittleError(
-            f"{path} is of another {noun}: {'; '.join(changed)}", "Undo the change, or choose another --out."
+            f"{path} belongs to another {noun}: {'; '.join(changed)}", "Undo the change, or choose another --out."
         )

@@ -1,4 +1,4 @@
-"""Files of weights that also say how they were made."""
+"""Files of weights that also record how they were made."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ State = dict[str, Tensor]
 
 
 def state_of(module: nn.Module) -> State:
-    """A copy of the weights, on the CPU; tied ones are several."""
+    """A copy of the weights, on the CPU; tied weights are copied separately."""
     return {key: value.detach().cpu().clone().contiguous() for key, value in module.state_dict().items()}
 
 
 def fingerprint(weights: State) -> str:
-    """Tells weights apart."""
+    """Identifies weights."""
     digest = hashlib.blake2b(digest_size=16)
     for key, value in sorted(weights.items()):
         digest.update(f"{key} {value.dtype} {tuple(value.shape)}".encode())
@@ -35,20 +35,20 @@ def fingerprint(weights: State) -> str:
 
 
 def save_weights(path: Path, weights: State, kind: str, facts: Mapping[str, Any]) -> None:
-    """Weights and, under `kind`, how they came about."""
-    # One entry, since safetensors writes several in any order and the same training would give other bytes.
+    """Saves weights and, under `kind`, how they were made."""
+    # One entry, since safetensors writes several in arbitrary order, and the same training must give the same bytes.
     write_durably(path, lambda to: to.write_bytes(save(weights, {kind: json.dumps(facts)})))
 
 
 def read_facts(path: Path, kind: str) -> dict[str, Any]:
-    """What `save_weights` was told of."""
+    """The facts that `save_weights` stored."""
     try:
         with safe_open(path, framework="pt") as file:
             known: dict[str, Any] = json.loads((file.metadata() or {})[kind])
     except (SafetensorError, OSError, ValueError) as error:
         raise BrittleError(
-            f"{path} can't be read: {first_line(error)}", "Delete it to do it again, or choose another --out."
+            f"{path} can't be read: {first_line(error)}", "Delete it to start over, or choose another --out."
         ) from error
     except KeyError:
-        raise BrittleError(f"{path} is there and was not written by this command", "Choose another --out.") from None
+        raise BrittleError(f"{path} exists and was not written by this command", "Choose another --out.") from None
     return known

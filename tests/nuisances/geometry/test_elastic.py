@@ -121,5 +121,5 @@ def test_motions_have_the_stated_deviation_and_correlate_by_061_at_the_stated_le
 
 def test_a_length_below_a_pixel_is_refused():
     nuisance("elastic", length=0.031).check((3, 28, 64))
-    with pytest.raises(BrittleError, match=r"less than a pixel.*length=0.031 at least"):
+    with pytest.raises(BrittleError, match=r"less than a pixel.*length=0.031 or more"):
         nuisance("elastic", length=0.03).check((3, 28, 64))

@@ -220,5 +220,5 @@ def test_a_wrong_choice_from_python_is_refused():
 
 @pytest.mark.parametrize("spec", ["affine:alpha=0", "affine:alpha=-3", "rotation:sigma=nan", "similarity:zoom=0"])
 def test_a_prior_without_width_is_refused(spec):
-    with pytest.raises(BrittleError, match="positive"):
+    with pytest.raises(BrittleError, match="above 0"):
         nuisances.build(spec)

@@ -113,5 +113,5 @@ def test_the_description_is_the_measured_root_mean_square_displacement():
 
 
 def test_a_perspective_without_width_is_refused():
-    with pytest.raises(BrittleError, match="positive"):
+    with pytest.raises(BrittleError, match="above 0"):
         nuisances.build("projective:perspective=0")

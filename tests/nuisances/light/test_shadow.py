@@ -82,5 +82,5 @@ def test_what_cannot_be_drawn_has_no_density(wrong):
 
 def test_a_shadow_without_depth_or_edge_is_refused():
     for spec in ("shadow:sigma=0", "shadow:softness=-1"):
-        with pytest.raises(BrittleError, match="positive"):
+        with pytest.raises(BrittleError, match="above 0"):
             nuisances.build(spec)

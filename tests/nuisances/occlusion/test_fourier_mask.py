@@ -100,5 +100,5 @@ def test_the_density_is_that_of_the_share_and_normal_coefficients():
 
 
 def test_a_flat_spectrum_is_refused():
-    with pytest.raises(BrittleError, match="positive"):
+    with pytest.raises(BrittleError, match="above 0"):
         nuisances.build("fourier-mask:decay=0")

@@ -187,9 +187,9 @@ def test_draws_do_not_depend_on_how_many_proposals_are_tried_at_a_time(monkeypat
     ("spec", "word"),
     [
         ("occlusion:scale=0.1,sigma=3", "both"),
-        ("occlusion:scale=0", "positive"),
-        ("occlusion:sigma=-2", "positive"),
-        ("occlusion:rectangles=0", "1 to 16"),
+        ("occlusion:scale=0", "above 0"),
+        ("occlusion:sigma=-2", "above 0"),
+        ("occlusion:rectangles=0", "between 1 and 16"),
     ],
 )
 def test_a_prior_that_makes_no_sense_is_refused(spec, word):

@@ -65,7 +65,7 @@ def test_severity_is_the_share_of_the_pixels_and_masks_are_nested():
         assert (smaller <= larger).all()
 
 
-@pytest.mark.parametrize(("spec", "word"), [("tiles:grid=0", "1 to 64"), ("tiles:share=0.01", "half a tile")])
+@pytest.mark.parametrize(("spec", "word"), [("tiles:grid=0", "between 1 and 64"), ("tiles:share=0.01", "half a tile")])
 def test_a_grid_that_makes_no_sense_is_refused(spec, word):
     with pytest.raises(BrittleError, match=word):
         nuisances.build(spec)

@@ -81,7 +81,7 @@ def test_patches_that_differ_by_a_pixel_are_aligned_at_their_first_pixel(height,
     assert torch.equal(space.apply(batch, space.identity(batch)), batch.images)
 
 
-@pytest.mark.parametrize(("spec", "word"), [("shuffle:grid=1", "2 to 64"), ("shuffle:share=0", "above 0")])
+@pytest.mark.parametrize(("spec", "word"), [("shuffle:grid=1", "between 2 and 64"), ("shuffle:share=0", "above 0")])
 def test_a_shuffle_that_makes_no_sense_is_refused(spec, word):
     with pytest.raises(BrittleError, match=word):
         nuisances.build(spec)

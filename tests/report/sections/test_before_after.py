@@ -21,10 +21,10 @@ QUANTITIES = ("rho", "accuracy_nuisance", "accuracy_clean")
 
 @pytest.fixture(scope="module")
 def before_after(tmp_path_factory: pytest.TempPathFactory, write_run: Callable[..., Path]) -> Path:
-    """The run folder of two classifiers, with no record of a hardening."""
+    """The run folder of two classifiers and their differences, with no record of a hardening."""
     folder = tmp_path_factory.mktemp("two")
     specs = {name: f"python:{folder}/tiny.py:{what}" for name, what in (("before", "first"), ("after", "second"))}
-    return write_run(folder, classifiers=specs, nuisances=["affine:alpha=50"])
+    return write_run(folder, classifiers=specs, nuisances=["affine:alpha=50"], **{"before-after": {}})
 
 
 def _changes(*values: float, width: float = 0.1) -> dict[str, Any]:
@@ -229,8 +229,17 @@ def test_without_a_record_the_differences_speak(harden: Write, page_of: PageOf) 
     assert not {"before-after-training", "before-after-chosen"} & page.ids
 
 
-def test_a_run_without_differences_has_no_such_section(before_after: Path, page_of: PageOf) -> None:
-    page = page_of(before_after)
+def test_what_the_measure_says_is_shown(before_after: Path, page_of: PageOf) -> None:
+    page, difference = page_of(before_after), _difference(before_after)
+    assert difference["classes"]
+    for part in (difference, *difference["classes"]):
+        for name in QUANTITIES:
+            assert _signed(part[name], part[f"{name}_interval"]) in page.text
+    assert "ardened" not in page.text
+
+
+def test_a_run_without_differences_has_no_such_section(both_folder: Path, page_of: PageOf) -> None:
+    page = page_of(both_folder)
     assert "before-after" not in page.ids
     assert "ardening" not in page.text
 

@@ -1,31 +1,36 @@
-"""The options of the measure `weak-points`."""
+"""How weak points are sampled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.errors import BrittleError
-from brittle.registry import option
+from brittle.commands import Command
+from brittle.registry.options import option
 
 
 @dataclass(frozen=True)
 class WeakPointsOptions:
-    """How weak points are sampled."""
+    """The options of the measure `weak-points`."""
 
     sampler: str = option("auto", "how to draw: the spec of a sampler")
-    budget: int = option(2000, "classifier calls per image, for samplers that draw populations")
-    chains: int = option(8, "chains per image, for samplers that walk")
-    steps: int = option(1000, "steps of each chain after burn-in")
-    burn_in: int = option(500, "steps before, in which step sizes adapt")
+    budget: int = option(2000, "classifier calls per image, for samplers that draw populations", least=1)
+    chains: int = option(8, "chains per image, for samplers that walk", least=1)
+    steps: int = option(1000, "steps per chain after burn-in", least=1)
+    burn_in: int = option(500, "steps before, in which step sizes adapt", least=0)
     start: Literal["prior", "worst"] = option("worst", "chains start at a prior draw, or at the worst of `tries`")
-    tries: int = option(64, "prior draws that a chain looks at for its start")
-    keep: int = option(200, "draws kept per image, fewer where θ is long")
-    count: int = option(20, "how many images of each set, the first in planned order")
+    tries: int = option(64, "prior draws that a chain looks at for its start", least=1)
+    keep: int = option(200, "draws kept per image, fewer where θ is long", least=1)
+    count: int = option(20, "how many images of each set, the first in planned order", least=1)
 
-    def __post_init__(self) -> None:
-        for name in ("budget", "chains", "steps", "tries", "keep", "count"):
-            if getattr(self, name) < 1:
-                raise BrittleError(f"{name} is {getattr(self, name)}", "Give a whole number of at least 1.")
-        if self.burn_in < 0:
-            raise BrittleError(f"burn-in is {self.burn_in}", "Give 0 or more steps.")
+
+COMMAND = Command(
+    "sample",
+    "Sample where a classifier breaks: draws from p(θ | not the label, x).",
+    "weak-points",
+    WeakPointsOptions,
+    images=20,
+    images_option="count",
+    against="also sample this classifier, on the same images; may be repeated",
+    out="keep the draws and a report with pictures in this folder",
+)

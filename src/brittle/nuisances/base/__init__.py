@@ -1,1 +1,1 @@
-"""What nuisances are built on: their priors, levels and seeds, and their composition. Nothing here is registered."""
+"""Base classes of nuisances: priors, levels, seeds and composition. Nothing here is registered."""

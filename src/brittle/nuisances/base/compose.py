@@ -1,4 +1,4 @@
-"""The product of nuisances: applied in order, with the product of their priors, θ one after the other."""
+"""Nuisances applied one after the other: the prior is the product of theirs, and θ their θs concatenated."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from brittle.types import Batch, Nuisance
 class Compose:
     """Several nuisances, written `affine:alpha=50+brightness:sigma=0.1`: the first is applied first.
 
-    Each prior is that of its part for the untouched image; severity walks all parts at once.
+    Each part's prior is that for the original image; severity applies to all parts at once.
     """
 
     parts: tuple[Nuisance, ...]
-    names: tuple[str, ...]  # what each part is called, for the names of its parameters
+    names: tuple[str, ...]  # of the parts, as prefixes of their parameters' names
 
     def __post_init__(self) -> None:
         if len(self.parts) < 2:
@@ -81,7 +81,7 @@ class Compose:
         return ", then ".join(part.describe(height, width) for part in self.parts)
 
     def _pieces(self, theta: Tensor, batch: Batch) -> Iterator[tuple[Nuisance, Tensor]]:
-        # One image is enough to know how many numbers each part takes.
+        # One image is enough to find out how many numbers each part takes.
         one = batch.take(torch.zeros(1, dtype=torch.int64, device=batch.images.device))
         lengths = [part.identity(one).shape[-1] for part in self.parts]
         return zip(self.parts, torch.split(theta, lengths, -1), strict=True)

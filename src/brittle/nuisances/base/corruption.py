@@ -1,14 +1,14 @@
-"""What the corruptions share: a level in ImageNet-C's sense, drawn around an option, and what else is random.
+"""What corruptions share: a level in ImageNet-C's sense, drawn around an option, and other random numbers.
 
-One convention for all of them. θ = (level, …): the first number is ImageNet-C's level (Hendrycks & Dietterich
-2019), any real number from 0 on, and each image's strengths are read from the published tables, piecewise linear
-between 0 (no change) and 1, 2, … 5 and straight on beyond. What follows are a direction and a seed, where the
-corruption has them. Severity multiplies the level and leaves the rest alone: severity 1 is the draw, and with
+They all follow one convention. θ = (level, …): the first number is ImageNet-C's level (Hendrycks & Dietterich
+2019), any real number ≥ 0, and each image's strengths come from the published tables, piecewise linear between 0
+(no change) and 1, 2, … 5, and extrapolated linearly beyond. A direction and a seed follow, if the corruption has
+them. Severity multiplies the level and leaves the rest unchanged: severity 1 is the draw, and with
 `spread=0,level=1` severity *is* ImageNet-C's level.
 
 Prior: level = `level`·exp(`spread`·z) with z ~ N(0, 1), so that two draws in three lie within a factor
 exp(`spread`) of `level`; `spread=0` fixes it. Directions are uniform over their range. Seeds are
-uniform; the random field is made from them in `apply`.
+uniform; `apply` generates the random field from them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from brittle.errors import BrittleError
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.random import normal
@@ -36,41 +34,36 @@ ROUNDING = 1e-6  # of float32 draws, relative to the level
 
 @dataclass(frozen=True, kw_only=True)
 class Corruption(ABC):
-    """A nuisance whose θ is a level and, after it, directions and a seed."""
+    """A nuisance whose θ is a level, followed by directions and a seed."""
 
-    level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0")
-    spread: float = option(0.25, "standard deviation of the logarithm of the drawn level; 0 keeps to `level`")
+    level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0", above=0)
+    spread: float = option(0.25, "standard deviation of the logarithm of the drawn level; 0 fixes it", least=0)
 
     parameters: ClassVar[Sequence[str]] = ("level",)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
 
-    piece: ClassVar[int] = 2_500_000  # values of images that a CPU corrupts at a time: sixteen photographs
-
-    def __post_init__(self) -> None:
-        check_positive(self, "level")
-        if not (self.spread >= 0 and math.isfinite(self.spread)):
-            raise BrittleError(f"option 'spread' is {self.spread:g}", "It must be a number from 0 on, such as 0.25.")
+    piece: ClassVar[int] = 2_500_000  # values that a CPU corrupts at a time: sixteen photographs
 
     @abstractmethod
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         """images (B, C, H, W), level (B,) ≥ 0 and the other numbers of θ (B, d − 1) → images, possibly out of range."""
 
     def prepare(self, images: Tensor, level: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
-        """What `corrupt` is given in place of level and rest, (B, …) each. Images are corrupted a few at a time; small
-        operations by the hundred, which cost as much for a few as for all, belong here."""
+        """What `corrupt` gets in place of level and rest, (B, …) each. Images are corrupted a few at a time; hundreds
+        of small operations, which cost as much for a few images as for all, belong here."""
         return level, rest
 
     @abstractmethod
     def picture(self, height: int, width: int) -> str:
-        """What `level` does to images of this size, in words that follow "at level 3: "."""
+        """What `level` does to images of this size, in words that are followed by "at level 3"."""
 
     def ranges(self) -> Sequence[tuple[float, float]]:
-        """The ends of the uniform law of each direction; a seed, if there is one, stands last and is not listed."""
+        """The range of each uniform direction; the seed, if there is one, comes last and is not listed."""
         return ()
 
     def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
-        """Every image will do, unless a subclass says otherwise."""
+        """Accepts every image, unless a subclass says otherwise."""
 
     def latent(self, batch: Batch) -> int:
         return len(self.parameters)
@@ -91,7 +84,7 @@ class Corruption(ABC):
         return batch.images.new_zeros(len(batch.images), len(self.parameters))
 
     def log_prior(self, theta: Tensor, batch: Batch) -> Tensor | None:
-        """None where there is a seed, over which no density helps; with `spread=0` only one level is possible."""
+        """None if there is a seed, whose density would be of no use; with `spread=0` only one level is possible."""
         if self._seeded:
             return None
         level = theta[..., 0]
@@ -119,7 +112,7 @@ class Corruption(ABC):
         images = batch.images.contiguous()
         at_once = len(images)
         if images.device.type == "cpu":
-            # Fresh memory by the hundred megabytes costs more than the arithmetic; a few megabytes are used again.
+            # Allocating hundreds of megabytes costs more than the arithmetic; a few megabytes get reused.
             at_once = max(1, self.piece // max(1, images[:1].numel()))
         prepared = self.prepare(images, theta[:, 0].clamp(min=0), theta[:, 1:])
         pieces = zip(*(torch.split(each, at_once) for each in (images, *prepared)), strict=True)
@@ -143,15 +136,15 @@ class Corruption(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class PixelSizedCorruption(Corruption):
-    """A corruption whose tables hold lengths in pixels of a 224×224 image."""
+    """A corruption whose tables contain lengths in pixels of a 224×224 image."""
 
     scaled: bool = option(True, "lengths grow with the shorter side, as published at 224 pixels; false: in pixels")
 
     def pixels(self, height: int, width: int) -> float:
-        """How many of this image's pixels one pixel of the tables is."""
+        """How many pixels of this image correspond to one pixel of the tables."""
         return min(height, width) / REFERENCE_SIDE if self.scaled else 1.0
 
 
 def field_keys(rest: Tensor, stream: int) -> Tensor:
-    """The keys (B,) of a seed's random fields; θ ends with the seed, and each `stream` is another field."""
+    """The keys (B,) of the seed's random fields; θ ends with the seed, and each `stream` is a separate field."""
     return seed_keys(rest[:, -len(SEED_NAMES) :], stream)

@@ -1,6 +1,6 @@
-"""Noise that is θ itself: one number for every value of the image, with a prior, a density and gradients.
+"""Noise that is θ itself: one number per value of the image, with a prior, a density and gradients.
 
-Where a transform is no simple function of its random numbers, θ holds a seed instead (`seeds`).
+If a transform is not a simple function of its random numbers, θ contains a seed instead (`seeds`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brittle.types import Batch
 
 
 class FieldNuisance(ABC):
-    """θ (..., C·H·W), independent numbers for every pixel and channel. Severity multiplies them all."""
+    """θ (..., C·H·W), an independent number for every pixel and channel. Severity multiplies them all."""
 
     parameters: ClassVar[Sequence[str]] = ("noise",)
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -34,14 +34,14 @@ class FieldNuisance(ABC):
 
     @abstractmethod
     def log_density(self, theta: Tensor) -> Tensor:
-        """The log-density of each number of θ by itself."""
+        """The log-density of each number of θ separately."""
 
     @abstractmethod
     def change(self, images: Tensor, theta: Tensor) -> Tensor:
         """images and θ, both (B, C, H, W) → new images, possibly out of range."""
 
     def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
-        """Every image will do."""
+        """Accepts every image."""
 
     def latent(self, batch: Batch) -> int:
         return math.prod(batch.images.shape[1:])
@@ -53,11 +53,11 @@ class FieldNuisance(ABC):
         return batch.images.new_zeros(1).expand(len(batch.images), self.latent(batch))
 
     def log_prior(self, theta: Tensor, batch: Batch) -> Tensor:
-        # A sum of 150,000 terms in float32 would be off by hundredths, which an acceptance ratio can see.
+        # A sum of 150,000 terms in float32 would be off by hundredths, enough to affect an acceptance ratio.
         return self.log_density(theta).sum(-1, dtype=torch.float64)
 
     def growth(self, factor: Tensor) -> Tensor:
-        """What θ is multiplied by at severity `factor`."""
+        """The factor that multiplies θ at severity `factor`."""
         return factor
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:

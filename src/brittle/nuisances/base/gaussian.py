@@ -1,7 +1,7 @@
 """A Gaussian prior over a flat parameter vector: θ = identity + deviations · z, z ~ N(0, I).
 
-A nuisance with such a prior writes its parameters, identity, deviations and transform; drawing,
-density and the severity path come from here.
+A nuisance with such a prior defines its parameters, identity, deviations and transform; sampling,
+density and the severity path are defined here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from brittle.types import Batch
 
 
 class GaussianNuisance(ABC):
-    """Severity s walks straight from the identity: s = 1 is the drawn θ, s = 2 is twice as far."""
+    """Severity s moves in a straight line from the identity: s = 1 is the drawn θ, s = 2 is twice as far."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
@@ -27,10 +27,10 @@ class GaussianNuisance(ABC):
     @property
     @abstractmethod
     def parameters(self) -> Sequence[str]:
-        """A readable name per number of θ."""
+        """A readable name for each number of θ."""
 
     def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
-        """Every image will do, unless a subclass says otherwise."""
+        """Accepts every image, unless a subclass says otherwise."""
 
     def latent(self, batch: Batch) -> int:
         return len(self.parameters)

@@ -1,8 +1,8 @@
 """ImageNet-C's severity levels (Hendrycks & Dietterich 2019), made continuous.
 
-ImageNet-C gives each corruption a strength at levels 1 to 5. Here every level is defined: the strength is
-piecewise linear through the identity at level 0 and the five published values, and goes on as a straight line
-beyond level 5.
+ImageNet-C defines the strength of each corruption at levels 1 to 5. Here any level ≥ 0 is defined: the strength is
+piecewise linear through the identity at level 0 and the five published values, and extrapolated linearly beyond
+level 5.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.ops.constants import constant
 
 LEVEL_HELP = "ImageNet-C's level, 1 to 5 or any number between, in place of "
@@ -23,17 +23,15 @@ LEVEL_HELP = "ImageNet-C's level, 1 to 5 or any number between, in place of "
 def at_level(table: Sequence[float], level: float) -> float:
     """The strength at a level; table[k] is the strength at level k, so table[0] is the one that changes nothing."""
     if not (math.isfinite(level) and level >= 0):
-        raise BrittleError(
-            f"option 'level' is {level:g}", "ImageNet-C's levels are 1 to 5; any number from 0 on will do."
-        )
+        raise BrittleError(f"option 'level' is {level:g}", "ImageNet-C's levels are 1 to 5; any number ≥ 0 is allowed.")
     below = min(int(level), len(table) - 2)
     return table[below] + (level - below) * (table[below + 1] - table[below])
 
 
 def strengths(level: Tensor, *tables: Sequence[float]) -> tuple[Tensor, ...]:
-    """level (B,) → for each table of six strengths (at levels 0 to 5) the strength of every image (B,).
+    """level (B,) → for each table of six strengths (at levels 0 to 5), the strength for each image (B,).
 
-    t(l) = t₀ + Σₖ (tₖ₊₁ − tₖ)·clamp(l − k, 0, 1), the last step without its upper end."""
+    t(l) = t₀ + Σₖ (tₖ₊₁ − tₖ)·clamp(l − k, 0, 1), where the last step has no upper bound."""
     places = level[:, None] - constant((0.0, 1.0, 2.0, 3.0, 4.0), level.device, level.dtype)
     steps = places.clamp(min=0).minimum(constant((1.0, 1.0, 1.0, 1.0, math.inf), level.device, level.dtype))
     first = constant(tuple(table[0] for table in tables), level.device, level.dtype)
@@ -46,17 +44,14 @@ def _slopes(table: Sequence[float]) -> Iterator[float]:
 
 
 def growth(table: Sequence[float], level: float | None, factor: Tensor) -> Tensor:
-    """What severity multiplies a strength by: itself, or with a level the table's strength at level·severity, so that
-    with `level=1` severity is ImageNet-C's."""
+    """The factor that multiplies a strength: the severity itself or, with a level, what takes the strength to the
+    table's at level·severity, so that with `level=1` severity is ImageNet-C's level."""
     if level is None:
         return factor
     return strengths(level * factor.flatten(), table)[0].view_as(factor) / at_level(table, level)
 
 
-def check_strength(thing: object, name: str) -> None:
-    """Refuses an option without width, a level without strength, and both of them at once."""
-    value: float = getattr(thing, name)
-    level: float | None = getattr(thing, "level", None)
-    check_positive(thing, name, *(["level"] if hasattr(thing, "level") else []))
-    if level is not None and value != getattr(type(thing), name):
+def check_level(thing: Any, name: str) -> None:
+    """Refuses a level beside the option that it stands in for."""
+    if thing.level is not None and getattr(thing, name) != getattr(type(thing), name):
         raise BrittleError(f"options 'level' and {name!r} both say how strong it is", "Give one of them.")

@@ -1,7 +1,7 @@
 """Affine maps, with the prior of Fawzi & Frossard (2016, section 3.1).
 
-θ ~ N(1, (αG)⁻¹), with G = κ times the
-mean over the image of the squared displacement ‖δA·u + δt‖², that is κ·diag(⅓, ⅓, ⅓, ⅓, 1, 1).
+θ ~ N(1, (αG)⁻¹), with G = κ times the mean over the image of the squared displacement ‖δA·u + δt‖², that is
+κ·diag(⅓, ⅓, ⅓, ⅓, 1, 1).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def affine_deviations(alpha: float, kappa: float) -> tuple[float, ...]:
 
 
 def affine_displacement(alpha: float, kappa: float, height: int, width: int) -> float:
-    """Root mean square displacement of a pixel under N(1, (αG)⁻¹), over the image and the prior, in pixels."""
+    """Root mean square displacement of a pixel in pixels, over the image and the prior N(1, (αG)⁻¹)."""
     # Each of the six numbers adds 1/(ακ) to the mean squared displacement, half of it across, half down.
     return math.sqrt(3 / (alpha * kappa)) * math.hypot(width / 2, height / 2)
 
@@ -37,16 +37,20 @@ def affine_displacement(alpha: float, kappa: float, height: int, width: int) -> 
 @register("affine")
 @dataclass(frozen=True)
 class Affine(MatrixNuisance):
-    """Affine maps with Fawzi & Frossard's prior N(1, (αG)⁻¹): smaller alpha, larger transformations.
+    """Affine maps with Fawzi & Frossard's prior N(1, (αG)⁻¹): the smaller alpha, the larger the maps.
 
     θ is the 2×3 matrix [A | t] by columns, in [−1, 1] coordinates. With `metric=image`, G is the metric that the
-    image induces (`image_metric`): the prior is wide along maps that change this picture little and narrow along
-    those that change it much, and the root mean square displacement is the same as with `metric=uniform`. Severity 1
+    image induces (`image_metric`): the prior is wide along maps that change this image little and narrow along those
+    that change it a lot, and the root mean square displacement is the same as with `metric=uniform`. Severity 1
     is the drawn θ, severity 2 twice as far from the identity."""
 
-    alpha: float = option(100.0, "how tightly the prior holds to the identity; the paper uses 100, 50 and 10")
-    kappa: float = option(1.75, "the metric's scale κ, fitted to the paper's table since its definition is lost")
-    metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: how much a map changes the picture")
+    alpha: float = option(
+        100.0, "how concentrated the prior is about the identity; the paper uses 100, 50 and 10", above=0
+    )
+    kappa: float = option(
+        1.75, "the metric's scale κ, fitted to the paper's table, since its definition is lost", above=0
+    )
+    metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: by how much a map changes the image")
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
 
@@ -63,7 +67,7 @@ class Affine(MatrixNuisance):
     def push(self, z: Tensor, batch: Batch) -> Tensor:
         if self.metric == "uniform":
             return super().push(z, batch)
-        # Σ = (P Pᵀ)⁻¹ = P⁻ᵀ P⁻¹, so θ = 1 + P⁻ᵀ z; draws stand in rows.
+        # Σ = (P Pᵀ)⁻¹ = P⁻ᵀ P⁻¹, so θ = 1 + P⁻ᵀ z; draws are rows.
         offset: Tensor = torch.linalg.solve_triangular(self.precision(batch).to(z), z, upper=False, left=False)
         return self.centre(batch).to(z) + offset
 
@@ -81,4 +85,4 @@ class Affine(MatrixNuisance):
     def describe(self, height: int, width: int) -> str:
         pixels = affine_displacement(self.alpha, self.kappa, height, width)
         said = f"affine maps that move a pixel by {pixels:.3g} pixels (root mean square over the image and the prior)"
-        return said if self.metric == "uniform" else f"{said}, most along those that change the picture least"
+        return said if self.metric == "uniform" else f"{said}, mostly along maps that change the image least"

@@ -1,15 +1,13 @@
-"""Nuisances that move pixels: what they share, and those among them that are one matrix per image."""
+"""Base classes of nuisances that move pixels: any such nuisance, and those given by one matrix per image."""
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor
 
-from brittle.errors import BrittleError
 from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.warp import Interpolation, Outside, affine_sources, resample
@@ -21,22 +19,14 @@ Unit = Literal["share", "pixels"]
 
 @dataclass(frozen=True, kw_only=True)
 class GeometricNuisance(GaussianNuisance):
-    """A nuisance that moves pixels: θ says from where each takes its value."""
+    """A nuisance that moves pixels: θ says where each takes its value from."""
 
-    fill: Outside = option(0.0, "what lies outside the image: a grey value in [0, 1], edge or mirror")
+    fill: Outside = option(0.0, "what lies outside the image: a grey value in [0, 1], edge or mirror", least=0, most=1)
     interpolation: Interpolation = option("bilinear", "bilinear, nearest or bicubic")
-
-    def __post_init__(self) -> None:
-        for name in ("sigma", "rotation", "zoom", "shift", "alpha", "kappa", "perspective", "amplitude", "length"):
-            value = getattr(self, name, None)
-            if value is not None and not (value > 0 and math.isfinite(value)):
-                raise BrittleError(f"option {name!r} is {value:g}", "It must be a positive number.")
-        if not isinstance(self.fill, str) and not 0 <= self.fill <= 1:
-            raise BrittleError(f"option 'fill' is {self.fill:g}", "Give a grey value from 0 to 1, edge or mirror.")
 
     @abstractmethod
     def sources(self, theta: Tensor, height: int, width: int) -> Tensor:
-        """θ (B, d) → where in the input each output pixel looks (B, H, W, 2), as (x, y) in [−1, 1]."""
+        """θ (B, d) → the source of each output pixel in the input (B, H, W, 2), as (x, y) in [−1, 1]."""
 
     def centre(self, batch: Batch) -> Tensor:
         return constant((0.0,) * self.latent(batch), batch.images.device)

@@ -1,4 +1,4 @@
-"""Piecewise affine warps (Fawzi & Frossard 2016, section 3.2): a mesh of triangles carried by its control points."""
+"""Piecewise affine warps (Fawzi & Frossard 2016, section 3.2): a mesh of triangles moved by its control points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from brittle.types import Batch
 
 @lru_cache(maxsize=64)
 def motion_names(rows: int, columns: int) -> tuple[str, ...]:
-    """A name per number of a field of motions (2, rows, columns), counted from the top left."""
+    """A name for each number of a field of motions (2, rows, columns), counted from the top left."""
     places = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
     return tuple(f"{way} {place}" for way in ("right", "down") for place in places)
 
@@ -31,22 +31,19 @@ def motion_names(rows: int, columns: int) -> tuple[str, ...]:
 @register("piecewise-affine")
 @dataclass(frozen=True)
 class PiecewiseAffine(GeometricNuisance):
-    """Motions of a regular grid of control points, affine on every triangle between them. Prior: motions across and
+    """Motions of a regular grid of control points, affine on each triangle between them. Prior: motions across and
     down are independent Gaussians of standard deviation `amplitude`, correlated as exp(−d²/2·length²) over distance.
 
     Control points lie from edge to edge; each cell is cut into two triangles by a diagonal that changes direction
     from cell to cell. θ is how far right, then how far down, the content that arrives at each point has moved, in
     `unit`, row by row: 2·grid² numbers. Severity 1 is the drawn θ, severity 2 moves every point twice as far."""
 
-    grid: int = option(7, "control points per side; 7 makes 98 numbers")
-    amplitude: float = option(0.03, "standard deviation of a control point's motion across and down, in `unit`")
-    length: float = option(0.25, "distance at which motions correlate by 0.61, as a share of the shorter side")
+    grid: int = option(7, "control points per side; 7 makes 98 numbers", least=2)
+    amplitude: float = option(
+        0.03, "standard deviation of a control point's motion across and down, in `unit`", above=0
+    )
+    length: float = option(0.25, "distance at which motions correlate by 0.61, as a share of the shorter side", above=0)
     unit: Unit = option("share", "share (of the shorter side) or pixels, for the motions")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.grid < 2:
-            raise BrittleError(f"option 'grid' is {self.grid}", "A mesh needs at least 2 control points per side.")
 
     @property
     def parameters(self) -> Sequence[str]:
@@ -57,7 +54,7 @@ class PiecewiseAffine(GeometricNuisance):
         if self.grid > min(height, width):
             raise BrittleError(
                 f"piecewise-affine: {self.grid} control points per side on images of {height}×{width} pixels",
-                f"There can't be more points than pixels: grid={min(height, width)} at most.",
+                f"There can't be more points than pixels: use grid={min(height, width)} or less.",
             )
 
     def deviations(self, batch: Batch) -> Tensor:
@@ -84,7 +81,7 @@ class PiecewiseAffine(GeometricNuisance):
         motion = self.amplitude if self.unit == "pixels" else self.amplitude * side
         return (
             f"{self.grid}×{self.grid} control points that move by {motion:.3g} pixels across and down (standard "
-            f"deviation), points less than {self.length * side:.3g} pixels apart mostly together"
+            f"deviation), mostly together if less than {self.length * side:.3g} pixels apart"
         )
 
     def _field(self, theta: Tensor) -> Tensor:
@@ -96,7 +93,7 @@ class PiecewiseAffine(GeometricNuisance):
 
 
 class Mesh(NamedTuple):
-    """Where every pixel lies in a grid of cells, each cut in two by a diagonal."""
+    """The position of each pixel in a grid of cells, each cut in two by a diagonal."""
 
     points: Tensor  # (2, g, g) control points, x and y in [−1, 1]
     cells: Tensor  # (W,) column of cells
@@ -109,7 +106,7 @@ class Mesh(NamedTuple):
 @lru_cache(maxsize=64)
 def triangle_mesh(points: int, height: int, width: int, dtype: torch.dtype, device: torch.device) -> Mesh:
     """The mesh of `points` control points per side from edge to edge of an image."""
-    with torch.inference_mode(False):  # kept for later calls, some of which want gradients
+    with torch.inference_mode(False):  # cached for later calls, some of which need gradients
         columns, across = _places(width, points)
         rows, down = _places(height, points)
         s, t = across, down[:, None]
@@ -123,7 +120,7 @@ def triangle_mesh(points: int, height: int, width: int, dtype: torch.dtype, devi
 
 
 def _places(count: int, points: int) -> tuple[Tensor, Tensor]:
-    """Each pixel of a side (count,): its cell and how far into it, in [0, 1]."""
+    """For each pixel of a side (count,): its cell and how far into it, in [0, 1]."""
     place = (pixel_centres(count, torch.float64, torch.device("cpu")) + 1) / 2 * (points - 1)
     cell = place.long().clamp(0, points - 2)
     return cell, place - cell
@@ -137,15 +134,15 @@ def interpolate(values: Tensor, mesh: Mesh) -> Tensor:
         f = f₀₀ + s (f₀₁ − f₀₀) + t (f₁₀ − f₀₀) + w(s, t) (f₀₀ − f₀₁ − f₁₀ + f₁₁)
 
     with w = min(s, t) where the diagonal falls to the right, and w = max(0, s + t − 1) where it rises: affine on
-    both sides of the diagonal, and right at all four corners.
+    both sides of the diagonal, and exact at all four corners.
     """
     left, right = values[..., :-1], values[..., 1:]
     along = torch.lerp(left[..., mesh.cells], right[..., mesh.cells], mesh.across)
     drop = left[..., 1:, :] - left[..., :-1, :]
     twist = (right[..., 1:, :] - right[..., :-1, :] - drop)[..., mesh.cells]
     drop = drop[..., mesh.cells]
-    # One row of cells at a time: what varies across is (B, 2, 1, W), and no array of the images' size is made
-    # but the result.
+    # One row of cells at a time: what varies across is (B, 2, 1, W), and the result is the only array of the
+    # images' size.
     pieces, start = [], 0
     for row, count in enumerate(mesh.bands):
         band, cell = slice(start, start + count), slice(row, row + 1)

@@ -1,4 +1,4 @@
-"""Perspective: homographies of the image plane, as a flat scene seen from another place."""
+"""Perspective: homographies of the image plane, as of a flat scene seen from another viewpoint."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ class Projective(GeometricNuisance):
     numbers as in `affine`, N(1, (αG)⁻¹); each perspective number ~ N(0, perspective²); all independent.
 
     θ is the 3×3 matrix by columns in [−1, 1] coordinates with a last entry of 1: [A | t], then the two perspective
-    numbers. A positive perspective x enlarges the right of the picture and shrinks the left; perspective y the same
-    for bottom and top. The divisor is positive on the whole image as long as |perspective x| + |perspective y| < 1;
-    where the two together exceed 0.9 the transform scales them back to that, so the divisor never falls below 0.1
-    and the prior remains the Gaussian it is. At the default that happens to one draw in 10⁹, at severity 2 to three
-    in a thousand. Severity 1 is the drawn θ, severity 2 twice as far from the identity."""
+    numbers. A positive perspective x enlarges the right of the image and shrinks the left; perspective y the same
+    for bottom and top. The divisor is positive on the whole image as long as |perspective x| + |perspective y| < 1; if
+    they exceed 0.9 together, the transform scales them back to that, so the divisor never falls below 0.1 and the prior
+    stays Gaussian. At the default that happens to one draw in 10⁹, and at severity 2 to three in a thousand. Severity 1
+    is the drawn θ, severity 2 twice as far from the identity."""
 
-    alpha: float = option(100.0, "how tightly the prior holds the affine part to the identity")
-    kappa: float = option(1.75, "the affine metric's scale κ, as in affine")
-    perspective: float = option(0.1, "standard deviation of the two perspective numbers; 0.1 zooms an edge by 10 %")
+    alpha: float = option(100.0, "how concentrated the prior of the affine part is about the identity", above=0)
+    kappa: float = option(1.75, "the affine metric's scale κ, as in affine", above=0)
+    perspective: float = option(
+        0.1, "standard deviation of the two perspective numbers; 0.1 zooms an edge by 10 %", above=0
+    )
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y", "perspective x", "perspective y")
 

@@ -1,4 +1,4 @@
-"""Geometry with a few parameters: translation, rotation, scaling, similarity."""
+"""Translation, rotation, scaling, and all three together: similarity."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _in_pixels(theta: Tensor, unit: Unit, height: int, width: int) -> Tensor:
 
 
 def _whole_within_rounding(shift: Tensor) -> Tensor:
-    """Shifts that a share was multiplied out to → to two bits less, so that whole pixels are whole.
+    """Shifts computed from shares → the same with two bits less, so that whole pixels are exactly whole.
 
-    A share such as 7/49 is rounded when it is stored, and its product with the side again, which can leave it an ulp
-    away from 7. Veltkamp's splitting; its gradient is 1."""
+    A share such as 7/49 is rounded when it is stored, and again when multiplied by the side, which can leave it one ulp
+    away from 7. This is Veltkamp's splitting; its gradient is 1."""
     fivefold = 5 * shift
     return fivefold - (fivefold - shift)
 
@@ -46,7 +46,7 @@ class Translation(MatrixNuisance):
 
     Severity 1 is the drawn shift, severity 2 twice as far."""
 
-    sigma: float = option(0.1, "standard deviation of each shift, in `unit`")
+    sigma: float = option(0.1, "standard deviation of each shift, in `unit`", above=0)
     unit: Unit = option("share", "share (of the image's width and height) or pixels")
 
     parameters: ClassVar = ("shift x", "shift y")
@@ -59,7 +59,7 @@ class Translation(MatrixNuisance):
         return pixel_map_to_matrix(still, _in_pixels(theta, self.unit, height, width), height, width)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
-        if self.interpolation == "nearest":  # takes whole pixels whatever the rounding
+        if self.interpolation == "nearest":  # moves whole pixels, whatever the rounding
             return super().apply(batch, theta)
         shift = _in_pixels(theta, self.unit, *batch.images.shape[-2:])
         if self.unit == "share":
@@ -78,7 +78,7 @@ class Rotation(MatrixNuisance):
 
     Severity 1 is the drawn angle, severity 2 twice the angle."""
 
-    sigma: float = option(15.0, "standard deviation of the angle in degrees")
+    sigma: float = option(15.0, "standard deviation of the angle in degrees", above=0)
 
     parameters: ClassVar = ("angle",)
 
@@ -103,7 +103,7 @@ class Scaling(MatrixNuisance):
 
     Severity 1 is the drawn zoom, severity 2 its square."""
 
-    sigma: float = option(0.2, "standard deviation of the logarithm of the zoom")
+    sigma: float = option(0.2, "standard deviation of the logarithm of the zoom", above=0)
 
     parameters: ClassVar = ("log zoom",)
 
@@ -121,13 +121,13 @@ class Scaling(MatrixNuisance):
 @register("similarity")
 @dataclass(frozen=True)
 class Similarity(MatrixNuisance):
-    """Rotation, zoom and shift together, independent in the prior; signs as in the three nuisances alone.
+    """Rotation, zoom and shift together, independent in the prior; signs as in the three separate nuisances.
 
     Severity 1 is the drawn θ; severity 2 doubles angle, log zoom and shifts."""
 
-    rotation: float = option(10.0, "standard deviation of the angle in degrees")
-    zoom: float = option(0.1, "standard deviation of the logarithm of the zoom")
-    shift: float = option(0.05, "standard deviation of each shift, in `unit`")
+    rotation: float = option(10.0, "standard deviation of the angle in degrees", above=0)
+    zoom: float = option(0.1, "standard deviation of the logarithm of the zoom", above=0)
+    shift: float = option(0.05, "standard deviation of each shift, in `unit`", above=0)
     unit: Unit = option("share", "share (of the image's width and height) or pixels, for the shifts")
 
     parameters: ClassVar = ("angle", "log zoom", "shift x", "shift y")

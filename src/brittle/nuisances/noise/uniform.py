@@ -10,7 +10,6 @@ from torch import Tensor
 
 from brittle.nuisances import register
 from brittle.nuisances.base.field import FieldNuisance
-from brittle.nuisances.base.levels import check_strength
 from brittle.random import uniform_field
 from brittle.registry import option
 from brittle.types import Batch
@@ -21,12 +20,9 @@ from brittle.types import Batch
 class UniformNoise(FieldNuisance):
     """Additive uniform noise, x + θ. Prior: each number of θ uniform from −width to width, independent.
 
-    Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then cut off at 0 and 1."""
+    Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then clipped to [0, 1]."""
 
-    width: float = option(0.2, "the largest change of a pixel, where white is 1")
-
-    def __post_init__(self) -> None:
-        check_strength(self, "width")
+    width: float = option(0.2, "the largest change of a pixel, where white is 1", above=0)
 
     def draw(self, keys: Tensor, count: int) -> Tensor:
         return uniform_field(keys, count).sub_(0.5).mul_(2 * self.width)

@@ -1,10 +1,10 @@
-"""Masks of low-frequency noise (FMix, Harris et al. 2020), as Marcu & Prügel-Bennett (2022) occlude with them.
+"""Masks of low-frequency noise (FMix, Harris et al. 2020), used for occlusion by Marcu & Prügel-Bennett (2022).
 
 FMix gives every frequency f of the image's real Fourier transform a normal coefficient of standard deviation
 max(f, 1/max(H, W))^(−decay), transforms back, and hides the pixels with the largest values. Here the sum is written
-in products of cosines and sines, whose coefficients are θ, and ends where the standard deviations have fallen to a
-thousandth of the largest (10 periods across the image for decay 3: what is left out moves an edge by a fifth of a
-pixel at 224×224), at the latest after 32 periods.
+in products of cosines and sines, whose coefficients are θ. It ends where the standard deviations have fallen to a
+thousandth of the largest (10 periods across the image for decay 3: what is left out would move an edge by a fifth of a
+pixel at 224×224), and after 32 periods at the latest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.registry import option
@@ -30,19 +29,18 @@ from brittle.types import Batch
 @dataclass(frozen=True, kw_only=True)
 class FourierMask(ShareLaw, Occluder):
     """Blobs of low-frequency noise hide an exact share of the pixels. Prior: the share by `law`; the noise Gaussian,
-    its spectrum falling with the power `decay` of the frequency, as in FMix.
+    with a spectrum that falls as the power `decay` of the frequency, as in FMix.
 
-    θ is the share and the noise's coefficients, standard normal, 440 of them for a square image (fewer for oblong or
-    tiny ones). Severity s hides s times the share, by a lower threshold on the same noise, until the image is hidden.
-    The number of hidden pixels is the share rounded to whole pixels, exactly. log_prior is None where the share is
-    exact, since it has no density then."""
+    θ is the share and the noise's standard normal coefficients, 440 for a square image (fewer for oblong or tiny
+    ones). Severity s hides s times the share, by a lower threshold on the same noise, until the whole image is hidden.
+    The number of hidden pixels is exactly the share rounded to whole pixels. log_prior is None if the share is exact,
+    since it then has no density."""
 
-    decay: float = option(3.0, "power with which the noise's spectrum falls: larger, smoother; FMix uses 3")
+    decay: float = option(3.0, "power with which the noise's spectrum falls: larger, smoother; FMix uses 3", above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_law()
-        check_positive(self, "decay")
 
     @property
     def mask_names(self) -> tuple[str, ...]:
@@ -75,7 +73,7 @@ class FourierMask(ShareLaw, Occluder):
     def noise(self, theta: Tensor, height: int, width: int) -> Tensor:
         """The mask's numbers (B, mask_size) → the noise (B, H, W), float64 so that no two pixels are equal."""
         down, amplitude, across = _waves(height, width, self.decay, theta.device)
-        coefficients = F.pad(theta[:, 1:].double(), (1, 0)).view(-1, *amplitude.shape)  # none for the constant
+        coefficients = F.pad(theta[:, 1:].double(), (1, 0)).view(-1, *amplitude.shape)  # no constant term
         return down @ (coefficients * amplitude) @ across.T
 
     def hidden(self, theta: Tensor, height: int, width: int) -> Tensor:
@@ -95,7 +93,7 @@ class FourierMask(ShareLaw, Occluder):
 
 
 def _periods(height: int, width: int, decay: float) -> tuple[int, int]:
-    """How many periods down and across the sum goes to."""
+    """The largest numbers of periods in the sum, down and across."""
     most = min(32.0, 1000 ** (1 / decay)) / max(height, width) + 1e-9
     return min((height - 1) // 2, int(most * height)), min((width - 1) // 2, int(most * width))
 
@@ -112,8 +110,8 @@ def _waves(height: int, width: int, decay: float, device: torch.device) -> tuple
         numbers.append(np.concatenate(([0], number, number)))
     frequency = np.hypot(numbers[0][:, None] / height, numbers[1] / width)
     amplitude = np.maximum(frequency * max(sides), 1) ** -decay
-    amplitude[:, 0] *= np.sqrt(0.5)  # a real transform back counts these once and all others with their conjugates
-    with torch.inference_mode(False):  # kept for later calls
+    amplitude[:, 0] *= np.sqrt(0.5)  # the inverse real transform counts these once and all others with their conjugates
+    with torch.inference_mode(False):  # cached for later calls
         down, heights, across = (torch.from_numpy(each).to(device) for each in (waves[0], amplitude, waves[1]))
         return down, heights, across
 
@@ -121,7 +119,7 @@ def _waves(height: int, width: int, decay: float, device: torch.device) -> tuple
 def _largest(values: Tensor, count: Tensor) -> Tensor:
     """values (B, N), count (B, 1) → (B, 1): the count-th largest of each row."""
     place = (values.shape[1] - count).clamp(max=values.shape[1] - 1)
-    if values.device.type == "cpu":  # numpy selects and sorts many times faster than torch does here
+    if values.device.type == "cpu":  # numpy selects and sorts many times faster than torch here
         rows, places = values.detach().numpy(), np.unique(place.numpy())
         ordered = torch.from_numpy(np.partition(rows, places, axis=1) if len(places) == 1 else np.sort(rows, axis=1))
     else:

@@ -1,10 +1,9 @@
-"""What every nuisance that hides pixels shares: what the hidden pixels become, and how θ carries it.
+"""The base class of nuisances that hide pixels: what the hidden pixels become, and how θ represents it.
 
-The filling is a grey value, the image's mean colour, uniform noise, or a piece of another image set's picture.
-θ is the mask's numbers and then the filling's: none for a grey value or the mean colour; for noise a seed, from
-which the noise is made; for a texture the picture's number and
-where the piece lies in it, across and down, as shares of the room there is. The filling's numbers stay as they are
-along the severity path; identity is θ = 0, whose mask is empty.
+The fill is a grey value, the image's mean colour, uniform noise, or a piece of an image from another image set. θ is
+the mask's numbers and then the fill's: none for a grey value or the mean colour; for noise, a seed from which the noise
+is generated; for a texture, the number of the image and where the piece lies in it, across and down, as shares of the
+available room. The fill's numbers stay the same along the severity path; the identity is θ = 0, whose mask is empty.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _WORDS = {"mean": "the image's mean colour", "noise": "noise"}
 
 
 class Pictures(Protocol):
-    """What a texture must be: an image set, seen from here."""
+    """What a texture must offer: the part of an image set that is used here."""
 
     @property
     def shape(self) -> tuple[int, int, int]: ...
@@ -44,16 +43,19 @@ class Pictures(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Occluder(ABC):
-    """Hides the pixels of a mask. A subclass writes the mask: its names, its draws, its growth, its pixels.
+    """Hides the pixels of a mask. A subclass defines the mask: its names, its draws, its growth, its pixels.
 
-    Severity scales the share that is hidden, and masks are nested: what is hidden stays hidden further on."""
+    Severity scales the hidden share, and masks are nested: what is hidden stays hidden at higher severities."""
 
     fill: Fill = option(
-        0.0, "what the hidden pixels become: a grey value in [0, 1], mean (colour of the image) or noise"
+        0.0,
+        "what the hidden pixels become: a grey value in [0, 1], mean (colour of the image) or noise",
+        least=0,
+        most=1,
     )
     texture: Any = option(
         None,
-        "an image set's spec (commas as \\,): a piece of a random picture of it fills the hidden pixels",
+        "an image set's spec (commas as \\,): a piece of a random image of it fills the hidden pixels",
         image_set=True,
     )
 
@@ -61,15 +63,13 @@ class Occluder(ABC):
     differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.fill not in _WORDS and not (isinstance(self.fill, float | int) and 0 <= self.fill <= 1):
-            raise BrittleError(f"option 'fill' is {self.fill}", "Give a grey value from 0 (black) to 1, mean or noise.")
         if self.texture is not None and self.fill != 0.0:
             raise BrittleError("options 'fill' and 'texture' both say what hidden pixels become", "Give one of them.")
 
     @property
     @abstractmethod
     def mask_names(self) -> tuple[str, ...]:
-        """A name per number of the mask; one for all of it where it is a field."""
+        """A name for each number of the mask; a single name if it is a field."""
 
     @abstractmethod
     def mask_size(self, batch: Batch) -> int:
@@ -77,7 +77,7 @@ class Occluder(ABC):
 
     @abstractmethod
     def mask_latent(self, batch: Batch) -> int | None:
-        """How many normal numbers the mask is made from; None where there is no such form."""
+        """How many normal numbers the mask is made from; None if there is no such form."""
 
     @abstractmethod
     def mask_push(self, z: Tensor, batch: Batch) -> Tensor:
@@ -106,12 +106,12 @@ class Occluder(ABC):
     def check(self, shape: tuple[int, int, int]) -> None:
         if isinstance(self.texture, str):
             raise BrittleError(
-                f"the texture {self.texture!r} is still a spec: its pictures have not been loaded",
-                "In Python, give the image set itself: texture=brittle.image_set(…).",
+                f"the texture {self.texture!r} is still a spec: its images have not been loaded",
+                "In Python, pass the image set itself: texture=brittle.image_set(…).",
             )
         if self.texture is not None and self.texture.shape[0] != shape[0]:
             raise BrittleError(
-                f"the texture's pictures have {self.texture.shape[0]} channels, the images {shape[0]}",
+                f"the texture's images have {self.texture.shape[0]} channels, but the images {shape[0]}",
                 "Use a texture with as many channels as the images.",
             )
 
@@ -121,7 +121,7 @@ class Occluder(ABC):
 
     def sample(self, batch: Batch, keys: Tensor) -> Tensor:
         length = self.latent(batch)
-        assert length is not None, "a mask without a latent form draws itself"
+        assert length is not None, "a mask without a latent form overrides sampling"
         return self.push(normal(keys, length), batch).to(batch.images.dtype)
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
@@ -160,14 +160,14 @@ class Occluder(ABC):
             noise = uniform_field(seed_keys(theta[:, size:]), images[0].numel()).view(images.shape).to(images.dtype)
             return torch.where(hidden, noise, images)
         if self.fill == 0:
-            return images * hidden.logical_not()  # black without torch.where, which takes twice as long
+            return images * hidden.logical_not()  # black, without torch.where, which takes twice as long
         return torch.where(hidden, self.fill, images)
 
     @property
     def filled_with(self) -> str:
-        """For people: what the hidden pixels become."""
+        """What the hidden pixels become, in words."""
         if self.texture is not None:
-            return "pieces of other pictures"
+            return "pieces of other images"
         return _WORDS[self.fill] if isinstance(self.fill, str) else f"grey {self.fill:g}" if self.fill else "black"
 
     @property
@@ -177,17 +177,17 @@ class Occluder(ABC):
         return SEED_NAMES if self.fill == "noise" else ()
 
     def filling(self, shares: Tensor) -> Tensor:
-        """Uniform numbers (..., numbers of the filling) → the filling's part of θ."""
+        """Uniform numbers (..., size of the fill) → the fill's part of θ."""
         if self.texture is not None:
             return torch.cat((_whole(shares[..., :1], len(self.texture)), shares[..., 1:]), -1)
         return seed_from(shares)
 
     def draw_filling(self, keys: Tensor) -> Tensor:
-        """keys (...) → the filling's part of θ (..., numbers of the filling), float64."""
+        """keys (...) → the fill's part of θ (..., size of the fill), float64."""
         return self.filling(uniform(fold(keys, -1), len(self._filling_names)))
 
     def _filling_log_prior(self, theta: Tensor) -> Tensor:
-        """Pictures are uniform, and a real number stands for the nearest whole one."""
+        """Images are uniform, where a real number counts as the nearest whole one."""
         if self.texture is None:
             return seed_log_prior(theta)
         number, place = theta[..., 0], theta[..., 1:]
@@ -196,10 +196,10 @@ class Occluder(ABC):
         return torch.where(inside, theta.new_full((), -math.log(count)), -math.inf)
 
     def _pieces(self, images: Tensor, theta: Tensor) -> Tensor:
-        """The piece of a picture that lies under each image, pictures enlarged or reduced until they just cover it."""
+        """The piece of texture for each image, from a texture image scaled so that it just covers the image."""
         height, width = images.shape[-2:]
         texture: Pictures = self.texture
-        # Pictures are read on the host: the one place where a nuisance waits for the device.
+        # Textures are read on the host: the only place where a nuisance waits for the device.
         numbers = theta[:, 0].round().clamp(0, len(texture) - 1).long().cpu()
         pictures = texture.batch(numbers).images.to(images)
         cover = max(height / pictures.shape[-2], width / pictures.shape[-1])

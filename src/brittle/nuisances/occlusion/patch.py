@@ -1,4 +1,4 @@
-"""One rectangle of a given share of the image: CutOcclusion's variants (Marcu & Prügel-Bennett 2022)."""
+"""One rectangle that covers a given share of the image: the variants of CutOcclusion (Marcu & Prügel-Bennett 2022)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from brittle.types import Batch
 @register("patch")
 @dataclass(frozen=True, kw_only=True)
 class Patch(ShareLaw, Occluder):
-    """A rectangle of the image's own proportions. Prior: the share by `law`; its place uniform, either among all
-    places inside the image or, overhanging, with its centre anywhere in the image.
+    """A rectangle with the proportions of the image. Prior: the share by `law`; its place uniform, either among all
+    places inside the image or, if overhanging, with its centre anywhere in the image.
 
     The variants of Marcu & Prügel-Bennett (2022):
     `patch:law=uniform,low=0.7,high=1,place=overhanging` (section 2.2, Table 3), `patch:law=uniform` and
     `patch:law=beta` (U[0.1, 1] and Beta(2, 1), inside; appendix C.1, Table 14), `patch:share=0.3` (an exact share,
-    inside; section 3). The paper does not say whether the "size" is that of the sides or of the area; `of` chooses.
+    inside; section 3). The paper does not say whether "size" refers to the sides or to the area; `of` chooses.
 
     θ is the share, and where the patch lies across and down, in [0, 1]. Sides are rounded to whole pixels. Severity s
-    hides s times the area, about the same point, until the image is hidden. log_prior is None where the share is
-    exact, since it has no density then; push(z) always is there."""
+    hides s times the area, about the same point, until the whole image is hidden. log_prior is None if the share is
+    exact, since it then has no density; push(z) always exists."""
 
     place: Literal["inside", "overhanging"] = option("inside", "inside, or overhanging: only its centre is inside")
     of: Literal["area", "side"] = option("area", "what the share is a share of: the image's area or each of its sides")
@@ -59,7 +59,7 @@ class Patch(ShareLaw, Occluder):
         return None if density is None else torch.where(inside, density, -math.inf)
 
     def mask_at(self, theta: Tensor, severity: Tensor, batch: Batch) -> Tensor:
-        # An overhanging patch hides the whole image for certain once its sides are twice the image's.
+        # An overhanging patch always hides the whole image once its sides are twice the image's.
         side = 1.0 if self.place == "inside" else 2.0
         grown = theta[..., :1] * (severity if self.of == "area" else severity.sqrt())
         return torch.cat((grown.clamp(max=side if self.of == "side" else side**2), theta[..., 1:]), -1)

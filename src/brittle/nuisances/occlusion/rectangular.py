@@ -10,7 +10,6 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.base.checks import check_positive
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.nuisances.ops.rectangle_chart import pull, push
 from brittle.nuisances.ops.rectangles import draw, prior, rectangles_mask, union_area
@@ -23,36 +22,37 @@ _SIDES = ("left", "top", "right", "bottom")
 @register("occlusion")
 @dataclass(frozen=True)
 class Occlusion(Occluder):
-    """Rectangles that hide part of the image. Prior: p(θ) ∝ exp(−O / s), O the number of hidden pixels, those under
-    several rectangles counted once.
+    """Rectangles that hide part of the image. Prior: p(θ) ∝ exp(−O / s), with O the number of hidden pixels, each
+    counted once however many rectangles cover it.
 
-    s is scale·H·W, so that `scale` is the hidden share at which the prior has fallen to 1/e; or, with `sigma`, the
+    s is scale·H·W, so that `scale` is the hidden share at which the prior falls to 1/e; or, with `sigma`, the
     paper's σ² in pixels. The paper's σ = 2000 is nearly flat: on 224×224 no O comes near σ² = 4,000,000, and any
     rectangle is as likely as any other.
 
     θ is the upper left and the lower right corner of each rectangle, in pixels: left and top are the first column and
-    row it hides, right and bottom the first it no longer hides. The support is 0 ≤ left < right ≤ W and
-    0 ≤ top < bottom ≤ H in whole pixels, each b-tuple of rectangles once. A real corner stands for the nearest whole
-    one, so that the density at a real θ is the probability of the whole θ it rounds to, and 0 where that is outside
-    the support. log_prior is normalised (for several rectangles to about a hundredth).
+    row that it hides, right and bottom the first that it no longer hides. The support is 0 ≤ left < right ≤ W and
+    0 ≤ top < bottom ≤ H in whole pixels, each b-tuple of rectangles once. A real corner counts as the nearest whole
+    one, so that the density at a real θ is the probability of the whole θ it rounds to, and 0 if that is outside the
+    support. log_prior is normalised (to about a hundredth for several rectangles).
 
-    Severity s below 1 hides rectangles of s times the area about the same centres; beyond 1 they grow on, cut off at
-    the image's border. Identity is the empty rectangle θ = 0, which the prior itself never draws."""
+    Severity s below 1 hides rectangles of s times the area about the same centres; beyond 1 they keep growing, clipped
+    at the image's border. The identity is the empty rectangle θ = 0, which the prior itself never draws."""
 
-    rectangles: int = option(1, "how many rectangles")
-    scale: float | None = option(None, "hidden share of the image at which the prior falls to 1/e (0.05 unless given)")
-    sigma: float | None = option(None, "instead of scale: the paper's σ, whose square is that number of pixels")
+    rectangles: int = option(1, "how many rectangles", least=1, most=16)
+    scale: float | None = option(
+        None, "hidden share of the image at which the prior falls to 1/e (default 0.05)", above=0
+    )
+    sigma: float | None = option(
+        None, "instead of scale: the paper's σ, whose square is that number of pixels", above=0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.scale is not None and self.sigma is not None:
             raise BrittleError("options 'scale' and 'sigma' both set the prior's width", "Give one of them.")
-        check_positive(self, "scale", "sigma")
-        if not 1 <= self.rectangles <= 16:
-            raise BrittleError(f"option 'rectangles' is {self.rectangles}", "There can be 1 to 16.")
 
     def pixels(self, height: int, width: int) -> float:
-        """s: how many hidden pixels the prior falls to 1/e at."""
+        """s: the number of hidden pixels at which the prior falls to 1/e."""
         if self.sigma is not None:
             return self.sigma**2
         return (0.05 if self.scale is None else self.scale) * height * width
@@ -146,5 +146,5 @@ def _rectangles(theta: Tensor) -> Tensor:
 
 
 def _whole_pixels(corners: Tensor) -> Tensor:
-    """The nearest whole number; halves go up."""
+    """The nearest whole number; halves are rounded up."""
     return (corners + 0.5).floor()

@@ -15,34 +15,30 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.registry import option
 
-_KNOTS = 2**16  # of the tabulated Beta quantile function
+_KNOTS = 2**16  # in the table of the Beta quantile function
 _SMALLEST, _LARGEST = torch.finfo(torch.float32).tiny, 1 - 2.0**-24  # float32's numbers next to 0 and 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShareLaw:
-    """The options that say how the hidden share is drawn, for a nuisance to inherit."""
+    """Options for how the hidden share is drawn, for a nuisance to inherit."""
 
-    share: float | None = option(None, "law=exact: the hidden share (0.3 unless given)")
+    share: float | None = option(None, "law=exact: the hidden share (default 0.3)", above=0, most=1)
     law: Literal["exact", "uniform", "beta"] = option("exact", "how the share is drawn: exact, uniform or beta")
-    low: float | None = option(None, "law=uniform: the smallest share (0.1 unless given)")
-    high: float | None = option(None, "law=uniform: the largest share (1 unless given)")
-    a: float | None = option(None, "law=beta: the first parameter (2 unless given)")
-    b: float | None = option(None, "law=beta: the second parameter (1 unless given)")
+    low: float | None = option(None, "law=uniform: the smallest share (default 0.1)", least=0, below=1)
+    high: float | None = option(None, "law=uniform: the largest share (default 1)", above=0, most=1)
+    a: float | None = option(None, "law=beta: the first parameter (default 2)", above=0)
+    b: float | None = option(None, "law=beta: the second parameter (default 1)", above=0)
 
     def check_law(self) -> None:
-        """Raises where an option does not belong to the law, or is out of range."""
+        """Raises where an option does not belong to the law, or the smallest share is not below the largest."""
         belongs = {"share": "exact", "low": "uniform", "high": "uniform", "a": "beta", "b": "beta"}
         for name, law in belongs.items():
             if getattr(self, name) is not None and law != self.law:
                 raise BrittleError(f"option {name!r} means nothing with law={self.law}", f"It goes with law={law}.")
-        first, second = self._numbers
-        if self.law == "beta" and not (0 < first < math.inf and 0 < second < math.inf):
-            raise BrittleError(f"options 'a' and 'b' are {first:g} and {second:g}", "They must be positive numbers.")
-        if self.law == "uniform" and not 0 <= first < second <= 1:
-            raise BrittleError(f"options 'low' and 'high' are {first:g} and {second:g}", "Take 0 ≤ low < high ≤ 1.")
-        if self.law == "exact" and not 0 < first <= 1:
-            raise BrittleError(f"option 'share' is {first:g}", "A share is above 0 and at most 1.")
+        low, high = self._numbers
+        if self.law == "uniform" and not low < high:
+            raise BrittleError(f"options 'low' and 'high' are {low:g} and {high:g}", "Take low < high.")
 
     @property
     def share_latent(self) -> int:
@@ -59,11 +55,11 @@ class ShareLaw:
         table = _beta_quantiles(first, second, uniforms.device)
         place = uniforms * _KNOTS
         below = place.long().clamp_(max=_KNOTS - 1)
-        # θ is rounded to float32, and at 0 and 1 themselves a density with a or b below 1 is infinite.
+        # θ is rounded to float32, and exactly at 0 and 1 a density with a or b below 1 is infinite.
         return torch.lerp(table[below], table[below + 1], place - below).clamp(_SMALLEST, _LARGEST)
 
     def share_log_prior(self, share: Tensor) -> Tensor | None:
-        """Shares (...) → log density (...); None where the share is always the same, which is no density."""
+        """Shares (...) → log density (...); None if the share is always the same, which has no density."""
         first, second = self._numbers
         if self.law == "exact":
             return None
@@ -78,7 +74,7 @@ class ShareLaw:
 
     @property
     def share_words(self) -> str:
-        """For people: "30 %", "10 % to 100 % (uniform)"."""
+        """In words: "30 %", "10 % to 100 % (uniform)"."""
         first, second = self._numbers
         if self.law == "exact":
             return f"{100 * first:.3g} %"
@@ -100,6 +96,6 @@ class ShareLaw:
 
 @lru_cache(maxsize=16)
 def _beta_quantiles(a: float, b: float, device: torch.device) -> Tensor:
-    """torch has no inverse of the incomplete beta function: scipy's, at evenly spaced probabilities."""
-    with torch.inference_mode(False):  # kept for later calls
+    """scipy's quantiles at evenly spaced probabilities: torch has no inverse of the incomplete beta function."""
+    with torch.inference_mode(False):  # cached for later calls
         return torch.from_numpy(scipy.special.betaincinv(a, b, np.linspace(0, 1, _KNOTS + 1))).to(device)

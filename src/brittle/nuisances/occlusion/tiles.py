@@ -20,26 +20,23 @@ from brittle.types import Batch
 @register("tiles")
 @dataclass(frozen=True, kw_only=True)
 class Tiles(ShareLaw, Occluder):
-    """Tiles of a grid are hidden, a whole number of them. Prior: the share by `law`, rounded to whole tiles; which
-    tiles, uniform.
+    """Hides whole tiles of a grid. Prior: the share by `law`, rounded to whole tiles; which tiles, uniform.
 
     θ is the share of the tiles and one number in [0, 1] for each tile, row by row: tiles are hidden in the order of
-    their numbers, smallest first, until the share is reached. The paper's grid is 4×4. A side that the grid does not
-    divide gives tiles that differ by one pixel. Severity s hides s times the share, the same tiles first, until all
-    are hidden; where that is no whole number of tiles, the last grows from its centre. Which tiles are hidden has no
-    density: log_prior is None."""
+    their numbers, smallest first, until the share is reached. The paper's grid is 4×4. If the grid does not divide a
+    side, tiles differ by one pixel. Severity s hides s times the share, the same tiles first, until all are hidden; if
+    that is not a whole number of tiles, the last one grows from its centre. Which tiles are hidden has no density:
+    log_prior is None."""
 
-    grid: int = option(4, "how many tiles there are across and down")
+    grid: int = option(4, "how many tiles there are across and down", least=1, most=64)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_law()
-        if not 1 <= self.grid <= 64:
-            raise BrittleError(f"option 'grid' is {self.grid}", "It must be a whole number from 1 to 64.")
         if self.law == "exact" and not float(self.draw_share(torch.zeros(0))):
             raise BrittleError(
                 f"{self.share_words} of {self.grid**2} tiles is less than half a tile",
-                "Take a finer grid or a larger share.",
+                "Use a finer grid or a larger share.",
             )
 
     def draw_share(self, uniforms: Tensor) -> Tensor:
@@ -70,7 +67,7 @@ class Tiles(ShareLaw, Occluder):
         return torch.cat(((theta[..., :1] * severity).clamp(max=1), theta[..., 1:]), -1)
 
     def hidden(self, theta: Tensor, height: int, width: int) -> Tensor:
-        # To the thousandth of a tile: a share such as 1/9 is not exact in float32.
+        # Rounded to a thousandth of a tile, since a share such as 1/9 is not exact in float32.
         count = (theta[:, :1].double() * (self.grid**2 * 1024)).round() / 1024
         order = theta[:, 1:].argsort(stable=True)
         rank = torch.empty_like(order).scatter_(
@@ -94,8 +91,8 @@ class Tiles(ShareLaw, Occluder):
 
 @lru_cache(maxsize=16)
 def _squared_radius(height: int, width: int, grid: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """(H, W): the part of its tile that is hidden when a rectangle grown from the tile's centre reaches a pixel."""
-    with torch.inference_mode(False):  # kept for later calls
+    """(H, W): the share of its tile that is hidden when a rectangle grown from the tile's centre reaches each pixel."""
+    with torch.inference_mode(False):  # cached for later calls
         sides = []
         for side in (height, width):
             cell = cells(side, grid, torch.device("cpu"))

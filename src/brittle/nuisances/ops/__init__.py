@@ -1,1 +1,1 @@
-"""Operations on images and random fields that several nuisances share. Nothing here is registered."""
+"""Operations on images and random fields that nuisances are made of. Nothing here is registered."""

@@ -1,4 +1,4 @@
-"""A few numbers given the axes of what they multiply."""
+"""Reshapes small tensors so that they broadcast against what they multiply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def as_factor(severity: Tensor | float, theta: Tensor) -> Tensor:
-    """Severity with an axis for θ's numbers, made where θ is: a copy from the host would have a GPU wait."""
+    """Severity with an axis for θ's numbers, created on θ's device: a copy from the host would make a GPU wait."""
     return severity.to(theta)[..., None] if isinstance(severity, Tensor) else theta.new_full((1,), severity)
 
 

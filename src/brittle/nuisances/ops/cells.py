@@ -9,15 +9,15 @@ from brittle.errors import BrittleError
 
 
 def cells(side: int, grid: int, device: torch.device) -> Tensor:
-    """(side,): which of `grid` cells, equal to within a pixel, each pixel lies in; cell j begins at ⌊j·side/grid⌋."""
+    """(side,): which of `grid` cells, equal to within a pixel, each pixel is in; cell j begins at ⌊j·side/grid⌋."""
     return (torch.arange(side, device=device) * grid + grid - 1) // side
 
 
 def fits(grid: int, shape: tuple[int, int, int]) -> None:
-    """Raises where there would be more cells than pixels."""
+    """Raises if there would be more cells than pixels."""
     _, height, width = shape
     if grid > min(height, width):
         raise BrittleError(
             f"a grid of {grid}×{grid} does not fit on images of {height}×{width} pixels",
-            f"Take grid={min(height, width)} or less.",
+            f"Use grid={min(height, width)} or less.",
         )

@@ -1,8 +1,9 @@
-"""Convolution with a kernel per image: through the Fourier transform, or directly where kernels are known to be small.
+"""Convolution with one kernel per image: by Fourier transform, or directly if kernels are known to be small.
 
-A kernel lives on a canvas with its centre in the corner (0, 0) and negative places at the far ends. Through the Fourier
+A kernel is drawn on a canvas with its centre at the corner (0, 0) and negative places at the far ends. With the Fourier
 transform the cost hardly depends on the kernel's reach, so nothing about θ needs to be known on the host. On the CPU,
-where looking at θ costs nothing, the canvas is no larger than the kernels need, and small kernels are applied directly.
+where inspecting θ costs nothing, the canvas is only as large as the kernels need, and small kernels are applied
+directly.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MOST_DIRECT_TAPS = 700
 
 
 class Canvas(NamedTuple):
-    """Where a kernel is drawn, and how far the image is continued for it."""
+    """Where a kernel is drawn, and how far the image is padded for it."""
 
     height: int
     width: int
@@ -31,18 +32,18 @@ class Canvas(NamedTuple):
     direct: bool
 
     def distances(self, like: Tensor) -> Tensor:
-        """(height, width): how far each place of the canvas is from the kernel's centre."""
+        """(height, width): the distance of each place of the canvas from the kernel's centre."""
         return _distances(self.height, self.width, like.dtype, like.device)
 
 
 def longest_reach(height: int, width: int) -> int:
-    """A quarter of the shorter side: how far a kernel may reach before it sees around the border."""
+    """A quarter of the shorter side: how far a kernel may reach before it wraps around the border."""
     return max(min(height, width) // 4, 1)
 
 
 def canvas_for(height: int, width: int, x: Tensor, y: Tensor, reach: int) -> Canvas:
-    """A canvas for images of this size and kernels whose places lie among these x and y, in pixels, none of them
-    further than `reach`; on a device, where looking at x and y would mean waiting, all of that is allowed for."""
+    """A canvas for images of this size and kernels with places x and y, in pixels, none further than `reach`. On a
+    device, where inspecting x and y would mean waiting, it always has room for `reach`."""
     if x.device.type != "cpu":
         return _fourier_canvas(height, width, (reach, reach, reach, reach))
     (left, right), (top, bottom) = (_extent(places) for places in (x, y))
@@ -54,7 +55,7 @@ def canvas_for(height: int, width: int, x: Tensor, y: Tensor, reach: int) -> Can
 
 
 def _extent(places: Tensor) -> tuple[int, int]:
-    """The whole pixels, 0 among them, on both sides of all places."""
+    """The range of whole pixels that encloses 0 and all places."""
     low, high = places.detach().aminmax()
     return min(math.floor(low), 0), max(math.floor(high) + 1, 0)
 
@@ -69,7 +70,7 @@ def _fourier_canvas(height: int, width: int, padding: tuple[int, int, int, int])
 
 @lru_cache(maxsize=64)
 def _distances(height: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # kept for later calls, some of which want gradients
+    with torch.inference_mode(False):  # cached for later calls, some of which need gradients
         down, across = (torch.fft.fftfreq(side, 1 / side, dtype=torch.float64) for side in (height, width))
         return torch.hypot(down[:, None], across).to(dtype=dtype, device=device)
 
@@ -87,7 +88,7 @@ def convolve(images: Tensor, kernels: Tensor, canvas: Canvas, border: Border) ->
 
 
 def _convolve_directly(padded: Tensor, kernels: Tensor, canvas: Canvas) -> Tensor:
-    """One group per image and channel; conv2d correlates, so the kernel's places run backwards."""
+    """One group per image and channel; conv2d correlates, so the kernel is reversed."""
     count, channels, height, width = padded.shape
     right, left, bottom, top = canvas.padding
     rows, columns = (

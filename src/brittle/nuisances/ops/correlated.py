@@ -1,7 +1,7 @@
 """A Gaussian field on a regular grid of points whose correlation decays with distance, exp(−d²/2ℓ²).
 
 The kernel is a product of one across and one down, so the Cholesky factor of the whole covariance is the Kronecker
-product of two small ones: 7×7 points take two 7×7 factors, made once, and a draw is L_down Z L_acrossᵀ.
+product of two small ones: 7×7 points need two 7×7 factors, computed once, and a draw is L_down Z L_acrossᵀ.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-# A share of each variance that points do not share with their neighbours. Without it a fine grid's covariance is
-# singular to machine precision; with it the density of a θ rounded to float32 is still right to three digits.
+# The share of each variance that is independent of the neighbours. Without it a fine grid's covariance is singular to
+# machine precision; with it the density of a θ rounded to float32 is still correct to three digits.
 OWN = 1e-4
 
 
 class Factors(NamedTuple):
-    """Lower triangular matrices (g, g) that act on the rows and on the columns of a field, float64."""
+    """Lower triangular matrices (g, g), float64, that act on the rows and on the columns of a field."""
 
     down: Tensor
     across: Tensor
@@ -30,13 +30,13 @@ class GridPrior(NamedTuple):
 
     cholesky: Factors
     inverse: Factors  # of the Cholesky factors
-    log_volume: float  # log det of the Cholesky factor of the whole
+    log_volume: float  # log det of the full Cholesky factor
 
 
 @lru_cache(maxsize=64)
 def grid_prior(points: int, length: float, height: int, width: int, device: torch.device) -> GridPrior:
-    """The prior for `points` per side from edge to edge of an image, `length` a share of its shorter side."""
-    with torch.inference_mode(False):  # kept for later calls, some of which want gradients
+    """The prior for `points` per side from edge to edge of an image, with `length` a share of its shorter side."""
+    with torch.inference_mode(False):  # cached for later calls, some of which need gradients
         lower = [_factor(points, length * min(height, width) / side) for side in (height, width)]
         eye = torch.eye(points, dtype=torch.float64)
         inverse = [torch.linalg.solve_triangular(each, eye, upper=False) for each in lower]
@@ -55,7 +55,7 @@ def _factor(points: int, length: float) -> Tensor:
 
 def _act(factors: Factors, field: Tensor) -> Tensor:
     """Down · field · acrossᵀ for fields (..., g, g)."""
-    # Products and sums rather than a matrix product, whose last bits depend on how many fields there are.
+    # Products and sums instead of a matrix product, whose last bits would depend on the number of fields.
     columns = (field[..., None, :] * factors.across.to(field)).sum(-1)
     return (factors.down.to(field)[:, :, None] * columns[..., None, :, :]).sum(-2)
 

@@ -1,4 +1,4 @@
-"""Images drawn out along a line, as a moving camera or the wind does."""
+"""Blurs images along a line, as a moving camera or the wind does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from brittle.nuisances.ops.streaks import margins_for, splat
 
 
 def longest_streak(height: int, width: int) -> int:
-    """In pixels; a streak leads one way only, so it may be twice as long as a kernel reaches to both sides."""
+    """In pixels; a streak extends one way only, so it may be twice as long as a kernel's reach to either side."""
     return 2 * longest_reach(height, width)
 
 

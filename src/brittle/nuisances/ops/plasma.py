@@ -1,4 +1,4 @@
-"""Clouds by the diamond-square algorithm, a whole batch at once."""
+"""Clouds from the diamond-square algorithm, for a whole batch at once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from brittle.random import fold, uniform_field
 
 
 def plasma(keys: Tensor, decay: Tensor, height: int, width: int) -> Tensor:
-    """keys (B,), decay (B,) > 1 → (B, height, width): clouds in [0, 1] by the diamond-square algorithm.
+    """keys (B,), decay (B,) > 1 → (B, height, width): clouds in [0, 1] from the diamond-square algorithm.
 
-    On a torus whose side is the next power of two; from one octave to the next the noise falls by decay², as in
-    ImageNet-C's fog, so that a smaller decay makes finer clouds. Scaled so that the whole torus spans [0, 1]."""
+    They live on a torus whose side is the next power of two. From one octave to the next the noise falls by decay², as
+    in ImageNet-C's fog, so a smaller decay makes finer clouds. Values are scaled so that the whole torus spans
+    [0, 1]."""
     octaves = max(max(height, width) - 1, 1).bit_length()
     field = decay.new_zeros(len(decay), 1, 1)
     amplitude = torch.ones_like(decay)

@@ -1,8 +1,8 @@
-"""Coordinates z in R⁴ of a rectangle which are N(0, I) where rectangles of whole pixels have p ∝ exp(−pixels / s).
+"""Coordinates z in R⁴ of a rectangle that are N(0, I) if rectangles of whole pixels have p ∝ exp(−pixels / s).
 
-The tail of z₁ is that of the width, the tail of z₂ that of the height given the width, and z₃ and z₄ say where it lies
-in the room there is. A rectangle is a cell of R⁴, as probable as the rectangle: every z is one, and one next to it is
-like it.
+The tail probability of z₁ is that of the width, that of z₂ is that of the height given the width, and z₃ and z₄ say
+where the rectangle lies in the remaining room. Each rectangle is a cell of R⁴ with the same probability as the
+rectangle: every z gives a rectangle, and nearby z give similar ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from brittle.random import uniform
 
 
 class TailTable(NamedTuple):
-    """How probable sides at least so long are (float64): from 1, for one pixel or more, down to 0, for none so long."""
+    """P(side ≥ k pixels) for k = 1, 2, … (float64): from 1, for one pixel or more, down to 0, past the image."""
 
     width: Tensor  # (W + 1,)
     height: Tensor  # (W, H + 1) given the width
@@ -26,17 +26,17 @@ class TailTable(NamedTuple):
 @lru_cache(maxsize=32)
 def tails(height: int, width: int, scale: float, device: torch.device) -> TailTable:
     """For p ∝ exp(−pixels / scale) on images of height × width."""
-    with torch.inference_mode(False):  # kept for later calls
+    with torch.inference_mode(False):  # cached for later calls
         across = torch.arange(1, width + 1, dtype=torch.float64)
         down = torch.arange(1, height + 1, dtype=torch.float64)
-        # Each measured from the least that is hidden: the weights don't vanish for a small scale.
+        # Measured from the smallest area that can be hidden, so that weights don't vanish for a small scale.
         given = torch.exp(-across[:, None] * (down - 1) / scale) * (height - down + 1)
         mass = torch.exp(-(across - 1) / scale) * (width - across + 1) * given.sum(1)
         return TailTable(_tail(mass).to(device), _tail(given).to(device))
 
 
 def _tail(mass: Tensor) -> Tensor:
-    """(..., n) → (..., n + 1) shares of the sum that come from each place on."""
+    """(..., n) → (..., n + 1): the share of the sum that comes from each place onwards."""
     sums = mass.flip(-1).cumsum(-1).flip(-1)
     return torch.cat((sums, torch.zeros_like(sums[..., :1])), -1) / sums[..., :1]
 

@@ -1,14 +1,14 @@
-"""Rectangles of whole pixels: which pixels they cover, how many that are, and exact draws with p ∝ exp(−pixels / s).
+"""Rectangles of whole pixels: which pixels they cover, how many, and exact draws with p ∝ exp(−pixels / s).
 
 A rectangle is (left, top, right, bottom): it covers the columns left ≤ x < right and the rows top ≤ y < bottom.
 
 Drawing b rectangles with p ∝ exp(−|union| / s): order all rectangles of the image by area, so that a uniform number
-in (0, 1) is a uniformly drawn rectangle and a larger number is a rectangle at least as large. Since |union| ≥ the
-largest area, exp(−largest / s) lies above the wanted weight, and it can be drawn from exactly: the largest of b such
-numbers falls among the rectangles of one size with probability ∝ exp(−area / s)·(C_k^b − C_{k−1}^b), C_k the share of
-rectangles up to that size; given its value V the others are uniform on (0, V). What is drawn is then accepted with
-probability exp(−(|union| − largest) / s). Small rectangles, which hardly overlap, are accepted about once in b!, where
-proposing each with weight exp(−area / (b s)) and bounding |union| by their mean area would be once in b^b.
+in (0, 1) gives a uniformly drawn rectangle and a larger number a rectangle at least as large. Since |union| ≥ the
+largest area, exp(−largest / s) bounds the wanted weight from above, and it can be drawn from exactly: the largest of b
+such numbers falls among the rectangles of one size with probability ∝ exp(−area / s)·(C_k^b − C_{k−1}^b), where C_k is
+the share of rectangles up to that size; given its value V the others are uniform on (0, V). The proposal is then
+accepted with probability exp(−(|union| − largest) / s). Small rectangles, which hardly overlap, are accepted about once
+in b! times; proposing each with weight exp(−area / (b s)) and bounding |union| by their mean area would give b^b.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from torch import Tensor
 
 from brittle.random import fold, stream_root, uniform
 
-_TRIALS = 2**14  # proposals from which the acceptance rate is known, once for each prior
-_AT_ONCE = 2**20  # proposals in memory together
-_MISSED = 1e-12  # how often no proposal may have been accepted when a draw ends
+_TRIALS = 2**14  # proposals from which the acceptance rate is estimated, once per prior
+_AT_ONCE = 2**20  # proposals in memory at a time
+_MISSED = 1e-12  # how often a draw may end without an accepted proposal
 
 
 def covered(low: Tensor, high: Tensor, count: int) -> Tensor:
@@ -34,7 +34,7 @@ def covered(low: Tensor, high: Tensor, count: int) -> Tensor:
 
 
 def rectangles_mask(corners: Tensor, height: int, width: int) -> Tensor:
-    """corners (B, b, 4) → bool (B, 1, H, W): the pixels that lie in any of the rectangles."""
+    """corners (B, b, 4) → bool (B, 1, H, W): the pixels in any of the rectangles."""
     columns = covered(corners[..., 0], corners[..., 2], width)[:, :, None, :]
     rows = covered(corners[..., 1], corners[..., 3], height)[:, :, :, None]
     mask = rows[:, :1] & columns[:, :1]
@@ -44,10 +44,10 @@ def rectangles_mask(corners: Tensor, height: int, width: int) -> Tensor:
 
 
 def union_area(corners: Tensor) -> Tensor:
-    """corners (..., b, 4) → pixels (...) that lie in any of the rectangles, counted once."""
+    """corners (..., b, 4) → number of pixels (...) in any of the rectangles, each counted once."""
     if corners.shape[-2] == 1:
         return ((corners[..., 2] - corners[..., 0]) * (corners[..., 3] - corners[..., 1])).squeeze(-1)
-    # The rectangles' edges cut the plane into cells, each of which is covered as a whole or not at all.
+    # The rectangles' edges cut the plane into cells, each of which is covered entirely or not at all.
     x = corners[..., 0::2].flatten(-2).sort(-1).values
     y = corners[..., 1::2].flatten(-2).sort(-1).values
     in_x = (corners[..., :1] <= x[..., None, :-1]) & (x[..., None, :-1] < corners[..., 2:3])
@@ -59,7 +59,7 @@ def union_area(corners: Tensor) -> Tensor:
 
 
 class SizeTable(NamedTuple):
-    """Every size of rectangle in an image, by area, and the law of the largest of b (float64)."""
+    """Every size of rectangle in an image, by area, and the distribution of the largest of b (float64)."""
 
     width: Tensor  # (H·W,)
     height: Tensor
@@ -73,7 +73,7 @@ class SizeTable(NamedTuple):
 @lru_cache(maxsize=32)
 def sizes(height: int, width: int, scale: float, rectangles: int, device: torch.device) -> SizeTable:
     """The tables for b = `rectangles` with weight exp(−largest / scale)."""
-    with torch.inference_mode(False):  # kept for later calls
+    with torch.inference_mode(False):  # cached for later calls
         across = torch.arange(1, width + 1, dtype=torch.float64).repeat(height)
         down = torch.arange(1, height + 1, dtype=torch.float64).repeat_interleave(width)
         area, order = (across * down).sort(stable=True)
@@ -82,7 +82,7 @@ def sizes(height: int, width: int, scale: float, rectangles: int, device: torch.
         count = float(share[-1])
         share /= count
         below = torch.cat((share.new_zeros(1), share[:-1]))
-        # One pixel is the least that is hidden: measured from there, the weights don't vanish for a small scale.
+        # At least one pixel is hidden: measured from there, weights don't vanish for a small scale.
         law = (torch.exp(-(area - 1) / scale) * (share**rectangles - below**rectangles)).cumsum(0)
         log_total = math.log(float(law[-1])) + rectangles * math.log(count) - 1 / scale
         law /= law[-1].clone()
@@ -98,7 +98,7 @@ def sizes(height: int, width: int, scale: float, rectangles: int, device: torch.
 
 
 def propose(keys: Tensor, height: int, width: int, scale: float, rectangles: int) -> tuple[Tensor, Tensor, Tensor]:
-    """keys (...) → corners (..., b, 4), the probability (...) to accept them with, a uniform number (...) to do so."""
+    """keys (...) → corners (..., b, 4), their acceptance probability (...), and a uniform number (...) to decide it."""
     table = sizes(height, width, scale, rectangles, keys.device)
     numbers = uniform(keys, 3 * rectangles + 4 if rectangles > 1 else 3)
     largest = torch.searchsorted(table.law, numbers[..., 0].contiguous())
@@ -119,7 +119,7 @@ def propose(keys: Tensor, height: int, width: int, scale: float, rectangles: int
 
 
 class UnionPrior(NamedTuple):
-    """What is known about p ∝ exp(−|union| / s) as a whole."""
+    """Global properties of p ∝ exp(−|union| / s)."""
 
     acceptance: float  # of a proposal
     mean: float  # pixels hidden on average
@@ -142,9 +142,9 @@ def prior(height: int, width: int, scale: float, rectangles: int) -> UnionPrior:
 def draw(keys: Tensor, height: int, width: int, scale: float, rectangles: int) -> Tensor:
     """keys (...) → corners (..., b, 4), float64: exact and independent draws.
 
-    Proposals are numbered, and the first that is accepted is the draw: how many are tried at a time changes nothing.
-    At most so many are tried that none is accepted once in 10¹² draws, and the draw is then one that was not; where
-    asking whether all have been found would make the device wait, so many are always tried.
+    Proposals are numbered, and the first accepted one is the draw, so it does not matter how many are tried at a time.
+    The number of tries is limited: once in 10¹² draws none is accepted, and a rejected proposal is returned. Where
+    checking for the end would make the device wait, all of them are always tried.
     """
     if rectangles == 1:
         return propose(keys, height, width, scale, rectangles)[0]

@@ -1,7 +1,7 @@
-"""Filters that act on rows and columns one after the other, as matrices: any width, any border, no kernel size.
+"""Filters that act on rows and then on columns, as matrices: any width, any border, no kernel size.
 
-A filter along an axis is a matrix product, whatever its reach; so every image has a reach of its own, nothing about
-θ needs to be known on the host, and at level 0 the matrix is the unit matrix.
+A filter along an axis is a matrix product, whatever its reach. So every image can have its own reach, nothing about θ
+needs to be known on the host, and at level 0 the matrix is the identity.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# A Gaussian ends at four standard deviations, as in ImageNet-C; numbers near float32's smallest would also slow the
-# products down a hundredfold.
+# Gaussians are cut off at four standard deviations, as in ImageNet-C; numbers near float32's smallest would also slow
+# the products down a hundredfold.
 REACH = 4.0
 FAINTEST = 0.99 * math.exp(-0.5 * REACH**2)
 
@@ -36,7 +36,7 @@ def _distances(count: int, device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=16)
 def _edges(count: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Two rows (count,) that are 1 at the first and at the last pixel."""
+    """Two rows (count,) that are 1 at the first and at the last pixel, respectively."""
     with torch.inference_mode(False):
         unit = torch.eye(count, dtype=dtype, device=device)
         return unit[0], unit[-1]
@@ -48,7 +48,7 @@ def gaussian_weights(sigma: Tensor, count: int) -> Tensor:
     precision = 0.5 / sigma.square().clamp(min=1e-4)
     weights = F.threshold(torch.exp(-precision[:, None] * far.square()), FAINTEST, 0.0)
     weights = weights / (2 * weights.sum(-1, keepdim=True) - 1)
-    # Below 0.7 pixels the samples no longer see the Gaussian's width; three taps (δ/2, 1 − δ, δ/2) make up for it.
+    # Below 0.7 pixels, samples no longer capture the Gaussian's width; three taps (δ/2, 1 − δ, δ/2) do.
     variance = 2 * (weights * far.square()).sum(-1)
     missing = (sigma.clamp(max=1).square() - variance).clamp(min=0)[:, None]
     before, after = torch.cat((weights[:, 1:2], weights[:, :-1]), 1), F.pad(weights[:, 1:], (0, 1))
@@ -58,7 +58,7 @@ def gaussian_weights(sigma: Tensor, count: int) -> Tensor:
 def gaussian_matrix(sigma: Tensor, count: int) -> Tensor:
     """sigma (B,) in pixels → (B, count, count): a sampled Gaussian, with the edge pixels repeated outside.
 
-    Row i holds g(|i − j|); what would fall outside is a tail sum of g, and belongs to the first or last pixel."""
+    Row i contains g(|i − j|); what would fall outside is a tail sum of g and is added to the first or last pixel."""
     weights = gaussian_weights(sigma, 2 * count)
     matrix = weights[:, :count].index_select(1, _distances(count, sigma.device)).view(-1, count, count)
     beyond = weights.flip(-1).cumsum(-1).flip(-1)[:, 1 : count + 1]  # Σ over d > i of g(d)
@@ -69,8 +69,8 @@ def gaussian_matrix(sigma: Tensor, count: int) -> Tensor:
 def gaussian_blur(images: Tensor, sigma: Tensor) -> Tensor:
     """images (B, C, H, W), sigma (B,) in pixels → blurred, with the edge pixels repeated outside.
 
-    On the CPU, where looking at sigma costs nothing, by convolution as far as the widest one reaches: three times
-    faster than the matrices at usual widths."""
+    On the CPU, where inspecting sigma costs nothing, by convolution as far as the widest one reaches: three times as
+    fast as matrices at common widths."""
     count, channels, height, width = images.shape
     if sigma.device.type == "cpu":
         reach = max(2, math.ceil(REACH * float(sigma.detach().max())))

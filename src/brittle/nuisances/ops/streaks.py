@@ -1,4 +1,4 @@
-"""Points and straight marks drawn between the pixels, so that they move smoothly and gradients reach them."""
+"""Points and straight streaks drawn at sub-pixel positions, so that they move smoothly and gradients reach them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Margins(NamedTuple):
-    """How many pixels beyond each side of an image its points may lie."""
+    """How many pixels beyond each side of an image points may lie."""
 
     left: int
     right: int
@@ -19,8 +19,8 @@ class Margins(NamedTuple):
 
 
 def margins_for(x: Tensor, y: Tensor, height: int, width: int, reach: int) -> Margins:
-    """Margins for points between these x and y, none of them further outside than `reach`; on a device, where looking
-    at them would mean waiting, all of that is allowed for."""
+    """Margins for points x and y, none further outside than `reach`. On a device, where inspecting them would mean
+    waiting, there is always room for `reach`."""
     if x.device.type != "cpu":
         return Margins(reach, reach, reach, reach)
     left, right = _outside(x, width)
@@ -33,13 +33,13 @@ def _outside(places: Tensor, size: int) -> tuple[int, int]:
 
 
 def splat(weights: Tensor, x: Tensor, y: Tensor, height: int, width: int, margins: Margins) -> Tensor:
-    """weights, x, y (B, T), places in pixels → (B, height, width), each weight shared among its four nearest pixels.
+    """weights, x, y (B, T), in pixels → (B, height, width), each weight divided among its four nearest pixels.
 
-    What leaves on one side comes in on the other."""
-    # With the margins drawn too, a point's four pixels lie at one place plus four constants. To bring each of them
-    # inside by itself would take longer than all the rest.
+    What leaves on one side enters on the other."""
+    # With the margins included, a point's four pixels are at one place plus four constants. Wrapping each of them
+    # separately would take longer than everything else.
     tall, wide = margins.top + height + margins.bottom + 1, margins.left + width + margins.right + 1
-    with torch.no_grad():  # whole numbers, which floats hold exactly and turn into places several times faster
+    with torch.no_grad():  # whole numbers: exact as floats, which convert to indices several times faster
         first_column, first_row = x.floor(), y.floor()
         places = torch.add(first_column, first_row, alpha=wide).add_(margins.top * wide + margins.left).long()
     right = weights * (x - first_column)
@@ -55,7 +55,7 @@ def splat(weights: Tensor, x: Tensor, y: Tensor, height: int, width: int, margin
 
 
 def _wrapped(drawn: Tensor, dim: int, before: int, size: int) -> Tensor:
-    """The `size` pixels from `before` on, and added to them what lies whole sizes before and after."""
+    """The `size` pixels from `before` on, plus what lies a multiple of `size` before and after them."""
     inside = drawn.narrow(dim, before, size)
     for start in range(before % size - size, drawn.shape[dim], size):
         low, high = max(start, 0), min(start + size, drawn.shape[dim])
@@ -65,7 +65,7 @@ def _wrapped(drawn: Tensor, dim: int, before: int, size: int) -> Tensor:
 
 
 class Streaks(NamedTuple):
-    """N straight marks an image, all (B, N): where they start, how far they go (in pixels) and how light they are."""
+    """N straight streaks per image, all (B, N): where they start, how far they go (in pixels), how bright they are."""
 
     x: Tensor
     y: Tensor
@@ -74,8 +74,8 @@ class Streaks(NamedTuple):
     light: Tensor
 
     def draw(self, height: int, width: int, longest: float) -> Tensor:
-        """(B, height, width): one pixel wide, `light` in the middle and faint at the ends; none is over `longest`."""
-        # A point is shared by two pixels each way, so points a pixel and a half apart still make a line.
+        """(B, height, width): one pixel wide, `light` in the middle, faint at the ends; none longer than `longest`."""
+        # A point is spread over two pixels each way, so points a pixel and a half apart still form a line.
         points = max(4, math.ceil(longest / 1.5))
         share = (torch.arange(points, dtype=self.x.dtype, device=self.x.device) + 0.5) / points
         apart = torch.hypot(self.dx, self.dy) / points

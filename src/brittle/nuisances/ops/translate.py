@@ -1,7 +1,7 @@
-"""Translation of images: whole pixels by looking values up, and what is left by mixing neighbours.
+"""Translation of images: whole pixels by indexing, and the remainder by interpolating between neighbours.
 
-A grid of coordinates in [−1, 1] can't name every pixel in float32, so that `warp` is off by up to 2·10⁻⁵ where nothing
-but whole pixels move. Here a shift by whole pixels copies values, bit for bit, on every device.
+Coordinates in [−1, 1] can't represent every pixel in float32, so `warp` is off by up to 2·10⁻⁵ even for shifts by
+whole pixels. Here a shift by whole pixels copies values, bit for bit, on every device.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from brittle.nuisances.ops.warp import Outside
 
 _CPU_PIECE = 600_000
 
-# Keys' (1981) cubic kernel with grid_sample's a = −3/4: what 1, t, t² and t³ add to the weights of the pixel before,
-# the pixel itself and the two after it, for a place that is the share t of the way to the next pixel.
+# Keys' (1981) cubic kernel with grid_sample's a = −3/4: what 1, t, t² and t³ contribute to the weights of the previous
+# pixel, the pixel itself and the next two, for a place a share t of the way to the next pixel.
 _KEYS = (
     (0.0, 1.0, 0.0, 0.0),
     (-0.75, 0.0, 0.75, 0.0),
@@ -30,12 +30,12 @@ _KEYS = (
 def translate(images: Tensor, shift: Tensor, fill: Outside = 0.0, cubic: bool = False) -> Tensor:
     """images (B, C, H, W), shift (B, 2) in pixels → images: a pixel at (x, y) takes its value from (x, y) + shift.
 
-    Bilinear, or bicubic: what `warp` does with the same shift, but for its rounding."""
+    Bilinear or bicubic: the same as `warp` with this shift, except for its rounding."""
     at_once = max(1, _CPU_PIECE // max(1, images[:1].numel()))
     learning = torch.is_grad_enabled() and (images.requires_grad or shift.requires_grad)
     if learning or images.device.type != "cpu" or len(images) <= at_once:
         return _translate(images, shift, fill, cubic)
-    # As in `corruption`: fresh memory for every step of a large batch costs more than the arithmetic.
+    # As in `corruption`: allocating memory for every step of a large batch costs more than the arithmetic.
     result = torch.empty_like(images, memory_format=torch.contiguous_format)
     pieces = (torch.split(each, at_once) for each in (images, shift, result))
     for some, by, place in zip(*pieces, strict=True):
@@ -61,14 +61,14 @@ def _translate(images: Tensor, shift: Tensor, fill: Outside, cubic: bool) -> Ten
 
 @lru_cache(maxsize=64)
 def _steps(start: int, stop: int, step: int, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # kept for later calls, some of which want gradients
+    with torch.inference_mode(False):  # cached for later calls, some of which need gradients
         return torch.arange(start, stop, step, device=device)
 
 
 def _places(whole: Tensor, side: int, fill: Outside, cubic: bool) -> Tensor:
-    """Whole shifts (B, 1) → places along a side (B, n): where the pixels look, and their neighbours at the ends."""
+    """Whole shifts (B, 1) → indices along a side (B, n): the pixels' sources, and their neighbours at the ends."""
     before, after = (1, 2) if cubic else (0, 1)
-    if not isinstance(fill, str):  # the side has a pixel of filling at either end
+    if not isinstance(fill, str):  # the side has a pixel of fill at either end
         return (whole + _steps(1 - before, side - 1 + after, 1, whole.device)).clamp_(0, side - 1)
     places = whole + _steps(-before, side + after, 1, whole.device)
     if fill == "edge":
@@ -78,7 +78,7 @@ def _places(whole: Tensor, side: int, fill: Outside, cubic: bool) -> Tensor:
 
 
 def _weights(share: Tensor, cubic: bool) -> Tensor:
-    """Shares (B, 2) of the way to the next pixel → (B, 2, n, 1, 1, 1): that share itself, or the weights of four."""
+    """Shares (B, 2) of the way to the next pixel → (B, 2, n, 1, 1, 1): that share, or the weights of four pixels."""
     if cubic:
         powers = share[..., None, None] ** constant((0.0, 1.0, 2.0, 3.0), share.device, share.dtype)[:, None]
         share = (powers * constant(sum(_KEYS, ()), share.device, share.dtype).view(4, 4)).sum(2)
@@ -86,7 +86,7 @@ def _weights(share: Tensor, cubic: bool) -> Tensor:
 
 
 def _mixed(values: Tensor, dim: int, weights: Tensor) -> Tensor:
-    """Each value with its neighbours along an axis."""
+    """Interpolates each value with its neighbours along an axis."""
     if weights.shape[1] == 1:
         count = values.shape[dim] - 1
         return torch.lerp(values.narrow(dim, 0, count), values.narrow(dim, 1, count), weights[:, 0])

@@ -23,8 +23,8 @@ _PADDING = {"edge": "border", "mirror": "reflection"}
 
 @lru_cache(maxsize=64)
 def pixel_centres(count: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """(count,): where the pixels of a side lie in [−1, 1]."""
-    with torch.inference_mode(False):  # kept for later calls, some of which want gradients
+    """(count,): the pixel centres of a side in [−1, 1]."""
+    with torch.inference_mode(False):  # cached for later calls, some of which need gradients
         return ((2 * torch.arange(count, dtype=torch.float64) + 1) / count - 1).to(dtype=dtype, device=device)
 
 
@@ -39,7 +39,7 @@ def affine_sources(matrices: Tensor, height: int, width: int) -> Tensor:
 
 
 def projective_sources(homographies: Tensor, height: int, width: int) -> Tensor:
-    """Homographies (B, 3, 3) whose last row stays positive over the image → where every pixel looks (B, H, W, 2)."""
+    """Homographies (B, 3, 3) whose last row is positive over the image → the source of each pixel (B, H, W, 2)."""
     numerators = _linear_forms(homographies[:, :2], height, width)
     return (numerators / _linear_forms(homographies[:, 2:], height, width)).permute(0, 2, 3, 1)
 
@@ -65,7 +65,7 @@ def resample(images: Tensor, grid: Tensor, fill: Outside = 0.0, interpolation: I
 
 
 def pixel_map_to_matrix(linear: Tensor, shift: Tensor, height: int, width: int) -> Tensor:
-    """A map in pixel units about the image's centre → [A | t] in [−1, 1] units, so that a rotation of an
-    oblong image stays a rotation. linear (B, 2, 2), shift in pixels (B, 2) → (B, 2, 3)."""
+    """A map in pixel units about the image's centre → [A | t] in [−1, 1] units, so that a rotation of a
+    non-square image stays a rotation. linear (B, 2, 2), shift in pixels (B, 2) → (B, 2, 3)."""
     half = constant((width / 2, height / 2), linear.device, linear.dtype)
     return torch.cat((linear * half / half[:, None], (shift / half)[..., None]), dim=-1)

@@ -1,5 +1,6 @@
 """Names, specs and entry points: what is wrong is answered with what would have been right."""
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,8 +9,13 @@ import pytest
 from brittle.classifiers import classifiers
 from brittle.errors import BrittleError
 from brittle.images import image_sets
+from brittle.measures import measures
 from brittle.nuisances import nuisances
-from brittle.registry import Registry, option, parse_spec
+from brittle.nuisances.geometry.affine import Affine
+from brittle.registry import Registry, checked, option, options_of
+from brittle.registry.options import is_required
+from brittle.samplers import samplers
+from brittle.training import trainable
 
 SHAKE = '''
 """A user's own nuisance: the image shifted by whole pixels to and fro."""
@@ -65,9 +71,10 @@ def site(tmp_path, monkeypatch):
 
 def test_another_packages_nuisance_is_listed_and_measured(tmp_path, start, ended):
     install(tmp_path, "shaky", {"shake": "shaky:Shake", "broken": "shaky:Missing"}, shaky=SHAKE)
-    listing = start("list", "nuisances", "--json", PYTHONPATH=str(tmp_path))
+    path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+    listing = start("list", "nuisances", "--json", PYTHONPATH=path)
     arguments = ("measure", "bundled:plain", "sample", "--nuisance", "shake:pixels=3", "--images", 20, "--samples", 4)
-    measured = ended(start(*arguments, "--json", PYTHONPATH=str(tmp_path)))
+    measured = ended(start(*arguments, "--json", PYTHONPATH=path))
     kinds = {kind["name"]: kind for kind in ended(listing).json["nuisances"]}
     assert kinds["shake"]["options"]["pixels"]["help"] == "standard deviation of the shift"
     assert kinds["shake"]["parameters"] == ["shift"]
@@ -81,10 +88,10 @@ def test_a_broken_entry_point_breaks_nothing_but_itself(site, cli):
     install(site, "bad", {"gone": "no_such_module:Gone", "odd": "bad_one:odd"}, bad_one="odd = 3\n")
     kinds = {kind["name"]: kind["about"] for kind in cli("list", "nuisances", "--json").json["nuisances"]}
     assert "can't be loaded" in kinds["gone"]
-    assert "odd is no class" in kinds["odd"]
+    assert "odd is not a class" in kinds["odd"]
     assert kinds["shake"].startswith("Shifts to the right")
     assert kinds["affine"]
-    with pytest.raises(BrittleError, match="nuisance 'gone' of the package 'bad' can't be loaded"):
+    with pytest.raises(BrittleError, match=r"nuisance 'gone' of the package 'bad' can't be loaded.*Fix or uninstall"):
         nuisances.build("gone")
     assert nuisances.build("shake:pixels=1").pixels == 1
 
@@ -118,7 +125,7 @@ class Thing:
     """Something."""
 
     path: str = option("", "a path", positional=True)
-    size: int | None = option(None, "a size")
+    size: int | None = option(None, "a size", least=1)
     ratio: float = option(0.5, "a ratio")
     mode: Literal["fast", "slow"] = option("fast", "a mode")
     dark: bool = option(False, "whether")
@@ -144,14 +151,14 @@ def test_two_registrations_of_one_name_are_refused(registry):
     ("spec", "words"),
     [
         ("thnig", "unknown thing 'thnig'. Did you mean 'thing'?"),
-        ("thing:a,siez=3", "thing 'thing' has no option 'siez'. Did you mean 'size'?"),
-        ("thing:a,mode=fsat", "'fsat' is not one of fast, slow. Did you mean 'fast'?"),
-        ("thing:a,size=big", "option 'size': 'big' is not a whole number"),
-        ("thing:a,ratio=1/2", "option 'ratio': '1/2' is not a number"),
-        ("thing:a,dark=perhaps", "'perhaps' is not true or false"),
-        ("thing:a,size", "'size' is not option=value"),
-        ("thing:a,size=3,size=4", "option 'size' is given twice"),
-        ("thing:a,path=b", "option 'path' is given twice"),
+        ("zzz", "unknown thing 'zzz'. Known: thing."),
+        ("thing:a,siez=3", "thing has no option 'siez'. Did you mean 'size'?"),
+        ("thing:a,mode=fsat", "thing: mode is 'fsat', but must be fast or slow. Did you mean 'fast'?"),
+        ("thing:a,size=0", "thing: size is 0, but must be at least 1"),
+        ("thing:a,ratio=1/2", "thing: ratio is '1/2', but must be a number"),
+        ("thing:a,size", "thing: 'size' is not option=value. Its options are: path, size, ratio, "),
+        ("thing:a,size=3,size=4", "thing: size is given twice. Give it once."),
+        ("thing:a,path=b", "thing: path is given twice"),
     ],
 )
 def test_a_wrong_spec_is_answered_with_what_would_have_been_right(registry, spec, words):
@@ -163,7 +170,7 @@ def test_a_wrong_spec_is_answered_with_what_would_have_been_right(registry, spec
 
 def test_a_kind_that_needs_something_says_so():
     for registry, kind in ((classifiers, "onnx"), (image_sets, "folder")):
-        with pytest.raises(BrittleError, match=f"'{kind}' needs 'path'"):
+        with pytest.raises(BrittleError, match=f"^{kind} needs 'path'"):
             registry.build(kind)
 
 
@@ -190,8 +197,38 @@ def test_a_nuisance_is_built_again_from_its_spec(name):
 
 def test_a_comma_in_a_path_is_escaped(registry):
     assert registry.build(r"thing:my\,photos,size=3") == Thing("my,photos", size=3)
-    assert parse_spec(r"folder:a\,b,size=3").parts == ("a,b", "size=3")
     assert registry.spec_of(Thing("my,photos")) == r"thing:my\,photos"
+
+
+def test_a_spec_and_values_make_one_thing(registry):
+    assert registry.build("thing:a,size=3", {"worst_of": 4, "mean": [1, 2]}) == Thing(
+        "a", size=3, worst_of=4, mean=(1.0, 2.0)
+    )
+    with pytest.raises(BrittleError, match="size is given twice"):
+        registry.build("thing:a,size=3", {"size": 3})
+    with pytest.raises(BrittleError, match="size is 0, but must be at least 1"):
+        registry.make("thing", {"size": 0})
+
+
+def test_what_is_made_in_python_is_checked_as_a_spec_is(registry):
+    assert Thing is registry.get("thing")
+    with pytest.raises(BrittleError, match=r"^thing: size is 0, but must be at least 1$"):
+        Thing(size=0)
+    with pytest.raises(BrittleError, match=r"^affine: alpha is -1, but must be above 0$"):
+        Affine(alpha=-1)
+
+
+def test_every_default_is_allowed_by_its_own_declaration():
+    for every in (classifiers, image_sets, nuisances, measures, samplers, trainable):
+        for name in every.names():
+            kind = every.get(name)
+            defaults = {key: field.default for key, field in options_of(kind).items() if not is_required(field)}
+            required = {key: "plain" for key, field in options_of(kind).items() if is_required(field)}
+            again = checked(kind, defaults | required, name)
+            for key, value in defaults.items():
+                found = again[key.replace("-", "_")]
+                assert found == value, (name, key)
+                assert type(found) is type(value), (name, key)
 
 
 def test_spaces_underscores_and_none_are_taken_as_meant(registry):

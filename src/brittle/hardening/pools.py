@@ -1,12 +1,13 @@
-"""Transformed training images that a classifier is re-trained on: weak points of many images, or draws of the prior.
+"""Transformed training images for re-training a classifier: weak points of many images, or draws from the prior.
 
-Weak points are drawn from q(x, θ) = p(x, θ | not ℓ) ∝ p(x) · p(θ | x) · p(not ℓ | T_θ x): an image comes as often as
-the classifier fails on it, 1 − µ(x), and its θ are draws of the posterior p(θ | not ℓ, x). Nothing is thresholded: a θ
-at which the label still wins comes by the probability that the other labels have there.
+Weak points are drawn from q(x, θ) = p(x, θ | not ℓ) ∝ p(x) · p(θ | x) · p(not ℓ | T_θ x): an image appears as often as
+the classifier fails on it, 1 − µ(x), and its θ are draws from the posterior p(θ | not ℓ, x). Nothing is thresholded: a
+θ at which the label still wins appears with the probability that the other labels have there.
 
-Trained on those alone, a classifier learns that labels are often wrong, and its confidence falls. With a `prior` share
-λ, draws come from m = λ p + (1 − λ) q, and each counts p / m = 1 / (λ + (1 − λ) p(not ℓ) / (1 − ρ)) in the loss, whose
-mean is then the prior's: the weak points only make its gradient less noisy (Katharopoulos & Fleuret 2018).
+Trained only on those, a classifier learns that labels are often wrong, and its confidence falls. With a `prior` share
+λ, draws come from m = λ p + (1 − λ) q, and each has the weight p / m = 1 / (λ + (1 − λ) p(not ℓ) / (1 − ρ)) in the
+loss, whose mean is then that under the prior: the weak points only make its gradient less noisy (Katharopoulos &
+Fleuret 2018).
 """
 
 from __future__ import annotations
@@ -20,38 +21,37 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.measures.evaluate import COLUMNS
-from brittle.measures.weak_points.posterior import OTHER, Posterior
+from brittle.measures.outcomes import Outcome
+from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import draw_keys, fold, stream_root, uniform
 from brittle.samplers import sampler as open_sampler
 from brittle.samplers.target import Budget, PosteriorDraws
 from brittle.training.data import TrainingImages
 from brittle.types import Batch, Classifier, Nuisance
 
-PREDICTED = COLUMNS.index("predicted")
-BLOCK_NUMBERS = 1 << 22  # of positions that are sampled at a time
-KEPT_NUMBERS = 1 << 26  # of θ, of a whole pool
-TINY = 1e-12  # of q / p
+BLOCK_NUMBERS = 1 << 22  # of positions sampled at a time
+KEPT_NUMBERS = 1 << 26  # of θ, for a whole pool
+TINY = 1e-12  # least q / p
 KEPT, PICKED, ORDER = 1, 2, 3  # streams of a pool's randomness
 
 
 class PoolBatch(NamedTuple):
-    """Some images of a pool."""
+    """Some transformed images of a pool."""
 
-    rows: Tensor  # (k,) of the training images
+    rows: Tensor  # (k,) which training images
     theta: Callable[[Batch], Tensor]  # those images → θ (k, d)
-    weight: Tensor  # (k,) how much each counts
+    weight: Tensor  # (k,) in the loss
 
 
 class Pool(Protocol):
-    """Transformed images by number, as many as a round of training takes."""
+    """Numbered transformed images, as many as a round of training needs."""
 
     def at(self, places: slice) -> PoolBatch: ...
 
 
 @dataclass(frozen=True)
 class PriorPool:
-    """θ drawn afresh from the prior, for images in a random order."""
+    """θ drawn from the prior, for images in a random order."""
 
     nuisance: Nuisance
     rows: Tensor  # (n,)
@@ -68,11 +68,11 @@ class PriorPool:
 
 @dataclass(frozen=True)
 class WeakPool:
-    """θ that a sampler found, some of them several times."""
+    """θ that a sampler found, some of them used several times."""
 
     rows: Tensor  # (k,)
     theta: Tensor  # (k, d)
-    picked: Tensor  # (n,) which of the k
+    picked: Tensor  # (n,) which of the k, in order of use
     weight: Tensor  # (n,)
 
     def at(self, places: slice) -> PoolBatch:
@@ -83,7 +83,7 @@ class WeakPool:
 
 
 class FilledPool(NamedTuple):
-    """A pool, and what it took to fill it."""
+    """A pool, and what filling it took."""
 
     pool: Pool
     images: int  # whose weak points were sampled
@@ -93,10 +93,10 @@ class FilledPool(NamedTuple):
 
 
 def prior_pool(nuisance: Nuisance, data: TrainingImages, count: int, seed: int, stream: str) -> FilledPool:
-    """`count` images, every one as often as the others, each with a draw of its own."""
+    """`count` images, all equally often, each with its own draw."""
     turns = torch.arange(-(-count // len(data)), device=data.device)
     keys = draw_keys(seed, stream, data.ids, turns)
-    order = torch.argsort(fold(keys, ORDER), dim=0, stable=True)  # every column is a pass over the images
+    order = torch.argsort(fold(keys, ORDER), dim=0, stable=True)  # each column is a pass over the images
     rows = order.T.flatten()[:count]
     drawn = keys.T.gather(1, order.T).flatten()[:count]
     return FilledPool(PriorPool(nuisance, rows, fold(drawn, KEPT)), 0, 0)
@@ -116,8 +116,8 @@ def weak_pool(
     stream: str,
     tick: Callable[[int], None] = lambda _: None,
 ) -> FilledPool:
-    """`count` weak points of a random `images` of the training images, `budget` classifier calls an image, with the
-    share `prior` of plain draws among them (weighted then, see above)."""
+    """`count` weak points of `images` randomly chosen training images, with `budget` classifier calls per image and a
+    share `prior` of plain draws among them (then weighted, see above)."""
     kind, root = open_sampler(sampler), stream_root(seed, stream, data.device)
     keys = fold(root, data.ids)
     one = data.batch(torch.zeros(1, dtype=torch.int64, device=data.device))
@@ -154,13 +154,13 @@ def weak_pool(
 
 
 def _at_once(data: TrainingImages) -> int:
-    """Images classified at once: what fits the caches of a CPU, or fills a GPU."""
+    """How many images to classify at once: what fits in the caches of a CPU, or fills a GPU."""
     numbers = math.prod(data.set.shape)
     return max(1, min(8192, (1 << 26) // numbers) if data.device.type == "cuda" else min(512, (1 << 19) // numbers))
 
 
 class _Part(NamedTuple):
-    """What is kept of a block of images, n draws in all."""
+    """What is kept from a block of images, n draws in all."""
 
     rows: Tensor  # (n,)
     theta: Tensor  # (n, d)
@@ -170,8 +170,8 @@ class _Part(NamedTuple):
 
 
 def _kept(posterior: Posterior, rows: Tensor, found: PosteriorDraws, keep: int) -> _Part:
-    """All draws with their weights, or where those are too many, `keep` an image of equal weight."""
-    assert found.evidence is not None, "a sampler of populations says how often each image fails"
+    """All draws with their weights or, if there are too many, `keep` per image with equal weights."""
+    assert found.evidence is not None, "samplers of populations estimate how often each image fails"
     failing = found.evidence.double().exp().nan_to_num()
     position, outcomes = found.position.flatten(1, 2), found.outcomes.flatten(1, 2)
     weight = torch.softmax(found.log_weight.flatten(1).double(), 1).nan_to_num()
@@ -182,18 +182,18 @@ def _kept(posterior: Posterior, rows: Tensor, found: PosteriorDraws, keep: int) 
         position = position.gather(1, places[..., None].expand(-1, -1, position.shape[-1]))
         outcomes = outcomes.gather(1, places[..., None].expand(-1, -1, outcomes.shape[-1]))
         weight = (weight.sum(1, keepdim=True) / keep).expand(-1, keep)
-    theta = posterior.theta(position.double()).float()
+    theta, seen = posterior.theta(position.double()).float(), Outcome.unpacked(outcomes)
     return _Part(
         rows.repeat_interleave(theta.shape[1]),
         theta.flatten(0, 1),
         (weight * failing[:, None]).flatten(),
-        outcomes[..., OTHER].double().exp().flatten(),
-        (outcomes[..., PREDICTED].long() != posterior.labels[:, None]).flatten(),
+        seen.log_p_other.double().exp().flatten(),
+        (seen.predicted.long() != posterior.labels[:, None]).flatten(),
     )
 
 
 def _systematic(weight: Tensor, count: int, key: Tensor) -> Tensor:
-    """Places (count,) drawn by weight (n,), systematically, in a random order."""
+    """Places (count,) drawn by weight (n,), by systematic resampling, in random order."""
     ladder = (torch.arange(count, device=weight.device) + uniform(fold(key, KEPT), 1)) / count
     cumulative = weight.cumsum(0)
     places = torch.searchsorted(cumulative, ladder * cumulative[-1]).clamp(max=len(weight) - 1)

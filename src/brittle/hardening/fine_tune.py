@@ -1,4 +1,4 @@
-"""Fine-tuning a classifier on transformed images mixed with clean ones, through its own preprocessing."""
+"""Fine-tunes a classifier on transformed images mixed with clean ones, through its own preprocessing."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from brittle.classifiers.base import first_line
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError, Failure
+from brittle.hardening.pools import Pool, PoolBatch
 from brittle.memory import in_pieces, out_of_memory
 from brittle.random import draw_keys, fold, stream_root
 from brittle.training.data import TrainingImages
-from brittle.training.pools import Pool, PoolBatch
+from brittle.training.options import Recipe
 from brittle.training.step import Step
-from brittle.training.trainer import Recipe, random_state
+from brittle.training.trainer import optimiser_for, random_state
 from brittle.types import Batch, Nuisance
 
 ANSWERED_AT_ONCE = 1 << 20  # numbers
-TINY = 1e-30  # a probability of 0 has no logarithm
+TINY = 1e-30  # least probability, so that its logarithm is finite
 
 
 class PreprocessedModule(nn.Module):
@@ -40,14 +41,14 @@ class PreprocessedModule(nn.Module):
 
 
 def check_trainable(classifier: TorchClassifier, data: TrainingImages) -> None:
-    """One line for what would fail in the first step, before anything is sampled."""
+    """Raises a one-line error for what would fail in the first step, before anything is sampled."""
     network = _in_training(classifier)
     if network.dtype == torch.float16:
-        said = f"{classifier.name} has weights in float16, in which training fails"
-        raise BrittleError(said, "Give it in float32: module.float().")
+        said = f"{classifier.name} has float16 weights, with which training fails"
+        raise BrittleError(said, "Convert it to float32: module.float().")
     batch = data.batch(torch.arange(min(2, len(data)), device=data.device))
     try:
-        Recipe().optimiser_for(network)
+        optimiser_for(Recipe(), network)
         with random_state(data.device, 0):
             F.cross_entropy(network(batch.images), batch.labels).backward()  # type: ignore[no-untyped-call]
     except Exception as error:
@@ -55,7 +56,7 @@ def check_trainable(classifier: TorchClassifier, data: TrainingImages) -> None:
             raise
         raise BrittleError(
             f"{classifier.name} can't be trained: {first_line(error)}",
-            "In training mode it must give scores (images, classes) through which gradients flow.",
+            "In training mode it must return scores (images, classes) through which gradients flow.",
         ) from error
     finally:
         network.zero_grad(set_to_none=True)
@@ -87,11 +88,11 @@ def fine_tune(
 ) -> float:
     """Trains the classifier's module in place and returns the mean loss.
 
-    In every batch of `recipe.batch` images the first `transformed` come from the pool, and the others are training
-    images as they are. `answers` (n, K) are the probabilities that the untouched classifier gives for each training
-    image: what clean images are trained towards, so that it forgets nothing. For a transformed one it is the label,
-    with a share `anchor` of the answer for its clean image, which says what is easily mistaken for what. Batch
-    normalisation keeps the statistics of the images that the classifier was trained on.
+    In each batch of `recipe.batch` images, the first `transformed` come from the pool, and the others are unchanged
+    training images. `answers` (n, K) are the original classifier's probabilities for each training image. They are the
+    target for clean images, so that the classifier forgets nothing. The target for a transformed image is its label,
+    mixed with a share `anchor` of the answer for its clean version, which says which classes are easily confused.
+    Batch normalisation keeps the statistics of the images that the classifier was originally trained on.
     """
     clean_per_step = recipe.batch - transformed
     clean = _order(data, steps * clean_per_step, seed, stream)
@@ -109,7 +110,7 @@ def fine_tune(
         return batch._replace(images=torch.cat((warped, batch.images[transformed:])), extras=extras)
 
     network = _in_training(classifier)
-    step = Step(network, recipe.optimiser_for(network), data, weighted_cross_entropy, mixed)
+    step = Step(network, optimiser_for(recipe, network), data, weighted_cross_entropy, mixed)
     try:
         with random_state(data.device, int(fold(stream_root(seed, stream), 1))):  # of dropout
             for number in range(steps):
@@ -123,20 +124,20 @@ def fine_tune(
     if not math.isfinite(loss):
         raise Failure(
             f"the loss was {loss} while hardening {classifier.name}",
-            "Lower the learning rate (--lr), with another --out.",
+            "Lower the learning rate (--lr), and use another --out.",
         )
     return loss
 
 
 def weighted_cross_entropy(scores: Tensor, batch: Batch) -> Tensor:
-    """The mean of weight · cross-entropy to the wanted distribution."""
+    """The mean of weight · cross-entropy with the wanted distribution."""
     each = F.cross_entropy(scores, batch.extras["wanted"], reduction="none")
     return (batch.extras["weight"] * each).mean()
 
 
 @torch.inference_mode()
 def answers_of(classifier: TorchClassifier, data: TrainingImages) -> Tensor:
-    """p(c | x) (n, K) of all training images."""
+    """p(c | x) (n, K) for all training images."""
     size = max(1, ANSWERED_AT_ONCE // math.prod(data.set.shape))
     every = torch.arange(len(data), device=data.device)
     parts = [in_pieces(classifier.log_probs, data.batch(rows).images) for rows in torch.split(every, size)]
@@ -144,7 +145,7 @@ def answers_of(classifier: TorchClassifier, data: TrainingImages) -> Tensor:
 
 
 def _order(data: TrainingImages, count: int, seed: int, stream: str) -> Tensor:
-    """`count` rows: all images in a random order, and again in another."""
+    """`count` rows: all images in a random order, then again in another, and so on."""
     passes = torch.arange(-(-count // len(data)), device=data.device)
     keys = draw_keys(seed, f"{stream} order", data.ids, passes)
     return torch.argsort(keys, dim=0, stable=True).T.flatten()[:count]

@@ -1,0 +1,44 @@
+"""All commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from brittle.cli.measuring import add_measures
+from brittle.cli.running import add_demo, add_list, add_report, add_run
+from brittle.cli.training import add_harden, add_train
+
+OTHERS = ("demo", "run", "report", "train", "harden", "list")
+
+
+def make_app() -> typer.Typer:
+    """The command line, with the commands of other packages that are installed."""
+    app = typer.Typer(
+        help="How brittle is an image classifier, where does it break, and what does that look like.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_common)
+    add_demo(app)
+    add_measures(app, taken=set(OTHERS))
+    for add in (add_run, add_report, add_train, add_harden, add_list):
+        add(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from brittle import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...

@@ -1,0 +1,135 @@
+"""Commands from dataclasses of options: a parameter for every option, its help, default and choices taken from there.
+
+Typer only takes the command line apart: what was typed goes as text to the one place that checks options.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, replace
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+
+from brittle.errors import BrittleError
+from brittle.registry.options import checked, hints_of, limits_of, options_of
+from brittle.registry.spec import written
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a command, made from one option."""
+
+    group: type  # the dataclass that the option is of
+    field: Field[Any]
+    help: str
+    default: Any  # MISSING where a user must give it
+
+    @property
+    def key(self) -> str:
+        return f"{self.group.__name__}_{self.field.name}"  # options of two groups may have one name, but not one flag
+
+    @property
+    def flag(self) -> str:
+        return self.field.metadata.get("flag") or self.field.name.replace("_", "-")
+
+    @property
+    def positional(self) -> bool:
+        return bool(self.field.metadata.get("positional"))
+
+    @property
+    def hint(self) -> Any:
+        return hints_of(self.group)[self.field.name]
+
+    def for_typer(self) -> inspect.Parameter:
+        within, about = limits_of(self.field).range, f"{self.help[:1].upper()}{self.help[1:]}."
+        about = f"{about} [{within}]" if within else about
+        if self.positional:
+            info: Any = typer.Argument(metavar=self.flag.upper(), help=about)
+        elif self.hint is bool:
+            info = typer.Option(f"--{self.flag}" + (f"/--no-{self.flag}" if self.default else ""), help=about)
+        else:
+            info = typer.Option(f"--{self.flag}", metavar=f"<{shape(self.hint)}>", help=about)
+        return inspect.Parameter(
+            self.key,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if self.default is MISSING else self._typed_default(),
+            annotation=Annotated[self._typed(), info],
+        )
+
+    def _typed(self) -> Any:
+        """What Typer takes it for: text, or several texts for a list of words, since words may hold any separator."""
+        if self.hint is bool:
+            return bool
+        if self.hint == tuple[str, ...]:
+            return list[str] | None
+        return str if self.default is MISSING else str | None
+
+    def _typed_default(self) -> Any:
+        if self.default in (None, ()) or isinstance(self.default, (bool, str)):
+            return None if self.default == () else self.default
+        return written(self.default)
+
+
+def parameters(kind: type, *, without: Iterable[str] = (), **changes: Mapping[str, Any]) -> list[Parameter]:
+    """The parameters of a dataclass of options; `changes` are other helps and defaults, by the option's name."""
+    return [
+        replace(Parameter(kind, field, field.metadata.get("help", ""), field.default), **changes.get(field.name, {}))
+        for field in options_of(kind).values()
+        if field.name not in without
+    ]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What was typed."""
+
+    command: str
+    parameters: Mapping[str, Parameter]
+    typed: Mapping[str, Any]
+
+    def of(self, kind: type, where: str = "") -> dict[str, Any]:
+        """The options of one dataclass that have a value, checked and converted."""
+        values = {
+            self.parameters[key].field.name: value
+            for key, value in self.typed.items()
+            if self.parameters[key].group is kind and value is not None
+        }
+        return checked(kind, values, where or self.command)
+
+    def made(self, kind: type[T]) -> T:
+        return kind(**self.of(kind))
+
+
+def add_command(
+    app: typer.Typer, name: str, about: str, wanted: Iterable[Parameter], body: Callable[[Given], None]
+) -> None:
+    """Adds a command; its body is called with what was typed."""
+    by_key = {parameter.key: parameter for parameter in wanted}
+    flags = [parameter.flag for parameter in by_key.values() if not parameter.positional]
+    twice = next((flag for place, flag in enumerate(flags) if flag in flags[:place]), None)
+    if twice is not None:
+        raise BrittleError(f"the command {name!r} has two options --{twice}", "Rename one of them.")
+
+    def call(**typed: Any) -> None:
+        body(Given(name, by_key, typed))
+
+    call.__signature__ = inspect.Signature([each.for_typer() for each in by_key.values()])  # type: ignore[attr-defined]
+    app.command(name, help=about)(call)
+
+
+def shape(hint: Any) -> str:
+    """The shape of a value, as help shows it."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return "|".join(shape(each) for each in inner if each is not type(None))
+    if origin is Literal:
+        return "|".join(map(str, inner))
+    if origin is tuple and inner[0] is not str:
+        return f"{shape(inner[0])}/…"
+    return {int: "int", float: "float"}.get(hint, "str")

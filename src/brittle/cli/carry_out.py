@@ -1,0 +1,78 @@
+"""What commands call: the one place where the command line meets the rest of the house."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from brittle.cli.parameters import Execution, Selection, Subject
+
+
+def study_of(subject: Subject, selection: Selection, count: int | None, measure: str, options: dict[str, Any]) -> Any:
+    """The study behind a command that carries out one measure."""
+    from brittle.api import study_of as make
+
+    return make(
+        [subject.classifier, *selection.against],
+        subject.images,
+        [] if subject.nuisance is None else [subject.nuisance],
+        count=count,
+        where=selection.where,
+        ids=selection.ids,
+        seed=selection.seed,
+        wanted={measure: options},
+    )
+
+
+def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
+    """The summary of a study or of a study file, carried out; warnings go to standard error."""
+    from brittle.api import run
+    from brittle.progress import Bar
+
+    with Bar() as progress:
+        summary = run(study, out, device=how.device, batch=how.batch, engine=how.engine, progress=progress)
+    warn(summary["warnings"])
+    return summary
+
+
+def write_report(folder: str) -> Path:
+    from brittle.report.html import write_report as write
+
+    return write(Path(folder))
+
+
+def show(summary: dict[str, Any]) -> None:
+    """What every measure of a run says, as tables."""
+    from brittle.report.console import print_found
+
+    print_found(summary)
+
+
+def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:
+    """What `--json` prints of a run of one measure: its first result, with the others and all else beside it."""
+    entry = summary["measures"][measure]
+    rows = next((key for key in ("results", "entries") if key in entry), None)
+    said = {key: value for key, value in entry.items() if key not in (rows, "kind")}
+    said |= {key: summary[key] for key in ("warnings", "skipped") if key in summary}
+    if rows is None:
+        return said
+    first: dict[str, Any]
+    first, *others = entry[rows]
+    return first | {"others": others} | said
+
+
+def warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def print_json(what: Mapping[str, Any]) -> None:
+    print(json.dumps(what))
+
+
+def print_report(path: Path | None) -> None:
+    if path is not None:
+        print(f"report: {path}")

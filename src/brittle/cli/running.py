@@ -1,0 +1,89 @@
+"""The commands `demo`, `run`, `report` and `list`."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass
+from importlib import resources
+
+import typer
+
+from brittle.cli.build import Given, add_command, parameters
+from brittle.cli.carry_out import print_json, print_report, run_study, show, write_report
+from brittle.cli.parameters import Execution, Output
+from brittle.registry.options import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    out: str = option("demo", "where the run folder and its report go")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    study: str = option(MISSING, "a study file (TOML)", positional=True)
+    out: str = option(MISSING, "the run folder; an existing one is resumed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    folder: str = option(MISSING, "a run folder", positional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    what: str = option(
+        "", "classifiers, images, nuisances, measures, samplers or networks; all by default", positional=True
+    )
+
+
+def add_demo(app: typer.Typer) -> None:
+    about = "Measure two bundled classifiers on bundled images, and write a report."
+    add_command(app, "demo", about, [*parameters(Demo), *parameters(Execution)], _demo)
+
+
+def add_run(app: typer.Typer) -> None:
+    about = "Carry out a study into a folder, or resume it there, and write its report."
+    add_command(app, "run", about, [*parameters(Run), *parameters(Execution), *parameters(Output)], _run)
+
+
+def add_report(app: typer.Typer) -> None:
+    add_command(app, "report", "Write the HTML report of a run.", parameters(Report), _report)
+
+
+def add_list(app: typer.Typer) -> None:
+    about = "List every kind of classifier, image set, nuisance, measure, sampler and network, with its options."
+    add_command(app, "list", about, [*parameters(Listing), *parameters(Output)], _list)
+
+
+def _demo(given: Given) -> None:
+    with resources.as_file(resources.files("brittle") / "demo.toml") as study:
+        _carried_out(str(study), given.made(Demo).out, given.made(Execution), as_json=False)
+
+
+def _run(given: Given) -> None:
+    what = given.made(Run)
+    _carried_out(what.study, what.out, given.made(Execution), as_json=given.made(Output).as_json)
+
+
+def _carried_out(study: str, out: str, how: Execution, *, as_json: bool) -> None:
+    summary = run_study(study, out, how)
+    path = write_report(out)
+    if as_json:
+        print_json(summary | {"report": str(path)})
+        return
+    show(summary)
+    print_report(path)
+
+
+def _report(given: Given) -> None:
+    print_report(write_report(given.made(Report).folder))
+
+
+def _list(given: Given) -> None:
+    from brittle.report.listing import listing, print_listing
+
+    found = listing(given.made(Listing).what)
+    if given.made(Output).as_json:
+        print_json(found)
+    else:
+        print_listing(found)

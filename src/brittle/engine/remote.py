@@ -1,0 +1,149 @@
+"""A worker in another process: loads a study's things from their specs once, then computes the units that it is given
+and commits them to the run folder itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from brittle.classifiers.base import first_line
+from brittle.engine.assemble import Things, assemble
+from brittle.engine.check import checked
+from brittle.engine.given import given_rows
+from brittle.engine.job import Job
+from brittle.engine.ledger import CellGroup, image_range
+from brittle.engine.store import FolderStore
+from brittle.engine.worker import Worker
+from brittle.errors import BrittleError, Failure
+from brittle.measures.base import Cell
+from brittle.measures.plan import Span
+from brittle.memory import keep_mapped
+from brittle.study import Study
+
+LOOKS = 20  # at what must be there
+AT_ONCE = 2  # spans per worker: one is computed while the other is stored, or reads its images
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that a worker is told, in plain values."""
+
+    study: Mapping[str, Any]
+    units: Path
+    device: str
+    batch_sizes: Mapping[str, int]  # by image set, the same for all workers
+    threads: int
+    folder: Path  # that paths in specs are relative to
+    path: Sequence[str]  # where modules are found
+    modules: Sequence[str]  # that registered what the study names
+
+    @classmethod
+    def of(cls, job: Job, study: Study, store: FolderStore, threads: int) -> Setup:
+        things = (*(each.measure for each in job.assignments.values()), *job.nuisances.values())
+        return cls(
+            study.resolved(),
+            store.folder.resolve(),
+            job.device.type,
+            {name: job.batch_size(name) for name in (*job.images, "")},
+            threads,
+            Path.cwd(),
+            tuple(sys.path),
+            tuple(sorted({type(each).__module__ for each in things})),
+        )
+
+
+class Answer(NamedTuple):
+    """What became of something that a worker was asked to do."""
+
+    error: BrittleError | None = None
+    hopeless: bool = False  # the store takes nothing: other work would go no better
+    spoiled: bool = False  # the device may be in no state to go on
+    notes: tuple[str, ...] = ()
+    loaded: Mapping[str, Any] | None = None
+
+
+class RemoteWorker:
+    """Made without arguments and begun with a setup, so that what goes wrong is an answer like any other."""
+
+    def __init__(self) -> None:
+        self._computing = threading.Lock()
+        self._notes: list[str] = []
+        self._device = "cpu"
+
+    def begin(self, setup: Setup) -> Answer:
+        """Loads everything, and answers what it found, to be compared with what the driver has."""
+        try:
+            self._begin(setup)
+        except Exception as error:
+            return self._answer(error)
+        return Answer(loaded=loaded(self.job))
+
+    def _begin(self, setup: Setup) -> None:
+        self._device = setup.device
+        os.chdir(setup.folder)
+        sys.path[:] = dict.fromkeys([*setup.path, *sys.path])
+        torch.set_num_threads(setup.threads)
+        for module in setup.modules:
+            with contextlib.suppress(ImportError):  # what nothing registers is missed where it is named
+                importlib.import_module(module)
+        self.job = checked(assemble(Things.of(Study.of(dict(setup.study))), setup.device)).job
+        if self.job.device.type == "cpu":
+            keep_mapped()
+        self.store = FolderStore(setup.units, self.job.depends)
+        self.worker = Worker(self.job, self._notes.append)
+        self.worker.batch_sizes = dict(setup.batch_sizes)
+
+    def compute(self, cells: Sequence[Cell], span: Span) -> Answer:
+        """Computes a span for cells that differ in their classifier alone, and commits it."""
+        try:
+            return self._compute(cells, span)
+        except Exception as error:
+            return self._answer(error)
+
+    def _compute(self, cells: Sequence[Cell], span: Span) -> Answer:
+        job, (measure, _, images, nuisance) = self.job, cells[0]
+        by_classifier = {cell.classifier: cell for cell in cells}
+        group = CellGroup(job.assignments[measure], images, nuisance, by_classifier, job.plan(cells[0]))
+        units = group.plan[span.first : span.end]
+        self.worker.prefetch(images, units)
+        first, end = image_range(units)
+        given = {
+            name: given_rows(job, self.store, cell, first, end, looks=LOOKS) for name, cell in by_classifier.items()
+        }
+        with self._computing:
+            parts = self.worker.compute(group, span, given)
+        wrong: Exception | None = None
+        for name, cell in by_classifier.items():
+            try:
+                tables = self.worker.collect(cell, parts, name)
+            except Exception as error:  # the other classifiers' rows are kept
+                wrong = wrong or error
+                continue
+            try:
+                self.store.write(cell, span, tables)
+            except Failure as error:
+                return self._answer(error)._replace(hopeless=True)
+        return self._answer(wrong)
+
+    def _answer(self, error: Exception | None) -> Answer:
+        notes = tuple(self._notes)
+        self._notes.clear()
+        if error is None or isinstance(error, BrittleError):
+            return Answer(error, notes=notes)
+        told = Failure(f"{type(error).__name__}: {first_line(error)}")
+        return Answer(told, spoiled=self._device == "cuda", notes=notes)
+
+
+def loaded(job: Job) -> dict[str, Any]:
+    """What a job's things are, to tell whether two processes have the same."""
+    return {**{sort: dict(things) for sort, things in job.entries.items()}, "facts": dict(job.facts)}

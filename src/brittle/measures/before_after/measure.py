@@ -1,0 +1,102 @@
+"""after − before on the same images and the same θ: ρ, accuracy under the nuisance and clean, and by class.
+
+Derived entirely from the rows of robustness and of clean predictions; intervals of classes are simultaneous over the
+classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import Measure, Read, RunView
+from brittle.measures.before_after.options import BeforeAfterOptions
+from brittle.measures.robustness.estimate import Estimate, estimate
+from brittle.measures.robustness.fold import RobustnessFold
+from brittle.measures.robustness.measure import KIND as ROBUSTNESS
+from brittle.measures.robustness.measure import Robustness
+from brittle.measures.robustness.summary import Finding, findings
+from brittle.registry import did_you_mean
+from brittle.statistics.intervals import betting_bounds, simultaneous
+
+KIND = "before-after"
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class BeforeAfter(BeforeAfterOptions, Measure):
+    """What became of a classifier: paired differences of ρ and accuracy, also by class."""
+
+    reads: ClassVar[tuple[Read, ...]] = (Read(ROBUSTNESS),)
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        measured = run.read(ROBUSTNESS)
+        assert measured is not None
+        for name in (self.before, self.after):
+            if name not in measured.classifiers:
+                raise BrittleError(
+                    f"the study has no classifier {name!r} to hold against another",
+                    did_you_mean(name, measured.classifiers),
+                )
+        return {
+            "differences": [
+                {"before": self.before, "after": self.after, "image_set": images, "nuisance": nuisance}
+                | self._difference(measured, images, nuisance)
+                for images in measured.images
+                for nuisance in measured.nuisances
+            ]
+        }
+
+    def _difference(self, run: RunView, images: str, nuisance: str) -> dict[str, Any]:
+        fold = run.fold(run.cell(self.before, images, nuisance))
+        assert isinstance(fold, RobustnessFold)
+        measure, subject, found = fold.measure, run.images[images], findings(run, images, nuisance)
+        seen = min(found[name].reach.images for name in (self.before, self.after))
+        labels = subject.labels[:seen]
+        present = np.unique(labels)
+        together = simultaneous(measure.confidence, len(present))
+        every = np.ones(len(subject), dtype=bool)
+        by_class = [
+            {"label": int(label), "class": subject.class_name(int(label)), "images": int((labels == label).sum())}
+            | self._moved(measure, found, subject.population, subject.labels == label, together)
+            for label in present
+        ]
+        return self._moved(measure, found, subject.population, every, measure.confidence) | {
+            "confidence": measure.confidence,
+            "classes": by_class,
+        }
+
+    def _moved(
+        self,
+        measure: Robustness,
+        found: Mapping[str, Finding],
+        population: int,
+        only: NDArray[np.bool_],
+        confidence: float,
+    ) -> dict[str, Any]:
+        before, after = found[self.before], found[self.after]
+        shorter = min(before.reach, after.reach, key=lambda reach: reach.units)
+        said: dict[str, Any] = {}
+        for name, what in (("rho", "confidence"), ("accuracy_nuisance", "correct")):
+            moved = estimate(
+                measure,
+                after.tally,
+                shorter,
+                population,
+                what,
+                only=only,
+                minus=before.tally,
+                confidence=confidence,
+            )
+            said |= {name: moved.value, f"{name}_interval": moved.interval}
+        right = [(each.clean["rank"][: shorter.images] == 0).astype(np.float64) for each in (after, before)]
+        gained = (right[0] - right[1])[only[: shorter.images]]
+        low, high = betting_bounds(gained, confidence, planned=len(gained), support=(-1.0, 1.0))
+        clean = Estimate(float(gained.mean()), float(low), float(high))
+        return said | {"accuracy_clean": clean.value, "accuracy_clean_interval": clean.interval}

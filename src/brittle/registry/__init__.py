@@ -1,0 +1,133 @@
+"""One small registry for every kind of thing that has a name.
+
+A kind is a frozen dataclass whose fields, made with `option`, are its options; a spec (`affine:alpha=50`) names it.
+Modules of the registry's package are imported when the first name is looked up; other packages' kinds come through
+entry points and are imported when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+from brittle.errors import BrittleError
+from brittle.registry.options import checked, convert, did_you_mean, option, options_of, validated
+from brittle.registry.spec import Spec, parse_named, parse_spec, write_spec, written
+
+__all__ = [
+    "Registry",
+    "Spec",
+    "checked",
+    "convert",
+    "did_you_mean",
+    "option",
+    "options_of",
+    "parse_named",
+    "parse_spec",
+    "validated",
+    "written",
+]
+
+T = TypeVar("T")
+K = TypeVar("K", bound=type)
+
+
+class Registry(Generic[T]):
+    """Names → dataclasses of one sort (`noun`), from the modules of `package` and from the entry points of `group`,
+    which is called like the package where it has no name of its own."""
+
+    def __init__(self, noun: str, package: str, group: str = "") -> None:
+        self.noun, self.package, self.group = noun, package, group or package
+        self._kinds: dict[str, type[T]] = {}
+        self._loaded = False
+
+    def register(self, name: str) -> Callable[[K], K]:
+        """Class decorator: the kind of that name, its options checked however one is made.
+
+        The same name for two classes is an error, not a silent replacement."""
+
+        def add(kind: K) -> K:
+            known = self._kinds.setdefault(name, kind)
+            if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+                raise BrittleError(
+                    f"{self.noun} {name!r} is registered twice: by {known.__module__} and by {kind.__module__}",
+                    "Rename one of them.",
+                )
+            self._kinds[name] = validated(name)(kind)
+            return kind
+
+        return add
+
+    def names(self) -> list[str]:
+        """Every kind there is, built in or through entry points."""
+        self._load()
+        return sorted({*self._kinds, *importlib.metadata.entry_points(group=self.group).names})
+
+    def get(self, name: str) -> type[T]:
+        """The class of a name. What is wrong with one package's entry point concerns nobody who asks for another."""
+        self._load()
+        for entry in importlib.metadata.entry_points(group=self.group, name=name):
+            self.register(name)(self._imported(entry))
+        if name not in self._kinds:
+            raise BrittleError(f"unknown {self.noun} {name!r}", did_you_mean(name, self.names()))
+        return self._kinds[name]
+
+    def build(self, text: str, options: Mapping[str, Any] | None = None) -> T:
+        """The object that a spec names; `options` are more of them, as values."""
+        spec = parse_spec(text)
+        kind = self.get(spec.kind)
+        known = options_of(kind)
+        positional = next((key for key, field in known.items() if field.metadata.get("positional")), None)
+        given = [*spec.options(known, positional), *(options or {}).items()]
+        return kind(**checked(kind, given, spec.kind))
+
+    def make(self, name: str, options: Mapping[str, Any]) -> T:
+        """The kind of a name with options, as values or as text."""
+        kind = self.get(name)
+        return kind(**checked(kind, options, name))
+
+    def name_of(self, thing: object) -> str:
+        """The name a thing is registered under, loaded or not; its class's name where it is not registered."""
+        self._load()
+        here = f"{type(thing).__module__}:{type(thing).__qualname__}"
+        entries = importlib.metadata.entry_points(group=self.group)
+        entered = (entry.name for entry in entries if entry.value == here)
+        known = (name for name, kind in self._kinds.items() if type(thing) is kind)
+        return next(known, None) or next(entered, type(thing).__name__)
+
+    def spec_of(self, thing: object) -> str:
+        """The spec that builds `thing` again: its kind and every option that is not the default."""
+        positional, others = None, {}
+        for key, field in options_of(type(thing)).items():
+            value = getattr(thing, field.name)
+            if field.metadata.get("positional"):
+                positional = value
+            elif field.metadata.get("image_set") and value is not None:
+                others[key] = getattr(value, "name", value)
+            elif value != field.default:
+                others[key] = value
+        return write_spec(self.name_of(thing), positional, others)
+
+    def _load(self) -> None:
+        if self._loaded:
+            return
+        self._loaded = True
+        package = importlib.import_module(self.package)
+        for module in pkgutil.walk_packages(package.__path__, self.package + "."):
+            importlib.import_module(module.name)
+
+    def _imported(self, entry: importlib.metadata.EntryPoint) -> type[T]:
+        package = entry.dist.name if entry.dist is not None else entry.module
+        try:
+            kind = entry.load()
+            if not isinstance(kind, type):
+                raise TypeError(f"{entry.value} is not a class")
+        except Exception as error:
+            raise BrittleError(
+                f"{self.noun} {entry.name!r} of the package {package!r} can't be loaded: {error}",
+                "Fix or uninstall that package.",
+            ) from error
+        return kind
