@@ -130,7 +130,7 @@ class FolderStore:
         for _ in range(MERGED_MEANWHILE):
             with self._lock:
                 file = next((each for each in self._files(cell, table) if each.span.end > at), None)
-                if file is None or (end is not None and file.span.first >= end):
+                if file is None or (end is not None and max(at, file.span.first) >= end):
                     return None
                 wanted = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
                 try:
