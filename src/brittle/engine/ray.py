@@ -34,14 +34,14 @@ class RayExecutor:
         if workers is not None and workers < 1:
             raise BrittleError(f"{workers} workers can't do anything", "Ask for one at least.")
         self.study, self.workers = study, workers
-        self.ray = _import_ray()
+        self.ray = import_ray()
 
     def __call__(self, job: Job, store: Store, progress: Progress) -> None:
         assert isinstance(store, FolderStore), "workers commit to a run folder"
         progress.start(sum(planned_calls(group) for group in asked_groups(job)))
         agenda = Agenda(job, store, progress)
         if agenda.waiting:
-            with _cluster(self.ray):
+            with cluster(self.ray):
                 self._carry_out(agenda, job, store, progress)
         agenda.finish()
 
@@ -199,7 +199,7 @@ def _part(there: int, workers: int) -> float:
     return there // workers or there / workers
 
 
-def _import_ray() -> ModuleType:
+def import_ray() -> ModuleType:
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")  # else Ray prints a worker's death on standard output
     try:
         import ray
@@ -209,7 +209,7 @@ def _import_ray() -> ModuleType:
 
 
 @contextmanager
-def _cluster(ray: ModuleType) -> Iterator[None]:
+def cluster(ray: ModuleType) -> Iterator[None]:
     """A cluster on this machine for as long as it is needed, unless this process has one already."""
     if ray.is_initialized():
         yield

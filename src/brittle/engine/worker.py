@@ -121,8 +121,9 @@ class Worker:
     ) -> Part:
         job, images = self.job, group.images
         names = [name for name in group.cells if name]
-        labels = {}
+        labels, ids = {}, np.zeros(0, np.int64)
         if images:
+            ids = job.subject(images).ids[places]
             labels = {
                 name: torch.from_numpy(job.references(name, images)[places]).to(batch.images.device) for name in names
             }
@@ -131,6 +132,7 @@ class Worker:
             return group.assignment.measure.evaluate(
                 Task(
                     batch,
+                    ids,
                     pieces,
                     job.about(group.any_cell),
                     {name: job.classifiers[name] for name in names},

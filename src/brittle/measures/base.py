@@ -153,6 +153,7 @@ class Task:
     """Some units' images, all of one shape, and what there is to know about them."""
 
     batch: Batch  # B images on the device; none where the measure looks at no image
+    ids: NDArray[np.int64]  # (B,) those of the batch, at hand without waiting for the device
     pieces: Sequence[Piece]
     about: About  # of the first classifier; all plans of a task are equal
     classifiers: Mapping[str, Classifier]

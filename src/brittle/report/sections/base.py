@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from jinja2 import Environment, TemplateNotFound
 from markupsafe import Markup
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,8 @@ from brittle.report.page.words import in_words
 from brittle.report.sections.flatten import arrow_of, columns_of, rows_of, text
 
 MOST_PRINTED = 20  # rows
+MOST_LISTED = 4  # values of a list in a cell
+UNBOUNDED = 1 << 16  # columns of a console as wide as anyone likes
 STYLE = "style.css"
 
 
@@ -38,7 +41,7 @@ class BaseSection(ABC):
             if not name:
                 shown.append(_pairs(rows[0]))
                 continue
-            shown += [line(f"  {name}"), _table(rows[:MOST_PRINTED])]
+            shown += [line(f"  {name}"), FittingTable(rows[:MOST_PRINTED])]
             if len(rows) > MOST_PRINTED:
                 shown.append(line(f"  … and {len(rows) - MOST_PRINTED} more (--json or --out has them all)"))
         return Group(*shown)
@@ -76,17 +79,31 @@ class BaseSection(ABC):
 def _pairs(row: dict[str, Any]) -> Table:
     table = plain_table("", "")
     for key, value in row.items():
-        table.add_row(key, text(value))
+        table.add_row(key, text(value, MOST_LISTED))
     table.show_header = False
     return table
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
-    columns = columns_of(rows)
-    table = plain_table(*columns)
-    for row in rows:
-        table.add_row(*(text(row.get(column)) for column in columns))
-    return table
+class FittingTable(NamedTuple):
+    """Any rows: a table where it fits the console, and otherwise one row after the other, so that nothing is cut."""
+
+    rows: list[dict[str, Any]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns = columns_of(self.rows)
+        table = plain_table()
+        for column in columns:
+            if any(isinstance(row.get(column), (str, list)) for row in self.rows):
+                table.add_column(column, overflow="fold", min_width=max(8, len(column)))
+            else:
+                table.add_column(column, no_wrap=True)
+        for row in self.rows:
+            table.add_row(*(text(row.get(column), MOST_LISTED) for column in columns))
+        if Measurement.get(console, options.update_width(UNBOUNDED), table).minimum <= options.max_width:
+            yield table
+            return
+        for row in self.rows:
+            yield from (_pairs(row), line())
 
 
 def line(*parts: str | tuple[str, str]) -> Text:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from brittle.report.page.words import counted
+
 Row = Mapping[str, Any]
 
 
@@ -88,7 +90,7 @@ def text(value: Any, most: int = 8) -> str:
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−")
     if _all(value, dict):
-        return f"{len(value)} rows"
+        return counted(len(value), "row")
     if isinstance(value, (list, tuple)):
         shown = ", ".join(text(each) for each in value[:most])
         return f"{shown}, … ({len(value)} in all)" if len(value) > most else shown

@@ -85,10 +85,9 @@ Levels = Mapping[str, Mapping[str, Level]]  # classifier → quantity
 
 def levels(run: MeasureRun, difference: Difference) -> Levels:
     """Before and after themselves, where the study has summed up the measure that the differences come from."""
-    assigned = run.whole.job.assignments.get(run.name)
-    entries = run.whole.summary["measures"]
-    read = [entries[name] for name in (assigned.reads.values() if assigned else ()) if name in entries]
-    rows = [row for entry in read for row in entry.get("results", ()) if "rho" in row]
+    assigned, entries = run.whole.job.assignments.get(run.name), run.whole.summary["measures"]
+    read = entries if assigned is None else assigned.reads.values()
+    rows = [row for name in read for row in entries.get(name, {}).get("results", ()) if "rho" in row]
     found = {
         row["classifier"]: {quantity: _level(row, quantity) for quantity in QUANTITIES}
         for row in rows

@@ -96,7 +96,7 @@ def _shown(run: MeasureRun, difference: Difference, place: int) -> dict[str, Any
         "colours": colours,
         "scale": max(0.05, *(abs(each) for change in changes for each in (change.value, *(change.bounds or ())))),
         "least_first": least_first,
-        "losses": sentences.losses(difference.classes) if difference.classes else "",
+        "losses": sentences.losses(difference.least_first) if difference.classes else "",
         "figure": class_figure(run.anchor(f"d{place}"), least_first, colours) if least_first else Markup(),
     }
 

@@ -33,7 +33,7 @@ class CleanSection(BaseSection):
                 number(row["mean_confidence"]),
             )
         level = percent(rows[0]["confidence"])
-        return Group(line(("clean predictions", "bold")), table, line(f"  {level} intervals"))
+        return Group(line((self.title, "bold")), table, line(f"  {level} intervals"))
 
     def findings(self, run: MeasureRun) -> Sequence[Finding]:
         found = []

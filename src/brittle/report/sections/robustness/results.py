@@ -52,6 +52,11 @@ class Results:
         return all(row["reference"] == "label" for row in self.rows)
 
     @property
+    def uneven(self) -> bool:
+        """Whether results have different numbers of images or draws: where each stopped at its tolerance."""
+        return len({(row["images"], row["samples"]) for row in self.rows}) > 1
+
+    @property
     def compared(self) -> bool:
         return bool(self.pairs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from brittle.report.page.section import Finding, clean_accuracy, compared
-from brittle.report.page.words import estimate, listed, number, percent
+from brittle.report.page.words import estimate, listed, number, percent, sentence
 from brittle.report.sections.robustness.results import Results, Row
 
 MOST_PAIRS = 6  # past this many pairs of classifiers the leaders under each nuisance are named instead
@@ -14,26 +14,28 @@ COMPARED, BRITTLE, CLEAN = 0.8, 0.6, 0.55  # how much findings matter
 
 def findings(results: Results, many_sets: bool) -> list[Finding]:
     """How classifiers compare, where each is weakest, and clean accuracy, set by set."""
-    found = []
+    found: list[Finding] = []
     for images in results.image_sets:
-        where = f"On {images}: " if many_sets else ""
-        found += [each._replace(text=where + each.text) for each in _on(images, results.on(images))]
+        found += _on(images, results.on(images), f"On {images}: " if many_sets else "")
     return found
 
 
-def _on(images: str, here: Results) -> Iterator[Finding]:
+def _on(images: str, here: Results, where: str) -> Iterator[Finding]:
+    """Sentences of one image set begin with `where`. Names of classifiers are written as they are."""
     names = list(dict.fromkeys((pair["first"], pair["second"]) for pair in here.pairs))
     if len(names) <= MOST_PAIRS:
-        yield from (Finding(_pair(here, *each), COMPARED, compared(images, *each)) for each in names)
+        yield from (Finding(where + _pair(here, *each), COMPARED, compared(images, *each)) for each in names)
     else:
-        yield from (Finding(_leader(nuisance, here.under(nuisance)), COMPARED) for nuisance in here.nuisances)
-    yield from (Finding(_most_brittle(here.of(name)), BRITTLE) for name in here.classifiers)
+        leaders = (_leader(nuisance, here.under(nuisance)) for nuisance in here.nuisances)
+        yield from (Finding(sentence(where + each), COMPARED) for each in leaders)
+    yield from (Finding(where + _most_brittle(here.of(name)), BRITTLE) for name in here.classifiers)
     if all(row.get("accuracy_clean") is not None for row in here.rows):
         clean = {row["classifier"]: row for row in here.rows}
         each = [
             f"{name} {estimate(row['accuracy_clean'], row['accuracy_clean_interval'])}" for name, row in clean.items()
         ]
-        yield Finding(f"Clean accuracy, for comparison: {listed(each, 8)}.", CLEAN, clean_accuracy(images))
+        text = sentence(f"{where}clean accuracy, for comparison: {listed(each, 8)}.")
+        yield Finding(text, CLEAN, clean_accuracy(images))
 
 
 def _pair(here: Results, first: str, second: str) -> str:
@@ -86,7 +88,7 @@ def _leader(nuisance: str, here: Results) -> str:
     best = max(rho, key=lambda name: rho[name]["rho"])
     tied = [name for name, (top, _) in ranked.items() if top == 1 and name != best]
     also = f"; not told apart from it: {listed(tied)}" if tied else "; every other classifier is less robust"
-    return f"Under {nuisance} ρ is highest for {best}, {estimate(rho[best]['rho'], rho[best]['interval'])}{also}."
+    return f"under {nuisance} ρ is highest for {best}, {estimate(rho[best]['rho'], rho[best]['interval'])}{also}."
 
 
 def ranks(here: Results) -> dict[str, tuple[int, int]]:

@@ -47,9 +47,10 @@ class WeakPointsSection(BaseSection):
         said: dict[str, list[Finding]] = {}
         for entry in run.summary["entries"]:
             images = entry["image_set"]
-            where = f"On {images}: " if run.many_sets else ""
             names = run.whole.label_names(entry["classifier"], images).names
-            said.setdefault(images, []).append(Finding(where + sentences.headline(entry, names), LEADS))
+            headline = sentences.headline(entry, names)
+            text = f"On {images}: {headline[0].lower()}{headline[1:]}" if run.many_sets else headline
+            said.setdefault(images, []).append(Finding(text, LEADS))
         return [each for headlines in said.values() for each in headlines[:MOST_HEADLINES]]
 
     def remarks(self, run: MeasureRun) -> Remarks:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +16,31 @@ import torch
 from PIL import Image
 
 import brittle
-from brittle.engine.store import Cell
+from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
 from brittle.nuisances import nuisances
-from brittle.report import weak_points
-from brittle.report.loaded import Run, load
-from brittle.report.weak_draws import shown_images
-from brittle.report.weak_figures import flow_figure, flow_matrix
-from brittle.report.weak_gallery import Called
-from brittle.report.weak_maps import grid_around, hidden_share, posterior_on_grid
-from brittle.report.weak_points import Part
-from brittle.report.weak_sentences import findings, headline
+from brittle.report.page.section import MeasureRun
+from brittle.report.sections.weak_points import entry as entry_module
+from brittle.report.sections.weak_points.draws import shown_images
+from brittle.report.sections.weak_points.entry import ShownEntry, shown_entries
+from brittle.report.sections.weak_points.figures import flow_figure, flow_matrix
+from brittle.report.sections.weak_points.maps import grid_around, hidden_share, posterior_on_grid
+from brittle.report.sections.weak_points.sentences import findings, headline
 
 PageOf = Callable[[Path], Any]
 WriteRun = Callable[..., Path]
+MeasureRunOf = Callable[[Path, str], MeasureRun]
 TRANSLATION, OCCLUSION = "translation:sigma=0.2", "occlusion:rectangles=1,scale=0.2"
 
 
 @pytest.fixture(scope="module")
-def run(weak_folder: Path) -> Run:
-    return load(weak_folder)
+def run(weak_folder: Path, measure_run: MeasureRunOf) -> MeasureRun:
+    return measure_run(weak_folder, "weak-points")
 
 
 @pytest.fixture(scope="module")
-def sections(run: Run) -> list[Part]:
-    return weak_points.parts(run)[0]
+def sections(run: MeasureRun) -> list[ShownEntry]:
+    return shown_entries(run)
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +54,22 @@ def untrusted_folder(tmp_path_factory: pytest.TempPathFactory, write_run: WriteR
     )
 
 
-def _rows(run: Run, entry: dict[str, Any], id: int) -> list[dict[str, Any]]:
-    cell = Cell("weak-points", entry["classifier"], entry["image_set"], entry["nuisance"])
-    table = pa.concat_tables([rows for _, rows in run.folder.store.read(cell)])
+def _rows(run: MeasureRun, entry: Mapping[str, Any], id: int) -> list[dict[str, Any]]:
+    assert run.view is not None
+    cell = run.view.cell(entry["classifier"], entry["image_set"], entry["nuisance"])
+    table = pa.concat_tables(list(run.view.rows(cell)))
     return [row for row in table.to_pylist() if row["image"] == id]
 
 
-def _id(run: Run, name: str) -> int:
-    images = run.images["shapes"].images
+def _id(run: MeasureRun, name: str) -> int:
+    images = run.whole.job.images["shapes"].images
     return int(images.ids[list(images.names).index(name)])
 
 
-def test_every_picture_is_the_nuisance_at_a_stored_theta_of_another_label(run: Run, sections: list[Part]) -> None:
-    images = run.images["shapes"].images
+def test_every_picture_is_the_nuisance_at_a_stored_theta_of_another_label(
+    run: MeasureRun, sections: list[ShownEntry]
+) -> None:
+    images = run.whole.job.images["shapes"].images
     seen = 0
     for part in sections:
         space = nuisances.build(part.entry["nuisance"])
@@ -90,8 +92,8 @@ def test_every_picture_is_the_nuisance_at_a_stored_theta_of_another_label(run: R
     assert seen > 50
 
 
-def test_least_transformations_are_those_of_the_diagnosis(run: Run, sections: list[Part]) -> None:
-    images = run.images["shapes"].images
+def test_least_transformations_are_those_of_the_diagnosis(run: MeasureRun, sections: list[ShownEntry]) -> None:
+    images = run.whole.job.images["shapes"].images
     for part in sections:
         space = nuisances.build(part.entry["nuisance"])
         rows = [row for row in part.entry["per_image"] if row["smallest"] is not None and not row["already_wrong"]]
@@ -100,14 +102,13 @@ def test_least_transformations_are_those_of_the_diagnosis(run: Run, sections: li
         for each, row in zip(part.smallest, rows, strict=False):
             batch = images.batch([list(images.names).index(each.name)])
             assert torch.equal(each.transformed, space.apply(batch, torch.tensor([row["smallest"]]))[0])
-            assert each.becomes == part.called(row["smallest_label"]) != each.label
+            assert each.becomes == part.names(row["smallest_label"]) != each.label
 
 
-def test_classifiers_asked_again_confirm_the_pictures(run: Run) -> None:
-    check = weak_points.parts(run)[1]
-    assert check.pictures > 50
-    assert check.differing == 0
-    assert check.largest < 1e-5
+def test_classifiers_asked_again_confirm_the_pictures(run: MeasureRun) -> None:
+    checks = [each.confirmation for each in shown_entries(run)]
+    assert sum(each.pictures for each in checks) > 50
+    assert all(each.differing == 0 and each.largest < 1e-5 for each in checks)
 
 
 def test_images_shown_are_of_different_labels_trusted_before_untrusted() -> None:
@@ -127,8 +128,10 @@ def test_images_shown_are_of_different_labels_trusted_before_untrusted() -> None
     assert [each["id"] for each in shown_images(rows, 9)] == [2, 4, 5, 0, 3, 1]
 
 
-def test_untrusted_draws_are_marked_and_never_pooled(untrusted_folder: Path, page_of: PageOf) -> None:
-    sections, _ = weak_points.parts(load(untrusted_folder))
+def test_untrusted_draws_are_marked_and_never_pooled(
+    untrusted_folder: Path, page_of: PageOf, measure_run: MeasureRunOf
+) -> None:
+    sections = shown_entries(measure_run(untrusted_folder, "weak-points"))
     page = page_of(untrusted_folder)
     text = (untrusted_folder / "report.html").read_text()
     for part in sections:
@@ -141,10 +144,10 @@ def test_untrusted_draws_are_marked_and_never_pooled(untrusted_folder: Path, pag
     assert strips == [" untrusted"] * sum(len(part.strips) for part in sections)
     assert text.count('<span class="badge">not mixed</span>') >= len(strips)
     assert "No image’s draws can be trusted" in page.text
-    assert "as far as draws tell that can’t be trusted" in page.text
+    assert "judging by draws that can’t be trusted" in page.text
 
 
-def test_trusted_draws_have_no_badge(sections: list[Part]) -> None:
+def test_trusted_draws_have_no_badge(sections: list[ShownEntry]) -> None:
     statuses = {
         (part.entry["classifier"], part.entry["nuisance"], row["name"]): row["status"]
         for part in sections
@@ -157,10 +160,12 @@ def test_trusted_draws_have_no_badge(sections: list[Part]) -> None:
         assert strip.badge == ("" if status == "trusted" else status)
 
 
-def test_marginals_pool_the_trusted_images_that_are_right_untouched(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marginals_pool_the_trusted_images_that_are_right_untouched(
+    run: MeasureRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caught: list[Any] = []
-    monkeypatch.setattr(weak_points, "marginal_figure", lambda key, panels, images: caught.append(panels) or "")
-    sections, _ = weak_points.parts(run)
+    monkeypatch.setattr(entry_module, "marginal_figure", lambda key, panels, images: caught.append(panels) or "")
+    sections = shown_entries(run)
     entry = sections[0].entry
     assert entry["nuisance"] == TRANSLATION
     ids = [row["id"] for row in entry["per_image"] if row["status"] == "trusted" and not row["already_wrong"]]
@@ -172,7 +177,9 @@ def test_marginals_pool_the_trusted_images_that_are_right_untouched(run: Run, mo
         assert panel.prior.std() == pytest.approx(0.2, rel=0.1)
 
 
-def test_shares_of_flows_that_are_shown_sum_to_one(weak_folder: Path, page_of: PageOf, sections: list[Part]) -> None:
+def test_shares_of_flows_that_are_shown_sum_to_one(
+    weak_folder: Path, page_of: PageOf, sections: list[ShownEntry]
+) -> None:
     page_of(weak_folder)
     text = (weak_folder / "report.html").read_text()
     tables = re.findall(r'<table class="sortable flows">.*?</table>', text, re.DOTALL)
@@ -195,7 +202,7 @@ def test_many_labels_show_the_strongest_flows_as_bars() -> None:
     assert "class 29 → class 59" not in drawn
 
 
-def test_map_of_hidden_pixels_is_the_mean_of_the_masks(run: Run, sections: list[Part]) -> None:
+def test_map_of_hidden_pixels_is_the_mean_of_the_masks(run: MeasureRun, sections: list[ShownEntry]) -> None:
     entry = next(part.entry for part in sections if part.entry["nuisance"] == OCCLUSION)
     theta = np.array([row["theta"] for row in _rows(run, entry, entry["per_image"][0]["id"])])
     count = np.zeros((8, 10))
@@ -203,17 +210,17 @@ def test_map_of_hidden_pixels_is_the_mean_of_the_masks(run: Run, sections: list[
         for y in range(8):
             for x in range(10):
                 count[y, x] += left <= x < right and top <= y < bottom
-    batch = run.images["shapes"].images.batch([0])
+    batch = run.whole.job.images["shapes"].images.batch([0])
     found = hidden_share(nuisances.build(OCCLUSION), batch, torch.tensor(theta, dtype=torch.float32))  # type: ignore[arg-type]
     assert np.allclose(found, count / len(theta))
     assert count.any()
 
 
 def test_map_of_the_posterior_is_the_likelihood_times_the_prior_and_agrees_with_the_draws(
-    run: Run, sections: list[Part]
+    run: MeasureRun, sections: list[ShownEntry]
 ) -> None:
     entry = sections[0].entry
-    images, classifier = run.images["shapes"].images, run.classifiers[entry["classifier"]]
+    images, classifier = run.whole.job.images["shapes"].images, run.whole.job.classifiers[entry["classifier"]]
     space = nuisances.build(TRANSLATION)
     place, row = next(
         (place, row)
@@ -222,7 +229,8 @@ def test_map_of_the_posterior_is_the_likelihood_times_the_prior_and_agrees_with_
     )
     batch, label = images.batch([place]), int(images.labels[place])
     axis = grid_around(0.0, 0.2, 61)
-    found = posterior_on_grid(classifier, space, batch, label, axis, axis, 100)
+    replay = Replay(images, space, "translation", 0)
+    found = posterior_on_grid(classifier, replay, place, label, axis, axis, 100)
     assert found is not None
     for down, across in ((3, 50), (30, 31), (44, 7)):
         theta = torch.tensor([[float(axis[across]), float(axis[down])]])
@@ -236,7 +244,7 @@ def test_map_of_the_posterior_is_the_likelihood_times_the_prior_and_agrees_with_
     assert (np.abs(theta.mean(0) - mean) < 4 * error).all()
 
 
-def test_maps_are_drawn_for_two_parameters_and_for_occluders_alone(sections: list[Part]) -> None:
+def test_maps_are_drawn_for_two_parameters_and_for_occluders_alone(sections: list[ShownEntry]) -> None:
     for part in sections:
         assert bool(part.posterior) == (part.entry["nuisance"] == TRANSLATION)
         assert bool(part.occlusion) == (part.entry["nuisance"] == OCCLUSION)
@@ -245,7 +253,7 @@ def test_maps_are_drawn_for_two_parameters_and_for_occluders_alone(sections: lis
 
 
 def test_traces_are_there_for_chains_alone_and_closed(
-    untrusted_folder: Path, page_of: PageOf, sections: list[Part]
+    untrusted_folder: Path, page_of: PageOf, sections: list[ShownEntry]
 ) -> None:
     assert not any(part.traces for part in sections)
     page_of(untrusted_folder)
@@ -256,21 +264,24 @@ def test_traces_are_there_for_chains_alone_and_closed(
 def test_run_of_weak_points_alone_says_nothing_of_robustness(weak_folder: Path, page_of: PageOf) -> None:
     page = page_of(weak_folder)
     assert {"measured", "weak-points", "limits", "redo"} <= page.ids
-    assert not {"results", "paired", "gallery", "options", "classes"} & page.ids
+    assert not any(str(each).startswith("robustness") for each in page.ids)
     assert "Weak points of" in page.text
-    assert "ρ" not in page.text.replace("ρ(", "")
+    assert "ρ" not in page.text
     assert "Weak points are relative to the prior" in page.text
     summary = json.loads((weak_folder / "summary.json").read_text())
-    for entry in summary["weak_points"]:
+    for entry in summary["measures"]["weak-points"]["entries"]:
         for row in entry["per_image"]:
             assert f"{row['per_1000']:.1f}" in page.text
 
 
-def test_run_of_both_measures_has_both_sections(both_folder: Path, page_of: PageOf) -> None:
+def test_run_of_both_measures_has_both_sections_and_links_between_them(both_folder: Path, page_of: PageOf) -> None:
     page = page_of(both_folder)
-    assert {"results", "paired", "gallery", "weak-points"} <= page.ids
+    assert {"robustness-results", "robustness-paired", "robustness-gallery", "weak-points"} <= page.ids
     assert "Weak points are relative to the prior" in page.text
     assert "ρ is a mean confidence" in page.text
+    text = (both_folder / "report.html").read_text()
+    weak = text[text.index('<section id="weak-points">') :]
+    assert 'See also <a href="#cell-0">what translation:sigma=0.2 does to these images</a>' in weak
 
 
 def test_report_of_robustness_alone_has_no_trace_of_weak_points(run_folder: Path, page_of: PageOf) -> None:
@@ -297,29 +308,14 @@ def test_report_is_written_when_classifier_or_images_are_gone(
     assert "Which labels they lead to" in page.text
 
 
-def test_an_unfinished_classifier_is_noticed(tmp_path: Path, weak_folder: Path) -> None:
-    folder = shutil.copytree(weak_folder, tmp_path / "run")
-    summary = json.loads((folder / "summary.json").read_text())
-    summary["weak_points"] = [entry for entry in summary["weak_points"] if entry["classifier"] != "plain"]
-    (folder / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(BrittleError, match="not finished: nothing is summed up for plain"):
-        load(folder)
-
-
-def test_sentences_say_how_wrong_images_hard_answers_and_missing_labels_are_treated(sections: list[Part]) -> None:
+def test_sentences_say_how_wrong_images_hard_answers_and_missing_labels_are_treated(sections: list[ShownEntry]) -> None:
     entry = dict(sections[0].entry) | {"already_wrong": 2, "hard": True}
-    said = " ".join(findings(entry, sections[0].called.names, 3))
+    said = " ".join(findings(entry, sections[0].names.names, 3))
     assert "2 images are wrong untouched" in said
     assert "left out of flows, parameters and pictures" in said
     assert "answers 0 or 1 and nothing between" in said
     assert "3 images without a label" in said
-    assert "nothing was found" in headline(entry | {"flows": [], "found": 0}, sections[0].called.names)
-
-
-def test_classes_that_go_by_number_are_called_by_the_image_set() -> None:
-    assert Called(["0", "1", "2"], ["cat", "dog"]).names == ("cat", "dog", "2")
-    assert Called(["a", "b"], ["cat", "dog"])("b") == "b"
-    assert Called(["0", "1"], ["1", "0"])(1) == "1"
+    assert "nothing was found" in headline(entry | {"flows": [], "found": 0}, sections[0].names.names)
 
 
 def test_picture_of_what_was_found_is_written(tmp_path: Path) -> None:
