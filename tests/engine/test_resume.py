@@ -1,5 +1,6 @@
 """Nothing that is finished is lost, nothing finished is computed again, and the numbers are those of one go."""
 
+import errno
 import itertools
 import json
 import os
@@ -14,8 +15,11 @@ import pytest
 import tomli_w
 
 from brittle.api import run
-from brittle.errors import BrittleError
+from brittle.engine.disk import Disk
+from brittle.engine.unit_file import KEY, encoded
+from brittle.errors import BrittleError, Failure
 from brittle.progress import Progress
+from brittle.report.page.loaded import load
 
 
 def results(*arguments, **options):
@@ -58,7 +62,6 @@ def test_a_run_killed_in_the_middle_resumes_to_the_same_numbers(things, start, e
     said = ended(start("run", file, "--out", things.out, "--batch", 40, "--json"))
     assert said.status == 0, said
     assert said.json["measures"]["robustness"]["results"] == undisturbed
-    assert things.rows() == things.CHECKED + rows - done
 
 
 def test_the_units_of_a_truncated_file_alone_are_computed_anew(things, small_units, unmerged):
@@ -72,7 +75,7 @@ def test_the_units_of_a_truncated_file_alone_are_computed_anew(things, small_uni
     assert results(things.study(), things.out, progress=progress) == before
     assert things.rows() == things.CHECKED + 200
     assert identity(others) == others
-    assert progress.notes == [f"{torn} was torn or incomplete; its units are computed anew"]
+    assert progress.notes == [f"{torn} was damaged or incomplete; its units are computed anew"]
 
 
 def test_a_file_with_too_few_rows_counts_as_torn(things, small_units, unmerged):
@@ -123,15 +126,15 @@ def test_a_merge_killed_before_the_merged_files_are_removed_changes_nothing(thin
     small_units(60)
     before = results(study, things.folder / "undisturbed")
 
-    unlink = Path.unlink
+    remove = Disk.remove
 
-    def killed(path, missing_ok=False):
+    def killed(disk, path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "unlink", killed)
+    monkeypatch.setattr(Disk, "remove", killed)
     with pytest.raises(KeyboardInterrupt):
         run(study, things.out)
-    monkeypatch.setattr(Path, "unlink", unlink)
+    monkeypatch.setattr(Disk, "remove", remove)
     names = {path.name.removesuffix(".rows.parquet") for path in things.unit_files("affine")}
     assert {"000000000-000000016", "000000000-000000001", "000000015-000000016"} <= names
     things.rows()
@@ -148,10 +151,9 @@ def test_a_torn_merged_file_falls_back_on_the_files_it_was_merged_from(things, s
     before = results(study, things.out)
     (merged,) = things.unit_files("affine")
     assert merged.name == "000000000-000000020.rows.parquet"
-    part = merged.with_name("000000000-000000001.rows.parquet")
     rows = pq.read_table(merged).slice(0, 60)
-    about = json.loads(rows.schema.metadata[b"brittle"]) | {"end": 1, "rows": 60}
-    pq.write_table(rows.replace_schema_metadata({b"brittle": json.dumps(about)}), part)
+    about = json.loads(rows.schema.metadata[KEY]) | {"end": 1, "rows": 60}
+    merged.with_name("000000000-000000001.rows.parquet").write_bytes(encoded(rows, about))
     merged.with_name("000000001-000000002.rows.parquet").write_bytes(b"torn as well")
     merged.write_bytes(merged.read_bytes()[:1000])
     things.rows()
@@ -159,16 +161,39 @@ def test_a_torn_merged_file_falls_back_on_the_files_it_was_merged_from(things, s
     assert things.rows() == things.CHECKED + 19 * 60
 
 
-def test_bits_that_turned_in_a_stored_file_are_noticed(things):
-    run(things.study(), things.out)
+@pytest.mark.parametrize("place", [0.02, 0.5, 0.97], ids=["at the start", "in the middle", "in the footer"])
+def test_bits_that_turned_in_a_stored_file_are_noticed_and_its_units_computed_anew(things, place):
+    before = run(things.study(), things.out)
     file = things.unit_files("affine")[0]
     content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 0xFF
+    content[int(place * len(content))] ^= 0x10
     file.write_bytes(content)
-    with pytest.raises(BrittleError, match=rf"{file} is damaged .*only its units are computed anew"):
+    view = load(things.out).view("robustness")
+    with pytest.raises(BrittleError, match=rf"{file} is damaged .*only the units of that file are computed anew"):
+        list(view.rows(view.cell("first", "toy", "affine:alpha=20")))
+    progress = Progress()
+    things.rows()
+    assert run(things.study(), things.out, progress=progress) == before
+    assert things.rows() == things.CHECKED + things.IMAGES * 20
+    assert progress.notes == [f"{file} was damaged or incomplete; its units are computed anew"]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_a_file_that_can_not_be_read_is_not_deleted(things, monkeypatch, number):
+    run(things.study(), things.out)
+    files = identity(things.unit_files())
+    read = Disk.read
+
+    def fails(disk, path):
+        if "affine" in path:
+            raise OSError(number, os.strerror(number))
+        return read(disk, path)
+
+    monkeypatch.setattr(Disk, "read", fails)
+    with pytest.raises(Failure, match=rf"affine.* can't be read: {os.strerror(number)}") as failure:
         run(things.study(), things.out)
-    file.unlink()
-    assert results(things.study(), things.out)
+    assert "\n" not in str(failure.value)
+    assert identity(things.unit_files()) == files
 
 
 def test_a_finished_run_is_not_computed_again(things):

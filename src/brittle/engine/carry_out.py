@@ -106,4 +106,4 @@ def _remove_torn(job: Job, store: FolderStore, progress: Progress) -> None:
     for assignment in job.assignments.values():
         for cell in cells_of(assignment):
             for path in store.verify(cell):
-                progress.note(f"{path} was torn or incomplete; its units are computed anew")
+                progress.note(f"{path} was damaged or incomplete; its units are computed anew")
