@@ -31,7 +31,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 def full_hash(commit: str) -> str:
     if Path(commit).is_dir():
-        return Path(commit).name
+        return str(Path(commit).resolve())
     try:
         return git("rev-parse", "--verify", f"{commit}^{{commit}}")
     except subprocess.CalledProcessError:
