@@ -7,9 +7,10 @@ import time
 import pyarrow as pa
 
 from brittle.engine.job import Job
+from brittle.engine.ledger import spans_read
 from brittle.engine.store import Store, gaps, together, whole_tables
 from brittle.measures.base import ROWS, Cell, Given, Tables
-from brittle.measures.plan import Span, covering
+from brittle.measures.plan import Span
 
 WAIT = 0.05  # seconds
 
@@ -22,7 +23,7 @@ def given_rows(job: Job, store: Store, cell: Cell, first: int, end: int, *, look
     found = {}
     for kind, read in job.reads(cell).items():
         parts: dict[str, list[pa.Table]] = {ROWS: []}
-        for span in covering(job.plan(read), first, end):
+        for span in spans_read(job.plan(read), read, first, end):
             for tables in _stored(store, read, span, looks):
                 for name, table in tables.items():
                     parts.setdefault(name, []).append(table)

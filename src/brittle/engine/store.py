@@ -33,7 +33,8 @@ FAN = 16  # this many neighbours of one size become one file
 LARGEST = 1 << 22  # rows in a merged file
 CACHED = 1 << 26  # bytes of the last files read that are kept
 MERGED_MEANWHILE = 20  # times that a file may have gone when it is opened
-_NAME = re.compile(r"(\d{9})-(\d{9})\.([a-z0-9_]+)\.parquet")
+TABLE_NAME = re.compile(r"[a-z0-9_]+")
+_NAME = re.compile(rf"(\d{{9}})-(\d{{9}})\.({TABLE_NAME.pattern})\.parquet")
 _HALF_WRITTEN = re.compile(_NAME.pattern + r"\.\d+\.tmp")
 
 

@@ -264,7 +264,8 @@ class Measure(ABC):
         return unit.size
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        """For each classifier, the tables of the task's units. Never waits for the device."""
+        """For each classifier, or for "" where cells name none, the tables of the task's units, each sorted by its
+        first column, `unit`. Never waits for the device."""
         raise AssertionError(f"{type(self).__name__} plans units and does not say how to evaluate them")
 
     def fold(self, about: About) -> Fold | None:

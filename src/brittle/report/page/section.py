@@ -11,6 +11,7 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.engine.view import View
+from brittle.measures.base import NUISANCE
 from brittle.report.page.colours import Look
 from brittle.report.page.loaded import LoadedRun
 
@@ -67,7 +68,7 @@ class MeasureRun:
         assigned = job.assignments.get(self.name)
         if assigned is None or not set(assigned.images) <= set(job.images):
             return None
-        return self.whole.view(self.name) if set(assigned.nuisances) <= set(job.nuisances) else None
+        return self.whole.view(self.name) if set(assigned.axis(NUISANCE)) <= {"", *job.nuisances} else None
 
     @property
     def many_sets(self) -> bool:

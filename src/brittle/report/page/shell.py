@@ -137,8 +137,8 @@ def _title(run: LoadedRun, shown: Sequence[ShownMeasure]) -> str:
 def _cells(run: LoadedRun) -> list[tuple[str, str]]:
     """Each image set under each nuisance that a measure was asked about."""
     asked = (each for each in run.job.assignments.values() if each.asked)
-    cells = (cell for each in asked for cell in itertools.product(each.images, each.nuisances))
-    return list(dict.fromkeys(cells))
+    cells = ((cell.images, cell.nuisance) for each in asked for cell in each.cells())
+    return list(dict.fromkeys(cell for cell in cells if all(cell)))
 
 
 def _cautions(run: LoadedRun, remarks: Sequence[Remarks]) -> list[str]:
