@@ -48,6 +48,7 @@ class Execution(Device):
     engine: Literal["local", "ray"] = option(
         "local", "what carries it out: local (this process) or ray (workers of a cluster)"
     )
+    workers: int | None = option(None, "how many workers ray starts; as many as suit the machine by default", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
