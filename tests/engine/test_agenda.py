@@ -15,9 +15,9 @@ from brittle.engine.assemble import assemble
 from brittle.engine.carry_out import run_study
 from brittle.engine.check import checked
 from brittle.engine.job import Job
+from brittle.engine.memory_store import MemoryStore
 from brittle.engine.remote import RemoteWorker, Setup
 from brittle.engine.runs import RunFolder
-from brittle.engine.store import MemoryStore
 from brittle.engine.view import summary
 from brittle.errors import Failure
 from brittle.measures.base import ROWS, Cell
