@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types check bench docs bundled sample clean
+.PHONY: demo test test-slow lint types check bench docs bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -16,9 +16,13 @@ lint: .venv/test-ready
 types: .venv/test-ready
 	$(BIN)/mypy
 
-# One thread a process: two test processes with two threads each would wait for one another.
+# One thread per process: two test processes with two threads each would wait for one another.
 check: .venv/test-ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+
+# Long trainings, a hardening of default size, the wheel in an environment of its own.
+test-slow: .venv/test-ready
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
 
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/measure.py

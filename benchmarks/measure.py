@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 import torch
+from lenet import LeNet5
 from torch import Tensor, nn
 
 import brittle
@@ -24,17 +25,6 @@ from brittle.random import stream_root
 
 IMAGES, DRAWS, TURNS = 1000, 60, 15
 BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
-
-
-class LeNet5(nn.Sequential):
-    """LeCun et al. 1998 with ReLU and max pooling, for 1×28×28."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            *(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
-            *(nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)),
-        )
 
 
 def timed(work: Callable[[], object], device: torch.device) -> float:

@@ -82,7 +82,8 @@ def test_a_measures_command_has_every_option_of_the_measure(command, cli):
     assert options_of(kind) == options_of(command.options)
     shown = cli(command.name, "--help").out
     for name in options_of(kind):
-        assert f"--{name} " in shown, name
+        flag = "images" if name == command.images_option else name
+        assert f"--{flag} " in shown, name
 
 
 @pytest.mark.parametrize(("command", "options"), [("train", TrainingOptions), ("harden", HardeningOptions)])
@@ -113,22 +114,26 @@ def test_another_packages_command_stands_beside_the_built_in_ones(tmp_path, monk
     assert "change: draws is 0, but must be at least 1" in wrong.err
 
 
-def test_the_engine_is_passed_on_where_it_is_not_the_local_one(monkeypatch, cli):
+def test_the_engine_is_passed_on(monkeypatch, cli):
     seen = []
 
     def run(study, out, **how):
         seen.append({key: value for key, value in how.items() if key in ("engine", "batch", "device")})
-        return {"warnings": [], "skipped": {}, "results": [{"rho": 0.5}], "comparisons": []}
+        return {"measures": {"robustness": {"results": [{"rho": 0.5}]}}, "warnings": []}
 
     monkeypatch.setattr(brittle.api, "run", run)
     assert cli(*MEASURE, "--json", "--batch", 7).json["rho"] == 0.5
     assert cli(*MEASURE, "--json", "--engine", "ray", "--device", "cpu").status == 0
-    assert seen == [{"batch": 7, "device": None}, {"batch": None, "device": "cpu", "engine": "ray"}]
+    assert seen == [
+        {"batch": 7, "device": None, "engine": "local"},
+        {"batch": None, "device": "cpu", "engine": "ray"},
+    ]
     assert "engine is 'rya', but must be local or ray" in cli(*MEASURE, "--engine", "rya").complaint(2)
 
 
 def test_json_is_the_first_result_with_the_others_beside_it():
-    summary = {"results": [{"rho": 1}, {"rho": 2}], "comparisons": [3], "warnings": [], "skipped": {}, "calls": 4}
+    said = {"kind": "robustness", "results": [{"rho": 1}, {"rho": 2}], "comparisons": [3]}
+    summary = {"measures": {"robustness": said}, "warnings": [], "skipped": {}, "calls": {"it": 4}}
     assert first_entry(summary, "robustness") == {
         "rho": 1,
         "others": [{"rho": 2}],
@@ -136,8 +141,10 @@ def test_json_is_the_first_result_with_the_others_beside_it():
         "warnings": [],
         "skipped": {},
     }
-    summary = {"weak_points": [{"keep": 1}], "warnings": ["a"], "skipped": {}}
-    assert first_entry(summary, "weak-points") == {"keep": 1, "others": [], "warnings": ["a"], "skipped": {}}
+    summary = {"measures": {"own": {"kind": "own", "entries": [{"keep": 1}]}}, "warnings": ["a"]}
+    assert first_entry(summary, "own") == {"keep": 1, "others": [], "warnings": ["a"]}
+    summary = {"measures": {"own": {"kind": "own", "change": 0.5}}, "warnings": []}
+    assert first_entry(summary, "own") == {"change": 0.5, "warnings": []}
 
 
 def test_ids_that_were_asked_for_are_not_cut_short_by_a_default(cli):

@@ -6,6 +6,7 @@ import torch
 from brittle.api import measure
 from brittle.classifiers import classifier
 from brittle.errors import Failure
+from brittle.images.base import ImageSet
 from brittle.memory import in_pieces, out_of_memory
 from brittle.progress import Progress
 
@@ -64,3 +65,21 @@ def test_what_does_not_fit_is_computed_in_pieces():
 
     assert in_pieces(compute, torch.arange(10)).tolist() == list(range(0, 20, 2))
     assert sizes == [10, 5, 2, 2, 2, 2, 2]
+
+
+def test_rounds_over_a_set_too_large_to_keep_are_read_in_parts(monkeypatch):
+    monkeypatch.setattr("brittle.engine.ledger.IMAGES_KEPT", 0)
+    monkeypatch.setattr("brittle.measures.robustness.measure.rows_per_unit", lambda numbers: 64)
+    read, groups = [], ImageSet.groups
+
+    def counted(self, positions, device="cpu"):
+        read.append(len(positions))
+        return groups(self, positions, device)
+
+    monkeypatch.setattr(ImageSet, "groups", counted)
+    whole = measure("bundled:plain", "sample", "rotation", estimand="set", samples=3, batch=128)
+    assert max(read) <= 512
+    monkeypatch.undo()
+    assert whole["rho"] == pytest.approx(
+        measure("bundled:plain", "sample", "rotation", estimand="set", samples=3)["rho"], abs=1e-6
+    )

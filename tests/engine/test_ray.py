@@ -107,12 +107,11 @@ def assert_same_rows(one: Done, other: Done) -> None:
             assert first.keys() == second.keys(), cell
             for name, table in first.items():
                 assert table.schema == second[name].schema
-                for column in table.column_names:
-                    here, there = table[column].combine_chunks(), second[name][column].combine_chunks()
-                    if column.startswith("log_p"):
-                        assert np.allclose(here.to_numpy(), there.to_numpy(), rtol=0, atol=1e-6), (cell, column)
-                    else:
-                        assert here.equals(there), (cell, name, column)
+                close = [column for column in table.column_names if column.startswith("log_p")]
+                assert table.drop_columns(close).equals(second[name].drop_columns(close)), (cell, name)
+                for column in close:
+                    here, there = table[column].to_numpy(), second[name][column].to_numpy()
+                    assert np.allclose(here, there, rtol=0, atol=1e-6), (cell, column)
 
 
 def numbers(value: Any) -> Any:

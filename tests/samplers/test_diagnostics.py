@@ -80,9 +80,12 @@ def test_chains_that_never_moved_are_never_praised(steps):
     assert split_rhat(torch.tensor([[0.1], [0.7]]).expand(2, steps)) == INF
     assert bulk_ess(same) == 1
     assert tail_ess(same) == 1
-    if steps == 1000:
-        assert bulk_ess(apart) < 5
-        assert tail_ess(apart) < 5
+
+
+def test_long_chains_that_never_moved_apart_from_one_another_count_as_few_draws():
+    apart = torch.tensor([0.1, 0.1, 0.3, 0.7])[:, None].expand(4, 1000)
+    assert bulk_ess(apart) < 5
+    assert tail_ess(apart) < 5
 
 
 def test_one_move_in_a_thousand_steps_shows_no_tail():

@@ -72,6 +72,7 @@ def digits(tmp_path):
     return specs
 
 
+@pytest.mark.slow
 def test_the_deeper_network_is_more_robust_as_in_the_paper(command, digits, tmp_path):
     """Of the paper's conclusions the one that a training of seconds can tell: the others need more images."""
     command(

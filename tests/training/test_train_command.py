@@ -71,10 +71,9 @@ def test_a_killed_training_goes_on_to_the_same_bytes(start, ended, images, tmp_p
         )
 
     undisturbed, killed = start(*command("whole")), start(*command("killed"))
-    checkpoint, deadline = tmp_path / "killed.training.pt", time.monotonic() + 60
+    checkpoint = tmp_path / "killed.training.pt"
     while not checkpoint.exists():
         assert killed.poll() is None, killed.communicate()
-        assert time.monotonic() < deadline
         time.sleep(0.005)
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()

@@ -9,7 +9,7 @@ from typing import Any
 
 from brittle.engine import local
 from brittle.engine.assemble import Things, assemble
-from brittle.engine.check import cells_of, checked
+from brittle.engine.check import checked
 from brittle.engine.job import Job
 from brittle.engine.runs import RunFolder
 from brittle.engine.store import FolderStore, MemoryStore, Store
@@ -104,6 +104,6 @@ def _needs_specs(engine: str, things: Things) -> BrittleError:
 
 def _remove_torn(job: Job, store: FolderStore, progress: Progress) -> None:
     for assignment in job.assignments.values():
-        for cell in cells_of(assignment):
+        for cell in assignment.cells():
             for path in store.verify(cell):
-                progress.note(f"{path} was torn or incomplete; its units are computed anew")
+                progress.note(f"{path} was damaged or incomplete; its units are computed anew")

@@ -36,10 +36,11 @@ K = TypeVar("K", bound=type)
 
 
 class Registry(Generic[T]):
-    """Names → dataclasses of one sort (`noun`), from the modules of `package` and from entry points."""
+    """Names → dataclasses of one sort (`noun`), from the modules of `package` and from the entry points of `group`,
+    which is called like the package where it has no name of its own."""
 
-    def __init__(self, noun: str, package: str) -> None:
-        self.noun, self.package = noun, package
+    def __init__(self, noun: str, package: str, group: str = "") -> None:
+        self.noun, self.package, self.group = noun, package, group or package
         self._kinds: dict[str, type[T]] = {}
         self._loaded = False
 
@@ -63,12 +64,12 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Every kind there is, built in or through entry points."""
         self._load()
-        return sorted({*self._kinds, *importlib.metadata.entry_points(group=self.package).names})
+        return sorted({*self._kinds, *importlib.metadata.entry_points(group=self.group).names})
 
     def get(self, name: str) -> type[T]:
         """The class of a name. What is wrong with one package's entry point concerns nobody who asks for another."""
         self._load()
-        for entry in importlib.metadata.entry_points(group=self.package, name=name):
+        for entry in importlib.metadata.entry_points(group=self.group, name=name):
             self.register(name)(self._imported(entry))
         if name not in self._kinds:
             raise BrittleError(f"unknown {self.noun} {name!r}", did_you_mean(name, self.names()))
@@ -92,7 +93,7 @@ class Registry(Generic[T]):
         """The name a thing is registered under, loaded or not; its class's name where it is not registered."""
         self._load()
         here = f"{type(thing).__module__}:{type(thing).__qualname__}"
-        entries = importlib.metadata.entry_points(group=self.package)
+        entries = importlib.metadata.entry_points(group=self.group)
         entered = (entry.name for entry in entries if entry.value == here)
         known = (name for name, kind in self._kinds.items() if type(thing) is kind)
         return next(known, None) or next(entered, type(thing).__name__)

@@ -96,9 +96,8 @@ class SequentialMonteCarlo:
         particles, calls = begin(target, count)
         rounds = max(1, (budget.calls - int(calls.min())) // count)
         kept = KeptDraws(particles, rounds)
-        for turn in range(
-            2 * rounds
-        ):  # an image that has not reached t = 1 when the budget is spent may use as much again
+        # An image that has not reached t = 1 when the budget is spent may use as much again.
+        for turn in range(2 * rounds):
             alive = (particles.log_weight > -torch.inf).any(1)
             active = (alive & ((particles.power < 1) | (turn < rounds))).nonzero()[:, 0]
             if not len(active):

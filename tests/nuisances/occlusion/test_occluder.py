@@ -44,11 +44,21 @@ def drawn(space, batch: Batch, draws: int = 1) -> torch.Tensor:
     return space.sample(batch, draw_keys(1, "fill", batch.ids, torch.arange(draws)))
 
 
+FILLINGS = {
+    "nothing": ({}, lambda images, numbers: torch.zeros_like(images)),
+    "grey": ({"fill": 0.5}, lambda images, numbers: torch.full_like(images, 0.5)),
+    "mean": ({"fill": "mean"}, lambda images, numbers: images.mean((2, 3), keepdim=True).expand_as(images)),
+    "texture": (
+        {"texture": Pictures(7, (3, 24, 32))},
+        lambda images, numbers: (numbers[:, 0] / 7).view(-1, 1, 1, 1).expand_as(images),
+    ),
+}
+
+
 @every_occluder
-@pytest.mark.parametrize("options", [{}, {"fill": 0.5}, {"fill": "mean"}, {"fill": "noise"}, {"texture": "set"}])
-def test_what_is_not_hidden_stays_and_what_is_hidden_is_filled(spec, options):
-    if options == {"texture": "set"}:
-        options = {"texture": Pictures(7, (3, 24, 32))}
+@pytest.mark.parametrize("filling", FILLINGS)
+def test_what_is_not_hidden_stays_and_what_is_hidden_is_filled(spec, filling):
+    options, expected = FILLINGS[filling]
     space, batch = build(spec, **options), photo(6)
     space.check((3, 24, 32))
     theta = drawn(space, batch)[:, 0]
@@ -56,19 +66,22 @@ def test_what_is_not_hidden_stays_and_what_is_hidden_is_filled(spec, options):
     hidden = space.hidden(theta[:, : space.mask_size(batch)], 24, 32)
     assert hidden.any()
     assert torch.equal(shown.masked_fill(hidden, 0), batch.images.masked_fill(hidden, 0))
-    numbers = theta[:, space.mask_size(batch) :]
-    if options.get("fill") == "noise":
-        filled = shown[hidden.expand_as(shown)]
-        assert filled.min() >= 0
-        assert filled.max() <= 1
-        assert numbers.shape == (6, 2)
-    else:
-        expected = torch.full_like(shown, options.get("fill", 0.0) if options.get("fill") != "mean" else 0.0)
-        if options.get("fill") == "mean":
-            expected = batch.images.mean((2, 3), keepdim=True).expand_as(shown)
-        if "texture" in options:
-            expected = (numbers[:, 0] / 7).view(-1, 1, 1, 1).expand_as(shown)
-        torch.testing.assert_close(shown[hidden.expand_as(shown)], expected[hidden.expand_as(shown)])
+    filled = expected(batch.images, theta[:, space.mask_size(batch) :])
+    torch.testing.assert_close(shown[hidden.expand_as(shown)], filled[hidden.expand_as(shown)])
+
+
+@every_occluder
+def test_noise_fills_what_is_hidden_with_values_in_range(spec):
+    space, batch = build(spec, fill="noise"), photo(6)
+    theta = drawn(space, batch)[:, 0]
+    shown = space.apply(batch, theta)
+    hidden = space.hidden(theta[:, : space.mask_size(batch)], 24, 32)
+    assert hidden.any()
+    assert torch.equal(shown.masked_fill(hidden, 0), batch.images.masked_fill(hidden, 0))
+    filled = shown[hidden.expand_as(shown)]
+    assert filled.min() >= 0
+    assert filled.max() <= 1
+    assert theta[:, space.mask_size(batch) :].shape == (6, 2)
 
 
 @every_occluder

@@ -92,7 +92,7 @@ def test_draws_are_the_push_of_normal_numbers():
 
 @pytest.mark.parametrize("place", ["inside", "overhanging"])
 @pytest.mark.parametrize("of", ["area", "side"])
-def test_severity_is_the_share_of_the_area_and_masks_are_nested(place, of):
+def test_masks_are_nested_along_the_severity(place, of):
     space, batch = nuisances.build(f"patch:share=0.4,place={place},of={of}"), blank(100, 96, 128)
     theta = thetas(space, batch)
     masks = [space.hidden(space.at(theta, s, batch), 96, 128) for s in (0.0, 0.1, 0.3, 0.7, 1.0, 1.7, 2.5, 1e3)]
@@ -100,9 +100,14 @@ def test_severity_is_the_share_of_the_area_and_masks_are_nested(place, of):
         assert (smaller <= larger).all()
     assert not masks[0].any()
     assert masks[-1].all()
-    if place == "inside":
-        half = space.hidden(space.at(theta, 0.5, batch), 96, 128).sum()
-        assert half.item() == pytest.approx(0.5 * masks[4].sum().item(), rel=0.03)
+
+
+@pytest.mark.parametrize("of", ["area", "side"])
+def test_half_the_severity_hides_half_as_much(of):
+    space, batch = nuisances.build(f"patch:share=0.4,place=inside,of={of}"), blank(100, 96, 128)
+    theta = thetas(space, batch)
+    half, whole = (space.hidden(space.at(theta, severity, batch), 96, 128).sum().item() for severity in (0.5, 1.0))
+    assert half == pytest.approx(0.5 * whole, rel=0.03)
 
 
 def test_an_exact_share_has_no_density():

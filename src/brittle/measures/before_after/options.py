@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.registry import option
+from brittle.registry.options import option
 
 
 @dataclass(frozen=True)

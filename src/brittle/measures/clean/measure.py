@@ -32,10 +32,10 @@ from brittle.measures.base import (
     Task,
     looked_up,
 )
+from brittle.measures.clean.options import CleanOptions
 from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.memory import slices
-from brittle.registry import option
 from brittle.statistics.intervals import betting_bounds
 
 KIND = "clean"
@@ -45,12 +45,10 @@ MOST_PER_UNIT = 256
 
 @register(KIND)
 @dataclass(frozen=True)
-class Clean(Measure):
+class Clean(CleanOptions, Measure):
     """What classifiers say of the untouched images: accuracy and confidence."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-
-    confidence: float = option(0.95, "of the interval", above=0, below=1, rows=False)
 
     def plan(self, about: About) -> Grid:
         return Grid(about.count, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
@@ -94,11 +92,7 @@ def _tables(task: Task, found: Outcome) -> Tables:
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong)
-    return {
-        ROWS: pa.table(
-            {"unit": task.pairs.units.numpy().astype(np.int32), "image": task.batch.ids.cpu().numpy()[rows]} | columns
-        )
-    }
+    return {ROWS: pa.table({"unit": task.pairs.units.numpy().astype(np.int32), "image": task.ids[rows]} | columns)}
 
 
 def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -109,7 +103,7 @@ def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
 def references(task: Task, classifier: str) -> Tensor:
     """(B,) what counts as right: the label, and the clean prediction where there is none."""
     labels = task.labels[classifier]
-    predicted = torch.from_numpy(predictions(task.given[classifier], task.batch.ids.cpu().numpy()))
+    predicted = torch.from_numpy(predictions(task.given[classifier], task.ids))
     return torch.where(labels < 0, predicted.to(labels.device), labels)
 
 

@@ -37,7 +37,7 @@ class Corruption(ABC):
     """A nuisance whose θ is a level, followed by directions and a seed."""
 
     level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0", above=0)
-    spread: float = option(0.25, "standard deviation of the logarithm of the drawn level; 0 keeps to `level`", least=0)
+    spread: float = option(0.25, "standard deviation of the logarithm of the drawn level; 0 fixes it", least=0)
 
     parameters: ClassVar[Sequence[str]] = ("level",)
     needs: ClassVar[frozenset[str]] = frozenset()

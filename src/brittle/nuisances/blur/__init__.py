@@ -1,1 +1,1 @@
-"""Nuisances that blur."""
+"""Nuisances that blur an image."""

@@ -1,4 +1,4 @@
-"""A picture behind frosted glass (ImageNet-C's glass_blur): blur, pixels changing places with near ones, blur."""
+"""An image behind frosted glass (ImageNet-C's glass_blur): blur, displacement of pixels, blur."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GRAINS = 2**16
 
 @lru_cache(maxsize=8)
 def _quantiles(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """(GRAINS,): quantiles of a Gamma(2) law moved to mean 0 and variance 1."""
+    """(GRAINS,): quantiles of a Gamma(2) distribution, standardised to mean 0 and variance 1."""
     with torch.inference_mode(False):
         shares = (torch.arange(GRAINS, dtype=torch.float64) + 0.5) / GRAINS
         quantiles = torch.from_numpy(scipy.special.gammaincinv(2.0, shares.numpy()))
@@ -32,7 +32,7 @@ def _quantiles(dtype: torch.dtype, device: torch.device) -> Tensor:
 
 
 def displacements(keys: Tensor, count: int, dtype: torch.dtype) -> Tensor:
-    """keys (B,) → (B, count) standard displacements; sixteen bits each are plenty, so one 64-bit draw makes four."""
+    """keys (B,) → (B, count) standard displacements; sixteen bits each are plenty, so one 64-bit draw gives four."""
     words = bits(keys, -(-count // 4)).view(torch.int16)[:, :count]
     return _quantiles(dtype, keys.device)[words.to(torch.int32).add_(GRAINS // 2)]
 
@@ -42,11 +42,11 @@ def displacements(keys: Tensor, count: int, dtype: torch.dtype) -> Tensor:
 class GlassBlur(PixelSizedCorruption):
     """Frosted glass. Prior: level = level·exp(spread·z), z ~ N(0, 1); seed uniform, from which the field is made.
 
-    Gaussian blur, then every pixel takes the value of a near one, then the same blur again. Blur of 0.7, 0.9, 1, 1.1
+    Gaussian blur, then every pixel takes the value of a nearby one, then the same blur again. Blur of 0.7, 0.9, 1, 1.1
     and 1.5 pixels of 224 at levels 1 to 5 as in ImageNet-C. ImageNet-C swaps pixels one after the other in a scan,
-    which can't be batched and carries some of them far; here each pixel's source lies at a random place drawn by
-    itself, with the same spread across and down (1.8, 1.8, 3.2, 3.6 and 4.7 pixels, measured on 224×224) and a like
-    skew. Severity multiplies the level; the seed stays."""
+    which can't be batched and carries some of them far; here each pixel's source is drawn independently, with the same
+    spread across and down (1.8, 1.8, 3.2, 3.6 and 4.7 pixels, measured on 224×224) and a similar skew. Severity
+    multiplies the level; the seed stays the same."""
 
     parameters: ClassVar = ("level", *SEED_NAMES)
     differentiable: ClassVar = False

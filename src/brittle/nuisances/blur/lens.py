@@ -1,4 +1,4 @@
-"""Blur of a lens: Gaussian, and out of focus (ImageNet-C's gaussian_blur and defocus_blur)."""
+"""Lens blur: Gaussian, and out of focus (ImageNet-C's gaussian_blur and defocus_blur)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DefocusBlur(PixelSizedCorruption):
 
     Disks of radius 3, 4, 6, 8 and 10 pixels of 224 at levels 1 to 5 (ImageNet-C), at most a quarter of the shorter
     side; the image is mirrored outside. ImageNet-C's disk has a hard rim, softened by a Gaussian of half a pixel; here
-    the rim falls off over one pixel, so that every radius is another disk. Severity multiplies the level."""
+    the rim falls off over one pixel, so that every radius gives a different disk. Severity multiplies the level."""
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         height, width = images.shape[-2:]
@@ -50,7 +50,7 @@ class DefocusBlur(PixelSizedCorruption):
         both_ways = torch.stack((-radius, radius))
         canvas = canvas_for(height, width, both_ways, both_ways, longest_reach(height, width))
         away, radius = canvas.distances(images), radius[:, None, None]
-        # A disk within a pixel would change nothing; its neighbours get what its variance r²/4 asks for.
+        # A disk within one pixel would change nothing; its neighbours get as much weight as its variance r²/4 requires.
         disk = (radius + 0.5 - away).clamp(0, 1)
         within = (radius.square() / 8).clamp(max=0.05) * (radius + 0.5).clamp(max=1) * (away == 1)
         disk = torch.maximum(disk, within)

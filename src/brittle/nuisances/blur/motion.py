@@ -1,4 +1,4 @@
-"""Blur of a moving camera: along a line, and towards the picture (ImageNet-C's motion_blur and zoom_blur)."""
+"""Blur from a moving camera: along a line, and zooming in (ImageNet-C's motion_blur and zoom_blur)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class MotionBlur(PixelSizedCorruption):
 
     Every point becomes a streak that fades as half a Gaussian: standard deviations of 3, 5, 8, 12 and 15 pixels of 224
     over lengths of 20, 30, 30, 30 and 40 at levels 1 to 5 (ImageNet-C), at most half the shorter side. Direction 0°
-    draws points out to the left, 90° up; edge pixels repeat outside. ImageNet-C shifts by whole pixels, this by
-    fractions. Severity multiplies the level and leaves the direction alone."""
+    stretches points to the left, 90° up; edge pixels repeat outside. ImageNet-C shifts by whole pixels, this by
+    fractions. Severity multiplies the level; the direction stays the same."""
 
     turn: float = option(
         45.0, "how far the direction turns from the horizontal, in degrees; 180 for every direction", above=0, most=180
@@ -63,7 +63,7 @@ class ZoomBlur(Corruption):
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         most = strengths(level, ZOOM)[0]
-        # ImageNet-C counts the image itself and its enlargement by 1 apart, so the sharp picture has two votes.
+        # ImageNet-C counts the image and its enlargement by 1 separately, so the sharp image has twice the weight.
         total = images * 2
         for step in range(1, ZOOMS):
             shrink = 1 / (1 + most * (step / (ZOOMS - 1)))
@@ -74,4 +74,4 @@ class ZoomBlur(Corruption):
     def picture(self, height: int, width: int) -> str:
         share = at_level(ZOOM, self.level)
         pixels = share * width / 2
-        return f"a zoom by up to {100 * share:.0f} %, which draws the left and right edges out over {pixels:.2g} pixels"
+        return f"a zoom by up to {100 * share:.0f} %, which blurs the left and right edges over {pixels:.2g} pixels"

@@ -1,1 +1,1 @@
-"""Nuisances of storing an image with too few bits or pixels."""
+"""Nuisances that come from storing an image with too few bits or pixels."""

@@ -1,11 +1,11 @@
-"""JPEG (ImageNet-C's jpeg_compression): the loss of a real encoder, batched, and the same bits on every machine.
+"""JPEG (ImageNet-C's jpeg_compression): the losses of a real encoder, batched, bit for bit the same on every machine.
 
 ITU-T T.81: 8×8 cosine transform, the tables of its annex K scaled by quality as libjpeg does, YCbCr with chroma
 halved both ways, chroma enlarged by libjpeg's triangle filter. Only the lossless entropy coding is left out.
 
 Rounding would turn the last bit of a sum into a visible difference, and the last bit depends on the batch's size and
-on the machine. So every number is a multiple of a power of two small enough for float32 to add exactly, in any order:
-pixels are whole, and cosines are rounded to 13 bits and colour weights to 16, as libjpeg does in integers.
+on the machine. So every number is a multiple of a power of two, small enough for float32 to add exactly in any order:
+pixels are whole, cosines are rounded to 13 bits and colour weights to 16, as libjpeg does in integers.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def code(plane: Tensor, steps: Tensor, basis: Tensor) -> Tensor:
     blocks = plane.view(count, planes, height // 8, 8, width // 8, 8).permute(0, 1, 2, 4, 3, 5).reshape(-1, 64)
     frequencies = (blocks @ basis).view(count, -1, 64)
     frequencies.div_(steps[:, None])
-    # Halves are common, since pixels are whole, and libjpeg rounds them away from zero.
+    # Halves are common, since pixels are whole; libjpeg rounds them away from zero.
     frequencies.add_(frequencies.sign().mul_(0.5)).trunc_().mul_(steps[:, None])
     blocks = (frequencies.view(-1, 64) @ basis.T).view(count, planes, height // 8, width // 8, 8, 8)
     return blocks.permute(0, 1, 2, 4, 3, 5).reshape(count, planes, height, width)
@@ -87,7 +87,7 @@ def _weighted(image: Tensor, red: float, green: float, blue: float, offset: floa
 
 
 def _whole_blocks(plane: Tensor) -> Tensor:
-    """Repeats the last row down to a multiple of 8, which an encoder does after it has halved the chroma."""
+    """Repeats the last row up to a multiple of 8, as an encoder does after halving the chroma."""
     missing = -plane.shape[-2] % 8
     return F.pad(plane, (0, 0, 0, missing), mode="replicate") if missing else plane
 
@@ -95,7 +95,7 @@ def _whole_blocks(plane: Tensor) -> Tensor:
 def jpeg(images: Tensor, quality: Tensor) -> Tensor:
     """images (B, C, H, W) in [0, 1], quality (B,) from 1 to 100 → images after a JPEG encoder and decoder.
 
-    Three channels are colours; any other number of them are coded as so many grey images."""
+    Three channels are colours; any other number are coded as separate grey images."""
     height, width = images.shape[-2:]
     basis, luminance, chrominance = _constants(images.device)
     pixels = (images.detach().float() * 255).round_().clamp_(0, 255)
@@ -105,11 +105,11 @@ def jpeg(images: Tensor, quality: Tensor) -> Tensor:
         decoded = code(_whole_blocks(pixels.sub_(128)), steps, basis).add_(128).round_()
         return decoded[..., :height, :width].clamp_(0, 255).mul_(1 / 255).to(images.dtype)
 
-    # 128 is taken off for the transform and put back after it; on chroma it cancels.
+    # 128 is subtracted for the transform and added back after it; for chroma it cancels.
     bright = _weighted(pixels, 0.299, 0.587, 0.114, -128)
     blue = _weighted(pixels, -0.168735892, -0.331264108, 0.5, 0)
     red = _weighted(pixels, 0.5, -0.418687589, -0.081312411, 0)
-    # libjpeg rounds the mean of four by turns up and down, so that it does not drift.
+    # libjpeg rounds means of four alternately up and down, so that they do not drift.
     bias = constant((0.25, 0.5), images.device, pixels.dtype).repeat(pixels.shape[-1] // 4)
     chroma = _whole_blocks((F.avg_pool2d(torch.cat((blue, red), 1), 2) + bias).floor_())
 
@@ -131,9 +131,9 @@ class Jpeg(Corruption):
     """JPEG compression. Prior: level = level·exp(spread·z), z ~ N(0, 1).
 
     Quality 25, 18, 15, 10 and 7 at levels 1 to 5 (ImageNet-C), 1 from level 7 on, with libjpeg's tables and chroma
-    halved. Quality is any real number; what it changes are the tables' whole numbers, so the picture moves in small
+    halved. Quality is any real number; it changes the whole numbers of the tables, so the image changes in small
     steps and no gradient flows to the level. Even quality 100 halves the chroma: below level 0.05 the image fades into
-    its compressed self, so that level 0 is the image. Severity multiplies the level."""
+    its compressed version, so that level 0 is the image itself. Severity multiplies the level."""
 
     differentiable: ClassVar = False
 

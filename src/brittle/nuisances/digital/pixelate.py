@@ -1,4 +1,4 @@
-"""Pixelation (ImageNet-C's pixelate): a coarse grid of cells, each of them in its mean colour."""
+"""Pixelation (ImageNet-C's pixelate): a coarse grid of cells, each in its mean colour."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SHARE = (1.0, 0.6, 0.5, 0.4, 0.3, 0.25)
 def cell_matrix(cells: Tensor, count: int) -> Tensor:
     """cells (B,), whole numbers → (B, count, count): every pixel becomes the mean of its cell.
 
-    A pixel belongs to the cell in which its centre lies, which is what a box filter followed by the nearest neighbour
-    does; a centre on a border belongs to the cell after it."""
+    A pixel belongs to the cell that contains its centre, as with a box filter followed by nearest-neighbour
+    enlargement; a centre on a border belongs to the next cell."""
     centres = (2 * torch.arange(count, dtype=torch.float64, device=cells.device) + 1) / (2 * count)
     cell = (centres * cells.double()[:, None] + 1e-9).floor()
     together = (cell[:, :, None] == cell[:, None, :]).to(cells.dtype)
@@ -33,15 +33,15 @@ class Pixelate(Corruption):
     """Pixelation. Prior: level = level·exp(spread·z), z ~ N(0, 1).
 
     The image is shrunk to 60, 50, 40, 30 and 25 % of its sides at levels 1 to 5 (ImageNet-C) by a box filter and
-    enlarged again without smoothing. Shares in between make the cells in between, one cell more or less at a time: no
-    gradient flows to the level. Severity multiplies the level."""
+    enlarged again without smoothing. Levels in between change the grid one cell at a time, so no gradient flows to the
+    level. Severity multiplies the level."""
 
     differentiable: ClassVar = False
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         height, width = images.shape[-2:]
         share = strengths(level, SHARE)[0]
-        # ImageNet-C rounds down. Below level 1 that would take a cell away at once, so rounding turns around gradually.
+        # ImageNet-C rounds down. Near level 0 that would remove a cell at once, so there it becomes rounding up.
         up = (1 - level).clamp(0, 0.999) + 1e-4
         across, down = (cell_matrix((share * side + up).floor().clamp(1, side), side) for side in (width, height))
         return filter_rows_and_columns(images, down, across)

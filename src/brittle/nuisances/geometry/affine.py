@@ -44,11 +44,13 @@ class Affine(MatrixNuisance):
     that change it a lot, and the root mean square displacement is the same as with `metric=uniform`. Severity 1
     is the drawn θ, severity 2 twice as far from the identity."""
 
-    alpha: float = option(100.0, "how tightly the prior holds to the identity; the paper uses 100, 50 and 10", above=0)
-    kappa: float = option(
-        1.75, "the metric's scale κ, fitted to the paper's table since its definition is lost", above=0
+    alpha: float = option(
+        100.0, "how concentrated the prior is about the identity; the paper uses 100, 50 and 10", above=0
     )
-    metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: how much a map changes the picture")
+    kappa: float = option(
+        1.75, "the metric's scale κ, fitted to the paper's table, since its definition is lost", above=0
+    )
+    metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: by how much a map changes the image")
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
 
@@ -83,4 +85,4 @@ class Affine(MatrixNuisance):
     def describe(self, height: int, width: int) -> str:
         pixels = affine_displacement(self.alpha, self.kappa, height, width)
         said = f"affine maps that move a pixel by {pixels:.3g} pixels (root mean square over the image and the prior)"
-        return said if self.metric == "uniform" else f"{said}, most along those that change the picture least"
+        return said if self.metric == "uniform" else f"{said}, mostly along maps that change the image least"

@@ -1,7 +1,7 @@
-"""Light and colour with a few numbers per image: what these nuisances share.
+"""Base classes of changes of light and colour that are given by a few numbers per image.
 
-The prior is Gaussian about the identity. With `level` every image gets ImageNet-C's strength instead, which is no
-random number: θ is the same for every draw, and severity still walks to it from the identity.
+The prior is Gaussian about the identity. With `level` every image gets ImageNet-C's strength instead, which is not
+random: θ is the same for every draw, and severity still leads to it from the identity.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from brittle.nuisances.ops.broadcast import as_factor
 from brittle.registry import option
 from brittle.types import Batch
 
-ROUNDING = 1e-6  # of float32 draws, within which θ is the one point a level allows
+ROUNDING = 1e-6  # of float32 draws: how far θ may be from the one point that a level allows
 
 
 @dataclass(frozen=True)
 class Adjustment(GaussianNuisance):
-    """θ ~ N(0, sigma²), each number by itself; 0 changes nothing."""
+    """θ ~ N(0, sigma²), independent numbers; 0 changes nothing."""
 
     sigma: float = option(0.2, "standard deviation of each number of θ", above=0)
 
@@ -36,17 +36,17 @@ class Adjustment(GaussianNuisance):
         return torch.full((len(self.parameters),), self.sigma, dtype=torch.float64, device=batch.images.device)
 
     def usual_gains(self) -> str:
-        """Between what two draws in three lie, where θ is the logarithm of a gain."""
+        """The range of two draws in three, where θ is the logarithm of a gain."""
         return f"two times in three between ×{math.exp(-self.sigma):.2f} and ×{math.exp(self.sigma):.2f}"
 
 
 @dataclass(frozen=True)
 class LevelledAdjustment(Adjustment):
-    """An adjustment that ImageNet-C has too: with a level, θ is one point, and there is nothing to draw."""
+    """An adjustment that ImageNet-C also has: with a level, θ is a single point, and there is nothing to draw."""
 
     level: float | None = option(None, LEVEL_HELP + "the prior: every image alike", above=0)
 
-    tables: ClassVar[Sequence[Sequence[float]]]  # for each number of θ its value at ImageNet-C's levels 0 to 5
+    tables: ClassVar[Sequence[Sequence[float]]]  # for each number of θ, its values at ImageNet-C's levels 0 to 5
 
     def __post_init__(self) -> None:
         check_level(self, "sigma")
@@ -66,7 +66,7 @@ class LevelledAdjustment(Adjustment):
         return torch.zeros_like(theta[..., 0]).masked_fill(elsewhere, -math.inf)
 
     def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
-        """With a level, severity multiplies it: with `level=1` severity is ImageNet-C's."""
+        """With a level, severity multiplies it: with `level=1`, severity is ImageNet-C's level."""
         if self.level is None:
             return super().at(theta, severity, batch)
         factor = as_factor(severity, theta)

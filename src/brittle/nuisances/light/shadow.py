@@ -1,4 +1,4 @@
-"""A smooth shadow: a half plane with a soft edge in which all colours are darker by the same factor."""
+"""A smooth shadow: a half plane with a soft edge, in which all colours are darker by the same factor."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class Shadow:
     """A shadow with a soft, straight edge: x·(1 − shade·(1 − e^−depth)). Prior: direction uniform, position
     ~ N(0, 0.5²), log softness ~ N(log `softness`, 0.5²), depth = |z| with z ~ N(0, sigma²).
 
-    `direction` (degrees) points into the shadow: 0 is right, 90 is down. `position` is how far from the image's centre
-    the edge lies in that direction, and `softness` the width of the edge, both in halves of the shorter side. Severity
-    multiplies the depth: at severity 2 what e^−depth lets through is squared, and the edge stays where it is."""
+    `direction` (degrees) points into the shadow: 0 is right, 90 is down. `position` is how far the edge is from
+    the image's centre in that direction, and `softness` is the width of the edge, both in halves of the shorter side.
+    Severity multiplies the depth: at severity 2 the share e^−depth of light that passes is squared, and the edge stays
+    where it is."""
 
     sigma: float = option(0.8, "scale of the depth; a depth of 0.7 halves the light", above=0)
     softness: float = option(0.3, "usual width of the edge, in halves of the image's shorter side", above=0)
@@ -40,7 +41,7 @@ class Shadow:
     differentiable: ClassVar[bool] = True
 
     def check(self, shape: tuple[int, int, int]) -> None:
-        """Every image will do."""
+        """Accepts every image."""
 
     def latent(self, batch: Batch) -> int:
         return 4

@@ -1,4 +1,4 @@
-"""Light with one number an image: brightness, contrast, gamma."""
+"""Light with one number per image: brightness, contrast, gamma."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ CONTRAST_LOG_GAIN = tuple(math.log(gain) for gain in (1.0, 0.4, 0.3, 0.2, 0.1, 0
 class Brightness(LevelledAdjustment):
     """Adds the same amount of light everywhere, x + θ. Prior: θ ~ N(0, sigma²), where white is 1.
 
-    Severity 1 is the drawn amount, severity 2 twice as much; values are then cut off at 0 and 1.
+    Severity 1 is the drawn amount, severity 2 twice as much; values are then clipped to [0, 1].
     `level`: ImageNet-C's brightness, which adds 0.1 to 0.5 to the largest of a pixel's channels and scales the others
-    with it, so that hue and saturation stay (the value of HSV)."""
+    with it, so that hue and saturation are unchanged (the value of HSV)."""
 
     sigma: float = option(0.2, "standard deviation of the added light, where white is 1", above=0)
 
@@ -56,7 +56,7 @@ class Brightness(LevelledAdjustment):
 class Contrast(LevelledAdjustment):
     """Stretches each channel about its mean over the image, m + e^θ·(x − m). Prior: θ ~ N(0, sigma²).
 
-    Severity 1 is the drawn gain e^θ, severity 2 its square; values are then cut off at 0 and 1. A negative θ pales.
+    Severity 1 is the drawn gain e^θ, severity 2 its square; values are then clipped to [0, 1]. A negative θ reduces it.
     `level`: the gain is 0.4, 0.3, 0.2, 0.1 and 0.05 at ImageNet-C's levels 1 to 5, and its logarithm is linear
     between them, so that no level turns the image into its negative."""
 
@@ -79,7 +79,7 @@ class Contrast(LevelledAdjustment):
 @register("gamma")
 @dataclass(frozen=True)
 class Gamma(Adjustment):
-    """A gamma curve, x^γ with γ = e^θ: black and white stay, and what lies between moves. Prior: θ ~ N(0, sigma²).
+    """A gamma curve, x^γ with γ = e^θ: black and white stay, and what is between moves. Prior: θ ~ N(0, sigma²).
 
     A positive θ darkens. Severity 1 is the drawn exponent, severity 2 its square."""
 

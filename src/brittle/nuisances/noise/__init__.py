@@ -1,1 +1,1 @@
-"""Nuisances that are random from pixel to pixel."""
+"""Noise: nuisances with independent randomness in every pixel."""

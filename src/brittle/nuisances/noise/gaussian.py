@@ -1,7 +1,7 @@
-"""Gaussian noise, added or multiplied, independent from pixel to pixel and from channel to channel.
+"""Gaussian noise, additive or multiplicative, independent in every pixel and channel.
 
-θ is the noise itself, C·H·W numbers, so that it has a density, gradients and a severity that multiplies it. With
-`level` the strength is ImageNet-C's, piecewise linear between its levels.
+θ is the noise itself, C·H·W numbers, so it has a density and gradients, and severity multiplies it. With `level` the
+strength is ImageNet-C's, piecewise linear between its levels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SPECKLE_SIGMA = (0.0, 0.15, 0.2, 0.35, 0.45, 0.6)
 
 @dataclass(frozen=True)
 class GaussianField(FieldNuisance):
-    """θ ~ N(0, σ²), independent numbers, with σ from `sigma` or from ImageNet-C's table."""
+    """θ ~ N(0, σ²), independent numbers, with σ given by `sigma` or ImageNet-C's table."""
 
     sigma: float = option(0.1, "standard deviation of the noise", above=0)
     level: float | None = option(None, LEVEL_HELP + "`sigma`", above=0)
@@ -56,9 +56,9 @@ class GaussianField(FieldNuisance):
 @register("noise")
 @dataclass(frozen=True)
 class Noise(GaussianField):
-    """Additive Gaussian noise, x + θ. Prior: each number of θ ~ N(0, sigma²), every pixel and channel by itself.
+    """Additive Gaussian noise, x + θ. Prior: each number of θ ~ N(0, sigma²), independent in every pixel and channel.
 
-    Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then cut off at 0 and 1.
+    Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then clipped to [0, 1].
     `level`: sigma is 0.08, 0.12, 0.18, 0.26 and 0.38 at ImageNet-C's levels 1 to 5 (gaussian_noise)."""
 
     sigma: float = option(0.1, "standard deviation of the noise, where white is 1", above=0)
@@ -76,7 +76,7 @@ class Noise(GaussianField):
 @register("speckle")
 @dataclass(frozen=True)
 class Speckle(GaussianField):
-    """Multiplicative noise, x·(1 + θ). Prior: each number of θ ~ N(0, sigma²), every pixel and channel by itself.
+    """Multiplicative noise, x·(1 + θ). Prior: each number of θ ~ N(0, sigma²), independent in every pixel and channel.
 
     Severity 1 is the drawn noise, severity 2 the same noise twice as strong; black stays black.
     `level`: sigma is 0.15, 0.2, 0.35, 0.45 and 0.6 at ImageNet-C's levels 1 to 5 (speckle_noise)."""

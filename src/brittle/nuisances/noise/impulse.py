@@ -1,4 +1,4 @@
-"""Salt and pepper (ImageNet-C's impulse_noise). θ says for each value when and how it is hit."""
+"""Salt and pepper (ImageNet-C's impulse_noise). θ says for each value at which severity it is hit, and how."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ IMPULSE_AMOUNT = (0.0, 0.03, 0.06, 0.09, 0.17, 0.27)
 @register("impulse")
 @dataclass(frozen=True)
 class Impulse(FieldNuisance):
-    """Salt and pepper: a share of the values becomes 1 or 0. Prior: θ = amount/v, v uniform on (−1, 1), independent.
+    """Salt and pepper: a share of the values become 1 or 0. Prior: θ = amount/v, v uniform on (−1, 1), independent.
 
-    A value is hit where |θ| > 1, that is where |v| < amount; it becomes white where θ is positive and black where it
-    is negative. Severity multiplies θ and so the share that is hit: what is hit at one severity stays so at greater
-    ones. `level`: amount is 0.03, 0.06, 0.09, 0.17 and 0.27 at ImageNet-C's levels 1 to 5 (impulse_noise)."""
+    A value is hit if |θ| > 1, that is if |v| < amount; it becomes white if θ is positive and black if it is negative.
+    Severity multiplies θ and so the share that is hit: what is hit at one severity is also hit at greater ones.
+    `level`: amount is 0.03, 0.06, 0.09, 0.17 and 0.27 at ImageNet-C's levels 1 to 5 (impulse_noise)."""
 
     amount: float = option(0.05, "share of the values that are hit, half of them white and half black", above=0, most=1)
     level: float | None = option(None, LEVEL_HELP + "`amount`", above=0)
@@ -59,7 +59,7 @@ class Impulse(FieldNuisance):
         return (math.log(self.strength / 2) - 2 * size.log()).masked_fill(size < self.strength, -math.inf)
 
     def change(self, images: Tensor, theta: Tensor) -> Tensor:
-        # Hardshrink leaves 0 where |θ| ≤ 1; elsewhere adding θ takes any value to 1 or beyond, or to 0 or below.
+        # Hardshrink gives 0 where |θ| ≤ 1; elsewhere adding θ takes any value to at least 1 or at most 0.
         return F.hardshrink(theta, 1.0).add_(images)
 
     def describe(self, height: int, width: int) -> str:

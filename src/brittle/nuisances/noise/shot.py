@@ -1,8 +1,8 @@
-"""Shot noise: the pixels count photons, and counts are Poisson (ImageNet-C's shot_noise).
+"""Shot noise: pixels count photons, and the counts are Poisson (ImageNet-C's shot_noise).
 
-x' = Q(u; x/g²)·g², where Q is the Poisson quantile function, u a fixed uniform number for every value of the image,
-and g = 1/√photons the grain: the noise's standard deviation at white. Along the severity path u stays and g grows,
-so that each value walks away from x through the quantile that it drew.
+x' = Q(u; x/g²)·g², where Q is the Poisson quantile function, u a fixed uniform number for each value of the image,
+and g = 1/√photons the grain: the noise's standard deviation at white. Along the severity path u stays the same and g
+grows, so each value moves away from x at the quantile that it drew.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from brittle.types import Batch
 
 GRAIN = (0.0, *(photons**-0.5 for photons in (60, 25, 12, 5, 3)))
 
-SUMMED = 4.0  # means up to here are summed term by term, which 17 terms do to within a millionth
+SUMMED = 4.0  # up to this mean, terms are summed: 17 are enough to within a millionth
 TERMS = 17
 CPU_PIECE = 1 << 18
 
 
 def poisson_quantile(shares: Tensor, means: Tensor) -> Tensor:
-    """The least k with P(Poisson(mean) ≤ k) ≥ share, for shares in (0, 1): exact for means up to 4; above, Cornish
-    & Fisher's expansion to the order 1/mean, whose law is within 0.0008 of Poisson's in total variation."""
+    """The smallest k with P(Poisson(mean) ≤ k) ≥ share, for shares in (0, 1): exact for means up to 4; above that, the
+    Cornish–Fisher expansion to order 1/mean, within 0.0008 of the Poisson distribution in total variation."""
     return torch.where(means > SUMMED, _expanded(shares, means.clamp(min=SUMMED)), _summed(shares, means))
 
 
 def _summed(shares: Tensor, means: Tensor) -> Tensor:
-    """How many of the partial sums Σ mⁿ/n! stay below share·eᵐ: what is left, in units of the n-th term, turns into
-    what is left in units of the next by (left·n/m − 1), and stays negative once it is."""
-    means = means.clamp(1e-9, SUMMED)  # a mean of 0 has no inverse, and at 1e-9 no share below 1 sees a photon
-    left = torch.addcmul(shares - 1, means.expm1(), shares)  # share·eᵐ − 1, without loss where it is small
+    """How many of the partial sums Σ mⁿ/n! stay below share·eᵐ. The remainder in units of the n-th term becomes the
+    remainder in units of the next by (left·n/m − 1), and once negative it stays negative."""
+    means = means.clamp(1e-9, SUMMED)  # 0 has no inverse, and at 1e-9 no share below 1 gives a photon
+    left = torch.addcmul(shares - 1, means.expm1(), shares)  # share·eᵐ − 1, accurate where it is small
     inverse, one = means.reciprocal_(), left.new_ones(())
     signs, sign = torch.zeros_like(left), torch.empty_like(left)
     for n in range(1, TERMS + 1):
@@ -63,14 +63,14 @@ def _expanded(shares: Tensor, means: Tensor) -> Tensor:
 @register("shot")
 @dataclass(frozen=True)
 class Shot:
-    """Shot noise: a white pixel receives `photons` photons on average, and so on down to black, which receives none.
+    """Shot noise: a white pixel receives `photons` photons on average, darker pixels fewer, and black ones none.
 
-    Prior: the grain is 1/√photons, and the counts are Poisson, every pixel and channel by itself; θ holds the grain
-    and a seed of two whole numbers from which the counts are made. Severity multiplies the grain: severity 2 is noise
-    twice as strong, from a quarter of the photons and the same seed. `level`: 60, 25, 12, 5 and 3 photons at
-    ImageNet-C's levels 1 to 5, and between them the grain is linear."""
+    Prior: the grain is 1/√photons, and the counts are Poisson, independent in every pixel and channel; θ is the grain
+    and a seed of two whole numbers from which the counts are generated. Severity multiplies the grain: severity 2 is
+    noise twice as strong, from a quarter of the photons and the same seed. `level`: 60, 25, 12, 5 and 3 photons at
+    ImageNet-C's levels 1 to 5; the grain is linear between them."""
 
-    photons: float = option(25.0, "photons that a white pixel receives on average; fewer are more noise", above=0)
+    photons: float = option(25.0, "photons that a white pixel receives on average; the fewer, the more noise", above=0)
     level: float | None = option(None, LEVEL_HELP + "`photons`", above=0)
 
     parameters: ClassVar[Sequence[str]] = ("grain", *SEED_NAMES)
@@ -85,7 +85,7 @@ class Shot:
         return self.photons**-0.5 if self.level is None else at_level(GRAIN, self.level)
 
     def check(self, shape: tuple[int, int, int]) -> None:
-        """Every image will do."""
+        """Accepts every image."""
 
     def latent(self, batch: Batch) -> None:
         return None
@@ -111,7 +111,7 @@ class Shot:
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images = batch.images.flatten(1)
-        photon = theta[:, :1].clamp(min=1e-6).square()  # what one photon adds; without grain, far less than a bit
+        photon = theta[:, :1].clamp(min=1e-6).square()  # what one photon adds; with no grain, far less than one bit
         noisy = uniform_field(seed_keys(theta[:, 1:]), images.shape[1]).to(images.dtype)
         for part in pieces(noisy):
             noisy[:, part] = poisson_quantile(noisy[:, part], images[:, part] / photon).mul_(photon)
@@ -125,7 +125,7 @@ class Shot:
 
 
 def pieces(numbers: Tensor) -> Iterator[slice]:
-    """Columns of numbers (B, n), a few at a time on a CPU, so that many operations in a row stay in its caches."""
+    """Slices of the columns of numbers (B, n), a few at a time on a CPU, to keep operations in cache."""
     rows, columns = numbers.shape
     width = max(1, CPU_PIECE // max(1, rows)) if numbers.device.type == "cpu" else max(1, columns)
     return (slice(start, min(start + width, columns)) for start in range(0, columns, width))

@@ -20,7 +20,7 @@ from brittle.types import Batch
 class UniformNoise(FieldNuisance):
     """Additive uniform noise, x + θ. Prior: each number of θ uniform from −width to width, independent.
 
-    Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then cut off at 0 and 1."""
+    Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then clipped to [0, 1]."""
 
     width: float = option(0.2, "the largest change of a pixel, where white is 1", above=0)
 

@@ -55,7 +55,7 @@ class Occluder(ABC):
     )
     texture: Any = option(
         None,
-        "an image set's spec (commas as \\,): a piece of a random picture of it fills the hidden pixels",
+        "an image set's spec (commas as \\,): a piece of a random image of it fills the hidden pixels",
         image_set=True,
     )
 
@@ -167,7 +167,7 @@ class Occluder(ABC):
     def filled_with(self) -> str:
         """What the hidden pixels become, in words."""
         if self.texture is not None:
-            return "pieces of other pictures"
+            return "pieces of other images"
         return _WORDS[self.fill] if isinstance(self.fill, str) else f"grey {self.fill:g}" if self.fill else "black"
 
     @property

@@ -40,7 +40,7 @@ class Occlusion(Occluder):
 
     rectangles: int = option(1, "how many rectangles", least=1, most=16)
     scale: float | None = option(
-        None, "hidden share of the image at which the prior falls to 1/e (0.05 unless given)", above=0
+        None, "hidden share of the image at which the prior falls to 1/e (default 0.05)", above=0
     )
     sigma: float | None = option(
         None, "instead of scale: the paper's σ, whose square is that number of pixels", above=0

@@ -23,12 +23,12 @@ _SMALLEST, _LARGEST = torch.finfo(torch.float32).tiny, 1 - 2.0**-24  # float32's
 class ShareLaw:
     """Options for how the hidden share is drawn, for a nuisance to inherit."""
 
-    share: float | None = option(None, "law=exact: the hidden share (0.3 unless given)", above=0, most=1)
+    share: float | None = option(None, "law=exact: the hidden share (default 0.3)", above=0, most=1)
     law: Literal["exact", "uniform", "beta"] = option("exact", "how the share is drawn: exact, uniform or beta")
-    low: float | None = option(None, "law=uniform: the smallest share (0.1 unless given)", least=0, below=1)
-    high: float | None = option(None, "law=uniform: the largest share (1 unless given)", above=0, most=1)
-    a: float | None = option(None, "law=beta: the first parameter (2 unless given)", above=0)
-    b: float | None = option(None, "law=beta: the second parameter (1 unless given)", above=0)
+    low: float | None = option(None, "law=uniform: the smallest share (default 0.1)", least=0, below=1)
+    high: float | None = option(None, "law=uniform: the largest share (default 1)", above=0, most=1)
+    a: float | None = option(None, "law=beta: the first parameter (default 2)", above=0)
+    b: float | None = option(None, "law=beta: the second parameter (default 1)", above=0)
 
     def check_law(self) -> None:
         """Raises where an option does not belong to the law, or the smallest share is not below the largest."""

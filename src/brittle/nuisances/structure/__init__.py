@@ -1,1 +1,1 @@
-"""Nuisances that rearrange an image and keep its pixels."""
+"""Nuisances that rearrange the parts of an image."""

@@ -1,4 +1,4 @@
-"""Patches of the image change places (Marcu & Prügel-Bennett 2022, section 2.1)."""
+"""Patches of the image swap places (Marcu & Prügel-Bennett 2022, section 2.1)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from brittle.types import Batch
 @register("shuffle")
 @dataclass(frozen=True)
 class Shuffle:
-    """The patches of a grid change places: local texture stays, the global shape goes. Prior: which patches move, a
-    uniformly drawn set of the given share; how, a uniformly drawn cycle through them, so that every one of them moves.
-    (A plain random permutation leaves one patch where it was, on average.)
+    """The patches of a grid swap places: local texture stays, global shape is lost. Prior: which patches move is a
+    uniformly drawn set of the given share; how they move is a uniformly drawn cycle, so that each of them moves.
+    (A plain random permutation leaves one patch in place, on average.)
 
     θ is the share of patches moved and one number in [0, 1] for each patch, row by row: in the order of these numbers,
-    each patch that moves goes to the place of the one before it. Severity s moves s times the share, rounded to whole
-    patches; one alone can't move, and once all have moved nothing more happens. A side that the grid does not divide
-    gives patches that differ by one pixel: a patch that comes to a larger place brings along the next row or column,
-    and leaves its last behind when it comes to a smaller one. The paper uses grids of 2, 4 and 8. There is no density:
-    log_prior is None."""
+    each patch that moves goes to the place of the previous one. Severity s moves s times the share, rounded to whole
+    patches; a single patch can't move, and once all have moved nothing changes any more. If the grid does not divide a
+    side, patches differ by one pixel: a patch that moves to a larger place brings along the next row or column, and one
+    that moves to a smaller place loses its last. The paper uses grids of 2, 4 and 8. There is no density: log_prior is
+    None."""
 
     grid: int = option(4, "how many patches there are across and down", least=2, most=64)
     share: float = option(1.0, "the share of patches that move", above=0, most=1)
@@ -70,7 +70,7 @@ class Shuffle:
         images, grid = batch.images, self.grid
         count, channels, height, width = images.shape
         edges = [place * width // grid for place in range(grid + 1)]
-        # Whole rows of patches are moved, not pixels. The last patch is the widest, so none reaches beyond the border.
+        # Rows of patches are moved, not pixels. The last patch is the widest, so none reaches past the border.
         widest = -(-width // grid)
         if width % grid == 0:
             runs = images.reshape(-1, widest)
@@ -88,7 +88,7 @@ class Shuffle:
         return torch.cat([moved[..., place, : right - left] for place, (left, right) in enumerate(pairwise(edges))], -1)
 
     def sources(self, theta: Tensor) -> Tensor:
-        """θ (B, 1 + grid²) → (B, grid²): the patch that comes to each place."""
+        """θ (B, 1 + grid²) → (B, grid²): the patch that moves to each place."""
         patches = self.grid**2
         moving = (theta[:, :1].double() * patches).round()
         order = theta[:, 1:].argsort(stable=True)
@@ -101,7 +101,7 @@ class Shuffle:
         moving = count if count > 1 else "none"
         return (
             f"{moving} of the {self.grid}×{self.grid} patches, about {height / self.grid:.3g}×"
-            f"{width / self.grid:.3g} pixels each, change places"
+            f"{width / self.grid:.3g} pixels each, swap places"
         )
 
     def _with_share(self, numbers: Tensor) -> Tensor:

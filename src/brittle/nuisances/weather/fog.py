@@ -23,9 +23,9 @@ DECAY = (2.0, 2.0, 2.0, 1.7, 1.5, 1.4)
 class Fog(Corruption):
     """Fog. Prior: level = level·exp(spread·z), z ~ N(0, 1); seed uniform, from which the clouds are made.
 
-    x ← (x + a·clouds)·m/(m + a), with m the image's brightest value, clouds in [0, 1] by the diamond-square algorithm
+    x ← (x + a·clouds)·m/(m + a), with m the image's brightest value, clouds in [0, 1] from the diamond-square algorithm
     and a = 1.5, 2, 2.5, 2.5 and 3 at levels 1 to 5; the clouds are finer at higher levels (ImageNet-C). Severity
-    multiplies the level; the seed stays."""
+    multiplies the level; the seed stays the same."""
 
     parameters: ClassVar = ("level", *SEED_NAMES)
 

@@ -1,7 +1,7 @@
 """Frost on the glass, after ImageNet-C's frost, with ice that is drawn rather than photographed.
 
-ImageNet-C adds a crop of one of five photographs of ice, which can't be given away with this package. Here needles of
-ice fan out from seeds on the pane over soft clouds; brightness, colour and contrast are those of the photographs
+ImageNet-C adds a crop of one of five photographs of ice, which can't be distributed with this package. Here needles of
+ice fan out from seeds on the pane, over soft clouds; brightness, colour and contrast are those of the photographs
 (mean 0.57, 0.65, 0.69 in red, green and blue; grey values from 0.45 to 0.8 between photographs; contrast about 0.1).
 """
 
@@ -31,19 +31,19 @@ FANS, NEEDLES = 64, 20
 
 
 def ice(keys: Sequence[Tensor], like: Tensor, pixels: float) -> Tensor:
-    """Grey ice (B, H, W) for images like these, from three keys (B,) an image; a pixel of 224 is `pixels` of theirs."""
+    """Grey ice (B, H, W) for images like these, from three keys (B,) per image; `pixels` of theirs are one of 224."""
     height, width = like.shape[-2:]
     clouds = plasma(keys[0], like.new_full((len(like),), 1.6), height, width)
     x, y, side, shade = uniform_field(keys[1], 4 * FANS).to(like.dtype).view(-1, 4, FANS, 1).unbind(1)
     numbers = uniform_field(keys[2], 4 * FANS * NEEDLES).to(like.dtype)
     turn, length, along, light = numbers.view(-1, 4, FANS, NEEDLES).unbind(1)
-    # A fan is a stem from which needles leave at ±60°, the angle of ice crystals, here and there along it.
+    # A fan is a stem with needles branching off at ±60°, the angle of ice crystals, at random places along it.
     stem = side * (2 * math.pi)
     branch = stem + torch.where(turn < 0.5, -1.0, 1.0) * (math.pi / 3) * (0.6 + 0.4 * length)
     start_x = x * width + along * 60 * pixels * stem.cos()
     start_y = y * height + along * 60 * pixels * stem.sin()
     reach = (6 + 30 * length * (1 - 0.6 * along)) * pixels
-    # Needles are a pixel wide at least: on small images, where they would cover everything, they are fainter instead.
+    # Needles are at least a pixel wide: on small images, where they would cover everything, they are fainter instead.
     light = (0.2 + 0.5 * light) * min(pixels, 1.0)
     needles = (start_x, start_y, reach * branch.cos(), reach * branch.sin(), light)
     drawn = Streaks(*(each.flatten(1) for each in needles)).draw(height, width, 36 * pixels)
@@ -57,7 +57,7 @@ class Frost(PixelSizedCorruption):
     """Frost on the glass. Prior: level = level·exp(spread·z), z ~ N(0, 1); seed uniform, from which the ice is made.
 
     x ← a·x + b·ice with a = 1, 0.8, 0.7, 0.65, 0.6 and b = 0.4, 0.6, 0.7, 0.7, 0.75 at levels 1 to 5 (ImageNet-C).
-    The ice is drawn, not photographed: see the file. Severity multiplies the level; the seed stays."""
+    The ice is drawn, not photographed: see this file. Severity multiplies the level; the seed stays the same."""
 
     parameters: ClassVar = ("level", *SEED_NAMES)
 

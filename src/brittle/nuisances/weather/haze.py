@@ -1,8 +1,8 @@
-"""Smog, dust and sandstorm: light that is lost and light that is added on the way from the scene to the camera.
+"""Smog, dust and sandstorm: light lost and light added on the way from the scene to the camera.
 
-No public suite defines these. The model is Koschmieder's (1924): x ← x·t + A·(1 − t), with A the colour of the
-lit air and t = exp(−b·d) the share of light that arrives. The depth d is not known; it is replaced by clouds with mean
-about 1, denser towards the top of the picture, where the horizon and the sky tend to be.
+No public benchmark defines these. The model is Koschmieder's (1924): x ← x·t + A·(1 − t), with A the colour of the
+lit air and t = exp(−b·d) the share of light that arrives. The depth d is unknown; it is replaced by clouds with mean
+about 1, denser towards the top of the image, where the horizon and the sky tend to be.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def particles(
 ) -> Tensor:
     """PARTICLES streaks at random places on images 224 pixels wide, fewer on smaller ones → (B, H, W).
 
-    Half to one and a half times `length` long, in directions (B,) from which each turns by up to `jitter` degrees."""
+    Each is 0.5 to 1.5 times `length` long, and its direction deviates from (B,) by up to `jitter` degrees."""
     height, width = size
     count = max(round(PARTICLES * min(pixels, 1.0)), 1)
     x, y, light, turn = uniform_field(keys, 4 * count).to(degrees.dtype).view(-1, 4, count).unbind(1)
@@ -57,7 +57,7 @@ class Smog(Corruption):
     """Smog: an even, yellowish grey haze. Prior: level = level·exp(spread·z), z ~ N(0, 1); seed uniform.
 
     Koschmieder's model with optical density 0.3, 0.55, 0.8, 1.1 and 1.5 at levels 1 to 5 (this package's own) under
-    wide soft clouds made from the seed. Severity multiplies the level; the seed stays."""
+    wide soft clouds made from the seed. Severity multiplies the level; the seed stays the same."""
 
     parameters: ClassVar = ("level", *SEED_NAMES)
 
@@ -79,7 +79,7 @@ class Dust(PixelSizedCorruption):
 
     Koschmieder's model with optical density 0.2, 0.4, 0.6, 0.8 and 1.1 at levels 1 to 5, and up to 512 bright specks
     of two to six pixels of 224, whose light grows from 0.3 to 0.9 (all this package's own), made from the seed.
-    Severity multiplies the level; the seed stays."""
+    Severity multiplies the level; the seed stays the same."""
 
     parameters: ClassVar = ("level", *SEED_NAMES)
 
@@ -108,7 +108,7 @@ class Sandstorm(PixelSizedCorruption):
 
     Koschmieder's model with optical density 0.4, 0.75, 1.1, 1.5 and 2 at levels 1 to 5 under rough clouds, and 512
     streaks of sand 8 to 24 pixels of 224 long whose strength grows from 0.2 to 0.6 (all this package's own). Severity
-    multiplies the level; direction and seed stay."""
+    multiplies the level; direction and seed stay the same."""
 
     parameters: ClassVar = ("level", "direction", *SEED_NAMES)
 

@@ -32,28 +32,28 @@ WHITE: Colour = (0.86, 0.88, 0.92)
 @register("rain")
 @dataclass(frozen=True)
 class Rain(PixelSizedCorruption):
-    """Rain. Prior: level = level·exp(spread·z), z ~ N(0, 1); direction ~ U(70°, 110°), 90° being straight down; seed
+    """Rain. Prior: level = level·exp(spread·z), z ~ N(0, 1); direction ~ U(70°, 110°), where 90° is straight down; seed
     uniform, from which the drops are made.
 
-    100, 170, 240, 310 and 400 drops (at most 512) at levels 1 to 5, each a light streak 14 to 26 pixels of 224 long
-    (at most 30) that fades towards its ends, over an image that fades by 6 to 32 % into grey (all this package's
-    own). Drops appear one after the other as the level rises. Severity multiplies the level, and the rest stays."""
+    100, 170, 240, 310 and 400 drops (at most 512) at levels 1 to 5, each a light streak 14 to 26 pixels of 224 long (at
+    most 30) that fades towards its ends, over an image that fades by 6 to 32 % into grey (all this package's own).
+    Drops appear one after the other as the level rises. Severity multiplies the level; the rest stays the same."""
 
     parameters: ClassVar = ("level", "direction", *SEED_NAMES)
-    piece: ClassVar = 1_250_000  # so little arithmetic for each value that the caches decide
+    piece: ClassVar = 1_250_000  # so little arithmetic per value that the caches decide
 
     def ranges(self) -> Sequence[tuple[float, float]]:
         return ((70.0, 110.0),)
 
     def prepare(self, images: Tensor, level: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
-        """The veil (B,) and the drops (B, 5, N): the numbers of their streaks."""
+        """The veil (B,), and the drops (B, 5, N) as the numbers of their streaks."""
         height, width = images.shape[-2:]
         drops, length, light, veiled = strengths(level, DROPS, LENGTH, LIGHT, VEIL)
         pixels = self.pixels(height, width)
-        # A drop is never thinner than a pixel, so a small image that would drown in 400 gets fewer.
+        # A drop is never thinner than a pixel, so a small image, which would drown in 400, gets fewer.
         share = min(pixels, 1.0)
         most, drops = max(round(MOST_DROPS * share), 1), drops * share
-        if images.device.type == "cpu":  # where it costs nothing to see how many are wanted, no others are made
+        if images.device.type == "cpu":  # checking how many are wanted costs nothing here, so no others are made
             most = min(most, int(drops.detach().max()) + 1)
         x, y, nearness, turn = uniform_field(field_keys(rest, 0), 4 * most).to(images.dtype).view(-1, most, 4).unbind(2)
         visible = (drops[:, None] - torch.arange(most, dtype=images.dtype, device=images.device)).clamp(0, 1)
@@ -68,7 +68,7 @@ class Rain(PixelSizedCorruption):
         veiled, streaks = per_image(level), Streaks(*rest.unbind(1))
         longest = 1.5 * max(LONGEST * self.pixels(height, width), 1.0)
         fall = streaks.draw(height, width, longest).clamp(max=0.9)[:, None]
-        # lerp(lerp(x, grey, veiled), white, fall), written so that only three passes go over the colours.
+        # lerp(lerp(x, grey, veiled), white, fall), in a form that takes only three passes over the colours.
         haze = tint(GREY, images) * veiled
         kept = torch.addcmul(1 - veiled, fall, veiled - 1)
         return (images * kept).addcmul_(fall, tint(WHITE, images) - haze).add_(haze)

@@ -19,8 +19,8 @@ from brittle.nuisances.ops.tints import grey
 from brittle.nuisances.ops.warp import warp
 from brittle.random import normal_field
 
-# Mean of the noise, its zoom, the value below which it is no flake; length and fading of the streaks; what is kept of
-# the image; and how much of the flakes falls, which is new here and only serves levels below 1.
+# Mean of the noise, its zoom, and the threshold above which it is a flake; length and fading of the streaks; the share
+# of the image that is kept; and the share of the flakes that fall, which is new here and matters only below level 1.
 MEAN = (0.1, 0.1, 0.2, 0.55, 0.55, 0.55)
 FLAKE = (3.0, 3.0, 2.0, 4.0, 4.5, 2.5)
 THRESHOLD = (0.5, 0.5, 0.5, 0.9, 0.85, 0.85)
@@ -35,13 +35,13 @@ SMALLEST_FLAKE = 2.0
 @register("snow")
 @dataclass(frozen=True)
 class Snow(PixelSizedCorruption):
-    """Snowfall. Prior: level = level·exp(spread·z), z ~ N(0, 1); direction ~ U(45°, 135°), 90° being straight down;
+    """Snowfall. Prior: level = level·exp(spread·z), z ~ N(0, 1); direction ~ U(45°, 135°), where 90° is straight down;
     seed uniform, from which the flakes are made.
 
-    As in ImageNet-C: noise enlarged 2 to 4.5 times, what lies above a threshold kept as flakes, drawn out by motion
-    blur, laid over the image upright and upside down; the image itself fades into a whitened grey one. Where an image
-    is so small that flakes would be thinner than a pixel, they blend into their mean. Below level 1 the flakes of
-    level 1 fade in. Severity multiplies the level; direction and seed stay."""
+    As in ImageNet-C: noise enlarged 2 to 4.5 times and thresholded into flakes, which are drawn out by motion blur and
+    laid over the image upright and upside down; the image itself fades into a whitened grey one. If an image is so
+    small that flakes would be thinner than a pixel, they blend into their mean. Below level 1 the flakes of level 1
+    fade in. Severity multiplies the level; direction and seed stay the same."""
 
     parameters: ClassVar = ("level", "direction", *SEED_NAMES)
     differentiable: ClassVar = False
@@ -62,7 +62,7 @@ class Snow(PixelSizedCorruption):
         enlarge = torch.diag_embed(shrink[:, None].expand(-1, 2))
         noise = warp(noise, torch.cat((enlarge, torch.zeros_like(enlarge[..., :1])), -1), "edge")
         flakes = torch.where(noise < per_image(threshold), 0.0, noise).clamp_(0, 1)
-        # Flakes smaller than a pixel are not seen one by one: their mean is.
+        # Flakes smaller than a pixel are not visible individually: their mean is.
         flakes = torch.lerp(flakes.mean((2, 3), keepdim=True), flakes, per_image(size.clamp(max=1)))
         flakes = draw_out(flakes, length * pixels, sigma * pixels, rest[:, 0]) * per_image(falling)
         white = torch.maximum(images, grey(images).mul_(1.5).add_(0.5))

@@ -1,0 +1,48 @@
+"""Where unit files lie: a folder, through pyarrow's filesystems, so that an object store can take its place."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from brittle.files import write_durably
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A filesystem. What `commit` writes is there whole or not at all."""
+
+    system: Any = field(default_factory=fs.LocalFileSystem)
+
+    def names(self, folder: str) -> list[str]:
+        """The files in a folder, by name; none where there is no such folder."""
+        found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        return [info.base_name for info in found if info.is_file]
+
+    def is_file(self, path: str) -> bool:
+        return bool(self.system.get_file_info(path).is_file)
+
+    def read(self, path: str) -> bytes:
+        with self.open(path) as file:
+            content: bytes = file.read()
+        return content
+
+    def open(self, path: str) -> Any:
+        return self.system.open_input_file(path)
+
+    def remove(self, path: str) -> None:
+        """What has gone already is not missed."""
+        with contextlib.suppress(FileNotFoundError):
+            self.system.delete_file(path)
+
+    def commit(self, path: str, content: bytes | bytearray) -> None:
+        """Writes under another name, flushes and renames; an object store puts a whole object at once."""
+        if isinstance(self.system, fs.LocalFileSystem):
+            write_durably(Path(path), lambda to: to.write_bytes(content))
+        else:
+            with self.system.open_output_stream(path) as stream:
+                stream.write(content)

@@ -1,0 +1,14 @@
+"""The options of the measure `clean`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from brittle.registry.options import option
+
+
+@dataclass(frozen=True)
+class CleanOptions:
+    """The options of the measure `clean`."""
+
+    confidence: float = option(0.95, "of the interval", above=0, below=1, rows=False)
