@@ -15,7 +15,7 @@ import pytest
 from brittle.engine.assemble import Things as Loadable
 from brittle.engine.assemble import assemble
 from brittle.engine.carry_out import Done, executor, run_study, run_things
-from brittle.engine.check import cells_of, checked
+from brittle.engine.check import checked
 from brittle.engine.ray import cluster, import_ray
 from brittle.errors import BrittleError, Failure, MissingPackage
 from brittle.images.selection import Selection
@@ -102,7 +102,7 @@ def tables(done: Done, cell: Cell) -> dict[str, pa.Table]:
 
 def assert_same_rows(one: Done, other: Done) -> None:
     for assignment in one.job.assignments.values():
-        for cell in cells_of(assignment):
+        for cell in assignment.cells():
             first, second = tables(one, cell), tables(other, cell)
             assert first.keys() == second.keys(), cell
             for name, table in first.items():
@@ -177,8 +177,7 @@ def test_a_unit_that_always_fails_is_named_after_everything_else_is_done(ray, th
     assert list((units / "clean" / "picky").rglob("*.parquet"))
     assert list((units / "robustness" / "picky").rglob("*.parquet"))
     (things.folder / "trouble.py").write_text(TROUBLE.replace("raise ValueError", "print"))
-    done = on_ray(study, things.out)
-    assert_same_rows(locally(study, things.folder / "alone"), done)
+    assert_same_rows(locally(study, things.out), locally(study, things.folder / "alone"))
 
 
 def test_workers_stop_at_the_unit_where_one_process_stops(ray, things):
