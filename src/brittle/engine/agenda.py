@@ -279,7 +279,7 @@ class Agenda:
             missing = sum(gap.end - gap.first for gap in gaps(self._done.done(cell), plan))
             missing -= len(self._failed.get(cell, ()))
             if missing and not self._stopped(cell):
-                left_out.append(f"{_named(cell)} ({missing} units)")
+                left_out.append(f"{_named(cell)} ({missing} {'unit' if missing == 1 else 'units'})")
         because = f"; left out because of that: {_some(left_out, ', ')}" if left_out else ""
         return Failure(
             _some(failed, "; ") + because,
