@@ -53,10 +53,7 @@ def assign(
         measure = entry.measure
         over = measure.over
         there = nuisances or measure.nuisances()
-        if NUISANCE in over and not (entry.nuisances or there):
-            raise BrittleError(
-                f"the measure {name!r} needs a nuisance, and the study names none", 'Add nuisances = ["affine"] to it.'
-            )
+        _check_restrictions(name, entry, over)
         found[name] = Assignment(
             name,
             entry.kind,
@@ -66,11 +63,30 @@ def assign(
             tuple(entry.nuisances or there) if NUISANCE in over else (),
             {},
         )
-    _add_reads(found, entries)
+    _add_reads(found, entries, {CLASSIFIER: classifiers, IMAGES: tested, NUISANCE: nuisances})
+    for each in found.values():
+        if NUISANCE in each.measure.over and not each.nuisances:
+            raise BrittleError(
+                f"the measure {each.name!r} needs a nuisance, and the study names none",
+                'Add nuisances = ["affine"] to it.',
+            )
     return _in_order(found)
 
 
-def _add_reads(found: dict[str, Assignment], entries: Mapping[str, MeasureEntry]) -> None:
+def _check_restrictions(name: str, entry: MeasureEntry, over: frozenset[str]) -> None:
+    """Refuses a restriction that would change nothing."""
+    sorts = ((CLASSIFIER, "classifiers", entry.classifiers), (IMAGES, IMAGES, entry.images))
+    for sort, key, names in (*sorts, (NUISANCE, "nuisances", entry.nuisances)):
+        if names and sort not in over:
+            raise BrittleError(
+                f"the measure {name!r} can't be restricted to some {key}: its cells do not name any",
+                f"Leave {key} = […] out of it.",
+            )
+
+
+def _add_reads(
+    found: dict[str, Assignment], entries: Mapping[str, MeasureEntry], study: Mapping[str, Sequence[str]]
+) -> None:
     """Resolves what each measure reads, those added on the way included."""
     open_ones = list(found)
     while open_ones:
@@ -87,7 +103,7 @@ def _add_reads(found: dict[str, Assignment], entries: Mapping[str, MeasureEntry]
             if chosen is not None:
                 reads[read.kind] = chosen
                 if not found[chosen].asked:
-                    found[chosen] = _widened(found[chosen], reader)
+                    found[chosen] = _widened(found[chosen], reader, study)
         found[reader.name] = replace(found[reader.name], reads=reads)
 
 
@@ -108,14 +124,19 @@ def _fits(measure: Measure, read: Read) -> bool:
     return all(getattr(measure, fields[key.replace("_", "-")].name) == value for key, value in read.options.items())
 
 
-def _widened(read: Assignment, reader: Assignment) -> Assignment:
-    """What is only there to be read covers what its readers are asked about."""
-    over = read.measure.over
+def _widened(read: Assignment, reader: Assignment, study: Mapping[str, Sequence[str]]) -> Assignment:
+    """What is only there to be read covers what its readers are asked about, and all that the study has of what a
+    reader does not name."""
+
+    def wide(sort: str, here: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+        more = wanted if sort in reader.measure.over else study[sort]
+        return tuple(dict.fromkeys((*here, *more))) if sort in read.measure.over else ()
+
     return replace(
         read,
-        classifiers=tuple(dict.fromkeys((*read.classifiers, *reader.classifiers))) if CLASSIFIER in over else (),
-        images=tuple(dict.fromkeys((*read.images, *reader.images))) if IMAGES in over else (),
-        nuisances=tuple(dict.fromkeys((*read.nuisances, *reader.nuisances))) if NUISANCE in over else (),
+        classifiers=wide(CLASSIFIER, read.classifiers, reader.classifiers),
+        images=wide(IMAGES, read.images, reader.images),
+        nuisances=wide(NUISANCE, read.nuisances, reader.nuisances),
     )
 
 

@@ -65,16 +65,34 @@ def spans(plan: Plan, calls: Callable[[Unit], int], batch: int, *, end_with_roun
         yield Span(first, len(plan))
 
 
-def asked_groups(job: Job) -> list[CellGroup]:
-    """All that a study asks for: image set by image set, readers after what they read."""
-    sets = dict.fromkeys(name for each in job.assignments.values() for name in (each.images or ("",)))
-    return [
-        group
-        for images in sets
+def read_in_full(job: Job) -> set[Cell]:
+    """Cells that a measure without a plan must read: no unit of its own asks for theirs, so they are carried out in
+    full. What both name must be the same; of what only one names, all is read."""
+    return {
+        each
         for assignment in job.assignments.values()
-        if assignment.asked and images in (assignment.images or ("",))
-        for group in groups(job, assignment, images)
-    ]
+        for cell in cells_of(assignment)
+        if not len(job.plan(cell))
+        for read in assignment.measure.reads
+        if read.required
+        for each in cells_of(job.assignments[assignment.reads[read.kind]])
+        if all(mine == other or not mine or not other for mine, other in zip(cell[1:], each[1:], strict=True))
+    }
+
+
+def asked_groups(job: Job) -> list[CellGroup]:
+    """All that is carried out in full, because a study asks for it or a derived measure reads it: image set by image
+    set, readers after what they read."""
+    sets = dict.fromkeys(name for each in job.assignments.values() for name in (each.images or ("",)))
+    derived_from = read_in_full(job)
+    found = []
+    for images in sets:
+        for assignment in job.assignments.values():
+            if images in (assignment.images or ("",)):
+                for group in groups(job, assignment, images):
+                    asked = [name for name, cell in group.cells.items() if assignment.asked or cell in derived_from]
+                    found += [group.only(asked)] if asked else []
+    return found
 
 
 def group_title(job: Job, group: CellGroup) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from brittle.engine.assignments import Assignment
 from brittle.engine.check import cells_of
 from brittle.engine.job import Job
-from brittle.engine.ledger import image_range
+from brittle.engine.ledger import image_range, read_in_full
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, whole_tables
 from brittle.images.selection import Chosen
@@ -118,7 +118,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
             for classifier, count in found.pop("calls", {}).items():
                 calls[classifier] += count
             said[name] = {"kind": assignment.kind} | found
-    for cell, places in _needed(views).items():
+    for cell, places in _needed(job, views).items():
         assignment, plan = job.assignments[cell.measure], job.plan(cell)
         if cell.classifier:
             calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
@@ -134,13 +134,13 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     }
 
 
-def _needed(views: Mapping[str, View]) -> dict[Cell, set[int]]:
+def _needed(job: Job, views: Mapping[str, View]) -> dict[Cell, set[int]]:
     """Of what was computed only to be read, the units that readers needed: how much was read past a stopping point is
     an accident."""
-    found: dict[Cell, set[int]] = {}
+    unasked = (cell for cell in read_in_full(job) if not job.assignments[cell.measure].asked)
+    found = {cell: set(range(len(job.plan(cell)))[: views[cell.measure].end(cell)]) for cell in unasked}
     for name in reversed(list(views)):  # readers first
-        view = views[name]
-        job, asked = view.job, view.job.assignments[name].asked
+        view, asked = views[name], job.assignments[name].asked
         for cell in view.cells():
             reads = [read for read in job.reads(cell).values() if not job.assignments[read.measure].asked]
             if reads:
