@@ -44,6 +44,20 @@ def job_of(study: dict[str, Any], batch: int) -> Job:
     return checked(assemble(Loadable.of(Study.of(study)), "cpu", batch)).job
 
 
+def test_what_a_derived_measure_reads_is_handed_out_though_the_study_does_not_ask_for_it(things):
+    study = things.study("first", "second", nuisances=[AFFINE])
+    del study["robustness"]
+    job = job_of(study | {"before-after": {"before": "first", "after": "second"}}, 100)
+    agenda = Agenda(job, MemoryStore(), progress := Counted())
+    tried = carry_out(agenda)
+    agenda.finish()
+    cells = [Cell("robustness", name, "toy", AFFINE) for name in ("first", "second")]
+    assert {cell for cell, _ in tried if cell.measure == "robustness"} == set(cells)
+    assert set(tried.values()) == {1}
+    assert [agenda.store.done(cell)[-1].end for cell in cells] == [len(job.plan(cell)) for cell in cells]
+    assert progress.advanced == 2 * things.IMAGES * 100
+
+
 @pytest.fixture
 def job(things) -> Job:
     """Two classifiers; a span of robustness holds two units."""
