@@ -1,37 +1,39 @@
-"""Four measures of other packages, each in one file: carried out, shown, killed and resumed like those built in."""
+"""Four measures as a third party would write them, each one file: carried out, shown, killed, resumed and extended."""
 
-import importlib
-import itertools
 import json
+import math
 import os
 import shutil
 import signal
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import tomli_w
-import torch
 
 import brittle
-from brittle.engine.carry_out import run_study
 from brittle.errors import BrittleError
 from brittle.measures import measures
-from brittle.nuisances import transformed
-from brittle.random import fold, stream_root
-from brittle.report.html import write_report
-from brittle.study import Study
+from brittle.report.sections import sections
 
 HERE = Path(__file__).parent / "third_party"
-KINDS = {
-    "turning-points": "turning_points:TurningPoints",
-    "mirror": "mirror:Mirror",
-    "groups-apart": "groups_apart:GroupsApart",
-    "shift-gap": "shift_gap:ShiftGap",
-}
-MODULE = """
+POINTS = """[brittle.measures]
+breaking-severity = third_search:BreakingSeverity
+doubt = third_doubt:Doubt
+group-difference = third_groups:GroupDifference
+accuracy-gap = third_gap:AccuracyGap
+
+[brittle.sections]
+doubt = third_doubt:DoubtSection
+"""
+THRESHOLD = 0.5
+SHARPNESS = {"blunt": 4.0, "even": 9.0, "keen": 20.0, "sharp": 40.0}  # p(bright | x) = σ(sharpness·(mean(x) − ½))
+CLASSIFIERS = f"""
+import functools
 import pathlib
 import time
 
@@ -40,241 +42,346 @@ import torch
 HERE = pathlib.Path(__file__).parent
 
 
-def linear(seed, sharpness=1.0):
-    def scores(images):
-        if (HERE / "delay").exists():
-            time.sleep(float((HERE / "delay").read_text()))
-        weights = torch.randn(64, 4, generator=torch.Generator().manual_seed(seed)).double()
-        return sharpness * (images.flatten(1).double()[..., None] * weights).sum(1)
-    return scores
+def scores(images, name, sharpness):
+    with open(HERE / "calls", "a") as file:
+        file.write(f"{{len(images)}}\\n")
+    if (HERE / "delay").exists():
+        time.sleep(float((HERE / "delay").read_text()))
+    bright = sharpness * (images.mean((1, 2, 3)) - {THRESHOLD})
+    return torch.stack((torch.zeros_like(bright), bright), 1)
 
 
-wide1, wide2, narrow1, narrow2 = linear(1), linear(2), linear(3, 0.2), linear(4, 0.2)
+for name, sharpness in {SHARPNESS}.items():
+    globals()[name] = functools.partial(scores, name=name, sharpness=sharpness)
 """
-CLASSIFIERS = {"wide1": "wide", "wide2": "wide", "narrow1": "narrow", "narrow2": "narrow"}
-COUNT = 24
+CHECKED = 16  # images that a classifier sees of each set before work begins
+
+SIZES = {"old": 60, "new": 40}
 
 
-@pytest.fixture
-def site(tmp_path, monkeypatch):
-    """The four files as an installed package, and a user's own classifiers and images; all is forgotten afterwards."""
-    place = tmp_path / "site"
-    info = place / "others-1.0.dist-info"
-    info.mkdir(parents=True)
-    for file in HERE.glob("*.py"):
-        shutil.copy(file, place)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
-    points = "".join(f"{kind} = {where}\n" for kind, where in KINDS.items())
-    (info / "entry_points.txt").write_text(f"[brittle.measures]\n{points}")
-    measures.names()
-    monkeypatch.setattr(measures, "_kinds", dict(measures._kinds))
-    monkeypatch.syspath_prepend(place)
-    (tmp_path / "things.py").write_text(MODULE)
-    random = np.random.default_rng(0)
-    images, labels = random.integers(0, 256, (COUNT, 8, 8), dtype=np.uint8), random.integers(0, 4, COUNT)
-    np.savez(tmp_path / "original.npz", images=images, labels=labels)
-    np.savez(tmp_path / "shifted.npz", images=np.roll(images, 1, axis=2), labels=labels)
-    yield tmp_path
-    for where in KINDS.values():
-        sys.modules.pop(where.partition(":")[0], None)
+class Grey:
+    """Image sets of one grey per image, so that everything about them has a closed form."""
+
+    def __init__(self, folder):
+        self.folder, self.out = folder, folder / "run"
+        self.write(**SIZES)
+        (folder / "classifiers.py").write_text(CLASSIFIERS)
+
+    def write(self, **sizes):
+        for seed, (name, count) in enumerate(sizes.items()):
+            random = np.random.default_rng(seed)
+            # Multiples of 51 would break exactly where the search probes.
+            grey = random.choice([each for each in range(5, 250) if each % 51], count)
+            labels = (grey > 127.5) ^ (random.random(count) < 0.1 + 0.3 * seed)
+            images = np.broadcast_to(grey[:, None, None], (count, 4, 4)).astype(np.uint8)
+            np.savez(self.folder / f"{name}.npz", images=images, labels=labels.astype(np.int64))
+
+    def load(self, name):
+        """Grey in [0, 1] and label of every image, in the file's order."""
+        with np.load(self.folder / f"{name}.npz") as archive:
+            return archive["images"][:, 0, 0] / 255, archive["labels"]
+
+    def study(self, *, names=("keen",), sets=("old",), **tables):
+        return {
+            "classifiers": {name: {"spec": f"python:{self.folder}/classifiers.py:{name}"} for name in names},
+            "images": {name: f"npz:{self.folder}/{name}.npz" for name in sets},
+        } | tables
+
+    def seen(self):
+        """Images that classifiers were given since this was last asked."""
+        log = self.folder / "calls"
+        found = sum(map(int, log.read_text().split()))
+        log.unlink()
+        return found
 
 
-def study(folder, kind, **options):
-    """A study of one of the four measures, of nothing but what it wants."""
-    made = {
-        "classifiers": {
-            name: {"spec": f"python:{folder}/things.py:{name}", "group": group} for name, group in CLASSIFIERS.items()
-        },
-        "images": {name: f"npz:{folder}/{name}.npz" for name in ("original", "shifted")},
-        kind: options,
-    }
-    wants_nuisance = kind in ("turning-points", "groups-apart")
-    return made | ({"nuisances": ["rotation:sigma=20", "translation:sigma=0.1"]} if wants_nuisance else {})
+def probability_bright(grey, name):
+    return 1 / (1 + np.exp(-SHARPNESS[name] * (grey - THRESHOLD)))
 
 
-def said(found, kind):
-    return {key: value for key, value in found["measures"][kind].items() if key != "kind"}
+def expected_entropy(grey, name):
+    p = probability_bright(grey, name)
+    return float(np.mean(-p * np.log(p) - (1 - p) * np.log1p(-p)))
 
 
-# What they say
+def expected_rho(grey, labels, name, level):
+    """ImageNet-C's brightness adds a tenth of the range per level, to all images alike."""
+    p = probability_bright(np.minimum(grey + 0.1 * level, 1), name)
+    return float(np.mean(np.where(labels == 1, p, 1 - p)))
 
 
-def classifier(folder, name):
-    return brittle.classifier(f"python:{folder}/things.py:{name}")
+def expected_search(grey, labels, furthest, precision):
+    """For each image the severity that breaks it, None where none does, and the number of probes: the doubling steps
+    ½, 1, 2, … up to the first beyond it, and the halvings of the last step."""
+    found = []
+    for value, label in zip(grey, labels, strict=True):
+        breaks = (THRESHOLD - value) / 0.1 if value < THRESHOLD else math.inf
+        doublings = max(0, math.ceil(math.log2(min(breaks, furthest) / 0.5)))
+        step = 0.5 * 2 ** max(0, doublings - 1)
+        if (value > THRESHOLD) != label:
+            found.append((None, 0))
+        elif breaks > furthest:
+            found.append((None, 1 + doublings))
+        else:
+            found.append((breaks, 1 + doublings + math.ceil(math.log2(step / precision))))
+    return found
 
 
-def images(folder, name):
-    return brittle.image_set(f"npz:{folder}/{name}.npz")
+BRIGHTER = {"level 1": "brightness:level=1", "level 3": "brightness:level=3"}
+GROUPED = {"blunt": "soft", "even": "soft", "keen": "hard", "sharp": "hard"}
 
 
-def test_a_search_takes_as_many_steps_as_it_needs_and_finds_where_predictions_turn(site):
-    done = run_study(Study.of(study(site, "turning-points", directions=2)), site / "run")
-    view = done.view("turning-points")
-    cell = view.cell("wide1", "original", "rotation:sigma=20")
-    rows = [row for part in view.rows(cell) for row in part.to_pylist()]
-    points = [row for part in view.rows(cell, "points") for row in part.to_pylist()]
-    steps = [len(list(group)) for _, group in itertools.groupby(rows, lambda row: (row["image"], row["direction"]))]
-    assert len(points) == len(steps) == 2 * COUNT
-    assert len(set(steps)) > 3, "every search took as many steps: the test tests nothing"
-    net, space, whole = classifier(site, "wide1"), brittle.nuisance("rotation:sigma=20"), images(site, "original")
-    root = stream_root(0, "rotation turning points")
-    for row in points[:10]:
-        one = whole.batch([row["image"]])
-        theta = space.sample(one, fold(fold(root, one.ids), torch.tensor([row["direction"]]))[:, None])[:, 0]
-        at = {
-            end: net.log_probs(transformed(space, one, theta, torch.tensor([row[end] or 0.0]))).argmax().item()
-            for end in ("low", "high")
-        }
-        assert at["low"] == net.log_probs(one.images).argmax()
-        assert (at["high"] == at["low"]) == (row["high"] is None)
-        assert row["high"] is None or 0 < row["high"] - row["low"] <= 0.05
-    told = next(row for row in done.summary["measures"]["turning-points"]["results"] if row["classifier"] == "wide1")
-    turned = [row["high"] for row in points if row["high"] is not None]
-    assert (told["turned"], told["of"], told["median"]) == (len(turned), 2 * COUNT, pytest.approx(np.median(turned)))
-    other = brittle.run(study(site, "turning-points", directions=2), None, batch=3)
-    assert other == done.summary
+def search_study(grey):
+    search = {"furthest": 4.0, "precision": 0.05, "per-unit": 1}
+    return grey.study(nuisances={"level 1": "brightness:level=1"}, **{"breaking-severity": search})
 
 
-def test_a_measure_without_a_nuisance_says_what_the_mirror_says(site):
-    found = said(brittle.run(study(site, "mirror"), None), "mirror")["results"]
-    for row in found:
-        whole = images(site, row["image_set"]).batch(range(COUNT)).images
-        net = classifier(site, row["classifier"])
-        same = net.log_probs(whole).argmax(1) == net.log_probs(whole.flip(-1)).argmax(1)
-        assert (row["same"], row["of"]) == (pytest.approx(same.double().mean().item()), COUNT)
-    assert len(found) == 8
+def doubt_study(grey):
+    return grey.study(names=("blunt", "keen"), doubt={"per-unit": 7})
 
 
-def test_groups_are_compared_by_what_robustness_measured(site):
-    """Robustness is not asked for: what is read is carried out all the same, and is not part of the summary."""
-    found = brittle.run(study(site, "groups-apart"), site / "run")
-    assert list(found["measures"]) == ["groups-apart"]
-    pairs = said(found, "groups-apart")["pairs"]
-    measured = study(site, "groups-apart") | {"robustness": {}}
-    rows = brittle.run(measured, None)["measures"]["robustness"]["results"]
-    for pair in pairs:
-        rho = {group: [] for group in ("wide", "narrow")}
-        for row in rows:
-            if (row["image_set"], row["nuisance"]) == (pair["image_set"], pair["nuisance"]):
-                rho[CLASSIFIERS[row["classifier"]]].append(row["rho"])
-        assert (pair["first"], pair["second"]) == ("wide", "narrow")
-        assert pair["difference"] == pytest.approx(np.mean(rho["wide"]) - np.mean(rho["narrow"]), abs=1e-6)
-        assert pair["spread"] == pytest.approx(max(map(np.ptp, rho.values())), abs=1e-6)
-    assert len(pairs) == 4
-    assert len({pair["difference"] for pair in pairs}) == 4
+def groups_study(grey):
+    study = grey.study(names=SHARPNESS, nuisances=BRIGHTER)
+    for name, group in GROUPED.items():
+        study["classifiers"][name]["group"] = group
+    return study | {"robustness": {"samples": 3}, "group-difference": {"more": "hard", "less": "soft"}}
 
 
-def test_a_classifier_that_has_no_group_is_warned_about_and_one_that_gets_it_later_costs_nothing(site):
-    ungrouped = study(site, "groups-apart")
-    ungrouped["classifiers"] = {name: entry["spec"] for name, entry in ungrouped["classifiers"].items()}
-    before = brittle.run(ungrouped, site / "run")
-    assert said(before, "groups-apart")["pairs"] == []
-    assert "'wide1' belongs to no group" in before["warnings"]
-    files = {path: path.stat().st_mtime_ns for path in (site / "run" / "units").rglob("*.parquet")}
-    after = brittle.run(study(site, "groups-apart"), site / "run")
-    assert after == brittle.run(study(site, "groups-apart"), None)
-    assert {path: path.stat().st_mtime_ns for path in (site / "run" / "units").rglob("*.parquet")} == files
+def gap_study(grey):
+    gap = {"first": "old", "second": "new"}
+    return grey.study(names=("blunt", "keen"), sets=("old", "new"), **{"accuracy-gap": gap})
 
 
-def test_two_image_sets_are_compared_by_clean_predictions_of_both(site):
-    found = brittle.run(study(site, "shift-gap"), site / "run")
-    for row in said(found, "shift-gap")["results"]:
-        net, right, predicted = classifier(site, row["classifier"]), [], []
-        for name in ("original", "shifted"):
-            batch = images(site, name).batch(range(COUNT))
-            predicted.append(net.log_probs(batch.images).argmax(1))
-            right.append((predicted[-1] == batch.labels).double().mean().item())
-        assert row["lost"] == pytest.approx(right[0] - right[1])
-        assert row["agreement"] == pytest.approx((predicted[0] == predicted[1]).double().mean().item())
-        assert row["images"] == COUNT
-    assert found["calls"] == dict.fromkeys(CLASSIFIERS, 2 * COUNT)
-    with pytest.raises(BrittleError, match="the study has no image set 'other'"):
-        brittle.run(study(site, "shift-gap", shifted="other"), None)
-
-
-def test_all_four_stand_in_one_study_and_are_measured_as_alone(site):
-    together = study(site, "turning-points", directions=1) | {"mirror": {}, "groups-apart": {}, "shift-gap": {}}
-    found = brittle.run(together, site / "run")
-    for kind, options in (
-        ("turning-points", {"directions": 1}),
-        ("mirror", {}),
-        ("groups-apart", {}),
-        ("shift-gap", {}),
-    ):
-        assert said(found, kind) == said(brittle.run(study(site, kind, **options), None), kind)
-
-
-# How they are shown
-
-
-SHOWN = {
-    "turning-points": ("results", ("classifier", "turned", "median")),
-    "mirror": ("results", ("classifier", "same", "of")),
-    "groups-apart": ("pairs", ("first", "second", "difference", "spread")),
-    "shift-gap": ("results", ("classifier", "lost", "agreement")),
+STUDIES = {
+    "breaking-severity": search_study,
+    "doubt": doubt_study,
+    "group-difference": groups_study,
+    "accuracy-gap": gap_study,
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_is_shown_in_console_json_table_and_report(site, cli, kind):
-    file, out = site / "study.toml", site / "run"
-    name, columns = SHOWN[kind]
-    file.write_text(tomli_w.dumps(study(site, kind)))
-    printed = cli("run", file, "--out", out)
-    assert printed.status == 0, printed
-    asked = cli("run", file, "--out", out, "--json")
-    rows = asked.json["measures"][kind][name]
-    found = brittle.run(file, out)
-    assert found == json.loads((out / "summary.json").read_text())
-    assert asked.json == found | {"report": str(out / "report.html")}
-    page = write_report(out).read_text()
-    for shown in (printed.out, str(found), page, found._repr_html_()):
-        assert kind.replace("-", " ").capitalize() in shown
-        for column in columns:
-            assert column in shown
-    assert found.table(kind).select(columns).to_pylist() == [
-        {column: row[column] for column in columns} for row in rows
-    ]
-    assert cli("report", out).status == 0
+def check_search(grey, found):
+    (result,) = found["results"]
+    severities = expected_search(*grey.load("old"), 4.0, 0.05)
+    broken = [severity for severity, _ in severities if severity is not None]
+    assert result["searched"] == sum(probes > 0 for _, probes in severities)
+    assert result["broken"] == len(broken)
+    assert result["probes"] == sum(probes for _, probes in severities)
+    assert 0 < result["median_severity"] - np.median(broken) < 0.05
 
 
-def test_each_is_listed_with_its_options_and_a_wrong_one_is_answered_with_what_is_right(site, cli):
-    kinds = {kind["name"]: kind for kind in cli("list", "measures", "--json").json["measures"]}
-    assert set(KINDS) <= set(kinds)
-    assert kinds["turning-points"]["options"]["precision"]["help"] == "how closely a turning point is found"
-    with pytest.raises(BrittleError, match="turning-points: directions is 0, but must be at least 1"):
-        brittle.run(study(site, "turning-points", directions=0), None)
-    with pytest.raises(BrittleError, match="Did you mean 'mirror'"):
-        brittle.run(study(site, "miror"), None)
+def check_doubt(grey, found):
+    assert {row["classifier"]: row["entropy"] for row in found["results"]} == pytest.approx(
+        {name: expected_entropy(grey.load("old")[0], name) for name in ("blunt", "keen")}, abs=1e-6
+    )
 
 
-# How they are killed
+def check_groups(grey, found):
+    for row, level in zip(found["differences"], (1, 3), strict=True):
+        rho = {name: expected_rho(*grey.load("old"), name, level) for name in SHARPNESS}
+        hard, soft = rho["keen"] + rho["sharp"], rho["blunt"] + rho["even"]
+        assert row["nuisance"] == f"level {level}"
+        assert row["rho"] == pytest.approx(rho, abs=1e-6)
+        assert row["difference"] == pytest.approx((hard - soft) / 2, abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_is_killed_and_resumed_to_the_same_result(site, start, kind):
-    file, out = site / "study.toml", site / "run"
-    wanted = study(site, kind)
-    file.write_text(tomli_w.dumps(wanted))
-    undisturbed = brittle.run(wanted, None, batch=16)
-    (site / "delay").write_text("0.02")
-    path = os.pathsep.join((str(site / "site"), os.environ.get("PYTHONPATH", "")))
-    process = start("run", file, "--out", out, "--batch", 16, PYTHONPATH=path)
-    while not (files := list((out / "units").rglob("*.rows.parquet"))):
+def check_gap(grey, found):
+    right = {}
+    for name in ("old", "new"):
+        values, labels = grey.load(name)
+        right[name] = float(np.mean((values > THRESHOLD) == labels))
+    assert right["old"] - right["new"] > 0.1
+    for row, classifier in zip(found["gaps"], ("blunt", "keen"), strict=True):
+        assert row == {"classifier": classifier, **right, "gap": pytest.approx(right["old"] - right["new"])}
+
+
+CHECKS = {
+    "breaking-severity": check_search,
+    "doubt": check_doubt,
+    "group-difference": check_groups,
+    "accuracy-gap": check_gap,
+}
+SHOWN = {  # in the console and in the report
+    "breaking-severity": ("Breaking severity", "median_severity"),
+    "doubt": ("Doubt", "blunt"),
+    "group-difference": ("Group difference", "difference"),
+    "accuracy-gap": ("Accuracy gap", "gap"),
+}
+
+
+@pytest.fixture
+def grey(tmp_path):
+    return Grey(tmp_path)
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """The four files as pip would leave them, with their entry points."""
+    folder = tmp_path / "installed"
+    (folder / "third-1.0.dist-info").mkdir(parents=True)
+    (folder / "third-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: third\nVersion: 1.0\n")
+    (folder / "third-1.0.dist-info" / "entry_points.txt").write_text(POINTS)
+    for file in HERE.glob("*.py"):
+        shutil.copy(file, folder / f"third_{file.name}")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+    for registry in (measures, sections):
+        registry.names()
+        monkeypatch.setattr(registry, "_kinds", dict(registry._kinds))
+    return folder
+
+
+@pytest.fixture
+def command(installed, start):
+    """`brittle` in a process of its own, in which the third party's package is installed."""
+    path = os.pathsep.join(filter(None, (str(installed), os.environ.get("PYTHONPATH", ""))))
+    return lambda *arguments: start(*arguments, PYTHONPATH=path)
+
+
+def stored(folder):
+    """Every table of a run folder, cell by cell, in planned order."""
+    found = {}
+    for path in sorted((folder / "units").rglob("*.parquet")):
+        place = (str(path.parent.relative_to(folder)), path.name.split(".")[1])
+        found.setdefault(place, []).append(pq.read_table(path).replace_schema_metadata(None))
+    return {place: pa.concat_tables(tables) for place, tables in found.items()}
+
+
+def units_done(folder):
+    spans = [path.name.split(".")[0].split("-") for path in (folder / "units").rglob("*.rows.parquet")]
+    return sum(int(end) - int(first) for first, end in spans)
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_it_is_killed_resumed_and_shown_without_editing_the_package(kind, grey, command, ended, cli):
+    grey.write(old=300, new=300)  # several units of clean predictions
+    study, file = STUDIES[kind](grey), grey.folder / "study.toml"
+    file.write_text(tomli_w.dumps(study))
+    undisturbed = brittle.run(study, grey.folder / "undisturbed", batch=16)
+    CHECKS[kind](grey, undisturbed["measures"][kind])
+
+    (grey.folder / "delay").write_text("0.03")
+    process = command("run", file, "--out", grey.out, "--batch", 16)
+    while units_done(grey.out) < 2:
         assert process.poll() is None, process.communicate()
-        time.sleep(0.005)
+        time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    assert files
-    assert not (out / "summary.json").exists(), "the kill came too late"
-    (site / "delay").unlink()
-    assert brittle.run(wanted, out, batch=16) == undisturbed
+    assert 0 < units_done(grey.out) < units_done(grey.folder / "undisturbed"), "the kill did not fall into the middle"
+    assert not (grey.out / "summary.json").exists()
+
+    (grey.folder / "delay").unlink()
+    said = ended(command("run", file, "--out", grey.out, "--batch", 16, "--json"))
+    assert said.status == 0, said
+    assert said.json == dict(undisturbed) | {"report": str(grey.out / "report.html")}
+    assert json.loads((grey.out / "summary.json").read_text()) == dict(undisturbed)
+    assert stored(grey.out) == stored(grey.folder / "undisturbed")
+    printed, page = cli("run", file, "--out", grey.out), (grey.out / "report.html").read_text()
+    for words in SHOWN[kind]:
+        assert words in printed.out
+        assert words in page
 
 
-def test_a_module_that_registers_its_measure_needs_no_entry_point(site, monkeypatch):
-    shutil.rmtree(site / "site" / "others-1.0.dist-info")
-    importlib.invalidate_caches()
-    with pytest.raises(BrittleError, match="unknown key 'mirror'"):
-        brittle.run(study(site, "mirror"), None)
-    importlib.import_module("mirror")
-    assert said(brittle.run(study(site, "mirror"), None), "mirror")["results"]
+def test_rows_of_a_search_are_its_probes_however_many_there_are(installed, grey):
+    brittle.run(search_study(grey), grey.out)
+    (place,) = (grey.out / "units" / "breaking-severity").glob("*/*/*")
+    probes, images = (pq.read_table(next(place.glob(f"*.{table}.parquet"))) for table in ("rows", "images"))
+    expected = expected_search(*grey.load("old"), 4.0, 0.05)
+    assert images.num_rows == SIZES["old"]
+    assert len(set(images["unit"].to_pylist()) - set(probes["unit"].to_pylist())) > 0, "no unit is without rows"
+    for row in images.to_pylist():
+        severity, (breaks, count) = row["severity"], expected[row["image"]]
+        mine = probes.filter(pc.equal(probes["image"], row["image"]))
+        assert mine.num_rows == count
+        assert set(mine["unit"].to_pylist()) <= {row["unit"]}
+        assert mine["left"].to_pylist() == [breaks is not None and at > breaks for at in mine["severity"].to_pylist()]
+        assert (severity is None) == (breaks is None)
+        assert 0 <= (severity or 0) - (breaks or 0) < 0.05
+
+
+def extended(grey, tables, sets=("old", "new")):
+    """A finished run of robustness, and the images that classifiers see as it is extended by a measure."""
+    before = grey.study(names=("keen", "blunt"), sets=sets, nuisances=BRIGHTER, robustness={"samples": 3})
+    before["classifiers"]["keen"]["group"], before["classifiers"]["blunt"]["group"] = "hard", "soft"
+    first = brittle.run(before, grey.out)
+    grey.seen()
+    second = brittle.run(before | tables, grey.out)
+    assert second["measures"]["robustness"] == first["measures"]["robustness"]
+    assert second["measures"].keys() == {"robustness", *tables}
+    return second, grey.seen() - 2 * CHECKED * len(sets)
+
+
+def test_an_existing_run_extended_by_a_search_computes_its_probes_alone(installed, grey):
+    found, seen = extended(grey, {"breaking-severity": {"furthest": 4.0, "precision": 0.05}})
+    results = found["measures"]["breaking-severity"]["results"]
+    probes = [row["probes"] for row in results if row["nuisance"] == "level 1"]
+    expected = [sum(probes for _, probes in expected_search(*grey.load(name), 4.0, 0.05)) for name in SIZES]
+    assert probes == [expected[0], expected[0], expected[1], expected[1]]
+    assert seen == sum(row["probes"] for row in results)
+
+
+def test_an_existing_run_extended_by_a_measure_without_a_nuisance_computes_its_cells_alone(installed, grey):
+    _, seen = extended(grey, {"doubt": {}})
+    assert seen == 2 * sum(SIZES.values())
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [{"group-difference": {"more": "hard", "less": "soft"}}, {"accuracy-gap": {"first": "old", "second": "new"}}],
+    ids=["across groups", "across image sets"],
+)
+def test_an_existing_run_extended_by_a_derived_measure_computes_nothing(installed, grey, tables):
+    assert extended(grey, tables)[1] == 0
+
+
+@pytest.mark.parametrize("kind", ["group-difference", "accuracy-gap"])
+def test_what_a_derived_measure_must_read_is_carried_out_in_full_though_nobody_asks_for_it(installed, grey, kind):
+    study = STUDIES[kind](grey)
+    study.pop("robustness", None)
+    found = brittle.run(study, grey.out)
+    CHECKS[kind](grey, found["measures"][kind])
+    assert found["measures"].keys() == {kind}
+    sets = len(study["images"])
+    assert sum(found["calls"].values()) == grey.seen() - CHECKED * sets * len(study["classifiers"])
+
+
+def test_a_derived_measure_reads_no_more_than_it_names(installed, grey):
+    """Robustness with a tolerance reads clean predictions as far as it goes; the gap wants those of one classifier."""
+    grey.write(old=3000, new=40)
+    study = grey.study(names=("keen", "blunt"), sets=("old", "new"), nuisances={"level 1": "brightness:level=1"})
+    study |= {"robustness": {"samples": 1, "tolerance": 0.1}}
+    gap = {"kind": "accuracy-gap", "first": "old", "second": "new", "classifiers": ["keen"]}
+    brittle.run(study | {"measures": {"gap": gap}}, grey.out)
+    rows = {place[0]: table.num_rows for place, table in stored(grey.out).items() if "clean" in place[0]}
+    assert rows["units/clean/keen/old"] == 3000
+    assert rows["units/clean/blunt/old"] < 3000
+
+
+def test_a_derived_measure_that_reads_a_nuisance_needs_one(installed, grey):
+    study = grey.study(**{"group-difference": {}})
+    with pytest.raises(BrittleError, match="'group-difference' needs a nuisance, and the study names none"):
+        brittle.run(study, grey.out)
+
+
+def test_a_restriction_that_would_change_nothing_is_refused(installed, grey):
+    study = groups_study(grey)
+    study["group-difference"]["classifiers"] = ["keen", "blunt"]
+    with pytest.raises(BrittleError, match="'group-difference' can't be restricted to some classifiers"):
+        brittle.run(study, None)
+
+
+def test_a_section_comes_through_an_entry_point(installed, grey, cli):
+    brittle.run(doubt_study(grey), grey.out)
+    entropy = expected_entropy(grey.load("old")[0], "keen")
+    assert cli("report", grey.out).status == 0
+    assert f"<li>keen doubts old: {entropy:.3f} nats</li>" in (grey.out / "report.html").read_text()
+
+
+def test_a_third_party_s_measures_are_listed(installed, cli):
+    said = cli("list", "measures", "--json")
+    assert STUDIES.keys() <= {row["name"] for row in said.json["measures"]}
+
+
+def test_a_table_that_is_no_measure_is_refused_with_what_would_be_right(installed, grey):
+    with pytest.raises(BrittleError, match="Did you mean 'breaking-severity'"):
+        brittle.run(grey.study(**{"breaking-severty": {}}), None)

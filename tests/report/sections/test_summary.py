@@ -142,6 +142,7 @@ def test_another_packages_section_comes_through_an_entry_point_with_its_own_temp
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: lettering\nVersion: 1.0\n")
     (installed / "entry_points.txt").write_text("[brittle.sections]\nletter-counts = lettering.letters:LetterSection\n")
     monkeypatch.syspath_prepend(tmp_path)
+    sections.names()  # loads all of them, which is done once
     monkeypatch.setattr(sections, "_kinds", dict(sections._kinds))
     folder = shutil.copytree(foreign_folder, tmp_path / "run")
     page, text = page_of(folder), (folder / "report.html").read_text()

@@ -48,10 +48,10 @@ def write_weak_points(
         raise BrittleError("there is no image to show: all are wrong untouched", "Name some by their ids.")
     source = PictureSource(replay, LabelNames(labels, replay.images.classes))
     shown = strips(source, chosen, read_draws([rows], [row["id"] for row in chosen]))
-    _write(path, shown, f"Weak points under {entry['nuisance']}")
+    write_strips(path, shown, f"Weak points under {entry['nuisance']}")
 
 
-def _write(path: Path, shown: Sequence[Strip], title: str) -> None:
+def write_strips(path: Path, shown: Sequence[Strip], title: str) -> None:
     """A row per image: the original with its label, then mistakes with what the classifier says above each."""
     kind = path.suffix.lstrip(".").lower() or "png"
     if kind not in Figure().canvas.get_supported_filetypes():
