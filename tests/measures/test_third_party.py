@@ -363,10 +363,23 @@ def test_a_derived_measure_that_reads_a_nuisance_needs_one(installed, grey):
         brittle.run(study, grey.out)
 
 
-def test_a_restriction_that_would_change_nothing_is_refused(installed, grey):
+@pytest.mark.parametrize("robustness", [{}, {"robustness": {"samples": 3}}], ids=["added", "asked for"])
+def test_a_derived_measure_is_restricted_in_what_it_reads(installed, grey, robustness):
+    """Its cells name no classifier, but what it reads does: it sees those it is restricted to, and needs no others."""
     study = groups_study(grey)
     study["group-difference"]["classifiers"] = ["keen", "blunt"]
-    with pytest.raises(BrittleError, match="'group-difference' can't be restricted to some classifiers"):
+    del study["robustness"]
+    found = brittle.run(study | robustness, grey.out)["measures"]["group-difference"]["differences"]
+    expected = {name: expected_rho(*grey.load("old"), name, 1) for name in ("keen", "blunt")}
+    assert found[0]["rho"] == pytest.approx(expected, abs=1e-6)
+    measured = {path.name for path in (grey.out / "units" / "robustness").iterdir()}
+    assert measured == (set(SHARPNESS) if robustness else {"keen", "blunt"})
+
+
+def test_a_restriction_that_would_change_nothing_is_refused(installed, grey):
+    study = doubt_study(grey) | {"nuisances": BRIGHTER}
+    study["doubt"]["nuisances"] = ["level 1"]
+    with pytest.raises(BrittleError, match="'doubt' can't be restricted to some nuisances: it has no use for any"):
         brittle.run(study, None)
 
 

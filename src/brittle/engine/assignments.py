@@ -43,6 +43,15 @@ class Assignment:
             nuisance if NUISANCE in over else "",
         )
 
+    def means(self, cell: Cell, other: Cell) -> bool:
+        """Whether another measure's cell is among those that one of its own may read: what both name is the same, and
+        what only the other names is something that it is asked about."""
+        asked = ((cell.classifier, self.classifiers), (cell.images, self.images), (cell.nuisance, self.nuisances))
+        return all(
+            not name or (name == own if own else name in names)
+            for name, (own, names) in zip(other[1:], asked, strict=True)
+        )
+
     def cells(self) -> Iterator[Cell]:
         """Every cell: image set by image set, nuisance by nuisance."""
         for images, nuisance, classifier in itertools.product(*map(self.axis, (IMAGES, NUISANCE, CLASSIFIER))):
@@ -75,12 +84,31 @@ def assign(
     _add_reads(found, entries)
     ordered = _in_order(found)
     _widen(ordered)
-    for name, each in ordered.items():
+    for each in reversed(list(ordered.values())):
         if not each.axis(NUISANCE):
             raise BrittleError(
-                f"the measure {name!r} needs a nuisance, and the study names none", 'Add nuisances = ["affine"] to it.'
+                f"the measure {each.name!r} needs a nuisance, and the study names none",
+                'Add nuisances = ["affine"] to it.',
             )
+    for name, entry in entries.items():
+        _check_restrictions(name, entry, ordered)
     return ordered
+
+
+def _check_restrictions(name: str, entry: MeasureEntry, found: Mapping[str, Assignment]) -> None:
+    """Refuses a restriction that would change nothing: the measure names no such thing, nor does what it reads."""
+    over = _over(found[name], found)
+    for sort, key in ((CLASSIFIER, "classifiers"), (IMAGES, "images"), (NUISANCE, "nuisances")):
+        if getattr(entry, key) and sort not in over:
+            raise BrittleError(
+                f"the measure {name!r} can't be restricted to some {key}: it has no use for any",
+                f"Leave {key} = […] out of its entry.",
+            )
+
+
+def _over(assignment: Assignment, found: Mapping[str, Assignment]) -> frozenset[str]:
+    """What its cells name, and those of all that it reads."""
+    return assignment.measure.over.union(*(_over(found[name], found) for name in assignment.reads.values()))
 
 
 def _own_nuisances(measure: Measure) -> Sequence[str]:

@@ -65,33 +65,29 @@ def spans(plan: Plan, calls: Callable[[Unit], int], batch: int, *, end_with_roun
 
 
 def asked_groups(job: Job) -> list[CellGroup]:
-    """All that a study asks for: image set by image set, then what looks at no image; readers after what they read."""
-    whole = wholly_read(job)
-    wanted = [each for each in job.assignments.values() if each.asked or each.name in whole]
-    sets = dict.fromkeys(name for each in wanted for name in each.axis(IMAGES) if name)
-    return [
-        group
-        for images in (*sets, "")
-        for assignment in wanted
-        if images in assignment.axis(IMAGES)
-        for group in groups(job, assignment, images)
-    ]
+    """All that is carried out whole, since the study asks for it or a measure reads it so: image set by image set, then
+    what looks at no image; readers after what they read."""
+    whole, found = wholly_read(job), []
+    sets = dict.fromkeys(name for each in job.assignments.values() for name in each.axis(IMAGES) if name)
+    for images in (*sets, ""):
+        for assignment in job.assignments.values():
+            for group in groups(job, assignment, images) if images in assignment.axis(IMAGES) else ():
+                wanted = [name for name, cell in group.cells.items() if assignment.asked or cell in whole]
+                found += [group.only(wanted)] if wanted else []
+    return found
 
 
-def wholly_read(job: Job) -> set[str]:
-    """Measures that nobody asks for and that somebody needs all of: those that derive everything from others, and those
+def wholly_read(job: Job) -> set[Cell]:
+    """Cells that nobody asks for and that somebody needs all of: a measure that derives everything from others, or one
     whose cells do not say which of another's cells they mean."""
-    found: set[str] = set()
+    found: set[Cell] = set()
     for reader in reversed(list(job.assignments.values())):
-        if reader.asked or reader.name in found:
-            for read in reader.measure.reads:
-                name = reader.reads.get(read.kind, "")
-                if (
-                    name
-                    and not job.assignments[name].asked
-                    and any(not len(job.plan(cell)) or read.kind not in job.reads(cell) for cell in reader.cells())
-                ):
-                    found.add(name)
+        for cell in reader.cells():
+            if reader.asked or cell in found:
+                given = job.reads(cell) if len(job.plan(cell)) else {}
+                others = (job.assignments[name] for kind, name in reader.reads.items() if kind not in given)
+                unasked = (each for other in others if not other.asked for each in other.cells())
+                found.update(each for each in unasked if reader.means(cell, each))
     return found
 
 

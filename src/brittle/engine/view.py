@@ -31,6 +31,7 @@ class View:
     store: Store
     name: str
     _prefixes: dict[Cell, Prefix] = field(default_factory=dict, repr=False)
+    _reader: View | None = None  # who reads it so: only what that one is asked about is shown
 
     @property
     def _assignment(self) -> Assignment:
@@ -40,18 +41,23 @@ class View:
     def seed(self) -> int:
         return self.job.seed
 
+    def _shown(self, sort: str) -> list[str]:
+        """What the measure, and whoever reads it, is asked about; in a report, of that what can still be loaded."""
+        there = {"classifiers": self.job.facts, "images": self.job.images, "nuisances": self.job.nuisances}[sort]
+        wanted = there if self._reader is None else self._reader._shown(sort)
+        return [name for name in getattr(self._assignment, sort) if name in there and name in wanted]
+
     @property
     def classifiers(self) -> Mapping[str, ClassifierFacts]:
-        return {name: self.job.facts[name] for name in self._assignment.classifiers}
+        return {name: self.job.facts[name] for name in self._shown("classifiers")}
 
     @property
     def images(self) -> Mapping[str, Subject]:
-        there = (name for name in self._assignment.images if name in self.job.images)
-        return {name: _with_names(self.job.subject(name), self.job.facts) for name in there}
+        return {name: _with_names(self.job.subject(name), self.job.facts) for name in self._shown("images")}
 
     @property
     def nuisances(self) -> Mapping[str, Nuisance]:
-        return {name: self.job.nuisances[name] for name in self._assignment.nuisances if name in self.job.nuisances}
+        return {name: self.job.nuisances[name] for name in self._shown("nuisances")}
 
     def about(self, cell: Cell) -> About:
         return self.job.about(cell)
@@ -63,7 +69,12 @@ class View:
         return self._assignment.cell(classifier, images, nuisance)
 
     def cells(self) -> Iterator[Cell]:
-        return self._assignment.cells()
+        shown = [{"", *self._shown(sort)} for sort in ("classifiers", "images", "nuisances")]
+        return (
+            cell
+            for cell in self._assignment.cells()
+            if all(name in names for name, names in zip(cell[1:], shown, strict=True))
+        )
 
     def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
         end = self.end(cell)
@@ -86,7 +97,7 @@ class View:
 
     def read(self, kind: str) -> View | None:
         name = self._assignment.reads.get(kind)
-        return None if name is None else View(self.job, self.store, name, self._prefixes)
+        return None if name is None else View(self.job, self.store, name, self._prefixes, self)
 
     def references(self, classifier: str, images: str) -> NDArray[np.int64]:
         return self.job.references(classifier, images)
@@ -117,7 +128,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
             for classifier, count in found.pop("calls", {}).items():
                 calls[classifier] += count
             said[name] = {"kind": assignment.kind} | _plain(name, found)
-    for cell, places in _needed(views).items():
+    for cell, places in _needed(job, views).items():
         assignment, plan = job.assignments[cell.measure], job.plan(cell)
         if cell.classifier:
             calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
@@ -145,16 +156,16 @@ def _plain(name: str, said: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _needed(views: Mapping[str, View]) -> dict[Cell, set[int]]:
+def _needed(job: Job, views: Mapping[str, View]) -> dict[Cell, set[int]]:
     """Of what was computed only to be read, the units that readers needed: how much was read past a stopping point is
     an accident."""
     found: dict[Cell, set[int]] = {}
+    whole = wholly_read(job)
     for name in reversed(list(views)):  # readers first
-        view = views[name]
-        job, asked, whole = view.job, view.job.assignments[name].asked, name in wholly_read(view.job)
+        view, asked = views[name], job.assignments[name].asked
         for cell in view.cells():
             plan = view.plan(cell)
-            if whole:
+            if cell in whole:
                 found[cell] = set(range(len(plan))[: view.end(cell)])
             reads = [read for read in job.reads(cell).values() if not job.assignments[read.measure].asked]
             if reads:
