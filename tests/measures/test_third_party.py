@@ -363,13 +363,6 @@ def test_a_derived_measure_that_reads_a_nuisance_needs_one(installed, grey):
         brittle.run(study, grey.out)
 
 
-def test_a_restriction_that_would_change_nothing_is_refused(installed, grey):
-    study = groups_study(grey)
-    study["group-difference"]["classifiers"] = ["keen", "blunt"]
-    with pytest.raises(BrittleError, match="'group-difference' can't be restricted to some classifiers"):
-        brittle.run(study, None)
-
-
 def test_a_section_comes_through_an_entry_point(installed, grey, cli):
     brittle.run(doubt_study(grey), grey.out)
     entropy = expected_entropy(grey.load("old")[0], "keen")

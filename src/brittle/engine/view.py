@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
 from brittle.engine.job import Job
-from brittle.engine.ledger import image_range, spans_read, wholly_read
+from brittle.engine.ledger import image_range, read_in_full, spans_read
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, whole_tables
 from brittle.errors import BrittleError
@@ -151,10 +151,10 @@ def _needed(views: Mapping[str, View]) -> dict[Cell, set[int]]:
     found: dict[Cell, set[int]] = {}
     for name in reversed(list(views)):  # readers first
         view = views[name]
-        job, asked, whole = view.job, view.job.assignments[name].asked, name in wholly_read(view.job)
+        job, asked, whole = view.job, view.job.assignments[name].asked, read_in_full(view.job)
         for cell in view.cells():
             plan = view.plan(cell)
-            if whole:
+            if cell in whole and not asked:
                 found[cell] = set(range(len(plan))[: view.end(cell)])
             reads = [read for read in job.reads(cell).values() if not job.assignments[read.measure].asked]
             if reads:
