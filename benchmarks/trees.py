@@ -15,9 +15,10 @@ WORKING_TREE = "working tree"
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """The folder of a commit, in a temporary git worktree; of WORKING_TREE, the repository as it stands."""
-    if commit == WORKING_TREE:
-        yield REPOSITORY
+    """The folder of a commit, in a temporary git worktree; of WORKING_TREE, the repository as it stands. A folder
+    stands for itself, where there is no repository to take a commit from."""
+    if commit == WORKING_TREE or Path(commit).is_dir():
+        yield REPOSITORY if commit == WORKING_TREE else Path(commit).resolve()
         return
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
@@ -29,6 +30,8 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def full_hash(commit: str) -> str:
+    if Path(commit).is_dir():
+        return str(Path(commit).resolve())
     try:
         return git("rev-parse", "--verify", f"{commit}^{{commit}}")
     except subprocess.CalledProcessError:
@@ -43,5 +46,5 @@ def git(*arguments: str) -> str:
 
 def environment(tree: Path, threads: int | None = None) -> dict[str, str]:
     """In which `import brittle` finds that tree's source, whatever is installed."""
-    found = os.environ | {"PYTHONPATH": str(tree / "src")}
+    found = os.environ | {"PYTHONPATH": os.pathsep.join((str(tree / "src"), os.environ.get("PYTHONPATH", "")))}
     return found if threads is None else found | {"OMP_NUM_THREADS": str(threads)}

@@ -207,7 +207,7 @@ MISTAKES = {
     "part of a set": ((*MEASURE, "--estimand", "set"), "estimand 'set' uses every image"),
     "device": ((*MEASURE, "--device", "warp"), "unknown device 'warp'"),
     "list": (("list", "nuisanses"), "Did you mean 'nuisances'?"),
-    "no run": (("report", "/nowhere"), "/nowhere is no run folder"),
+    "no run": (("report", "/nowhere"), "/nowhere is not a run folder"),
     "no study": (("run", "/nowhere.toml", "--out", "/tmp/x"), "there is no study file /nowhere.toml"),
     "a folder as study": (("run", "/", "--out", "/tmp/x"), "the study file / can't be read"),
     "no module": (("measure", "python:nowhere:scores", *MEASURE[2:]), "there is no module 'nowhere'"),

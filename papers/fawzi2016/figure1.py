@@ -21,18 +21,19 @@ from matplotlib.figure import Figure
 from table1 import idx
 
 import brittle
-from brittle.report.figures import STYLE
-from brittle.report.weak_figures import POSTERIOR, RISING
-from brittle.report.weak_maps import grid_around, posterior_on_grid
+from brittle.engine.replay import Replay
+from brittle.report.page.figures import STYLE
+from brittle.report.sections.weak_points.figures import POSTERIOR, RISING
+from brittle.report.sections.weak_points.maps import grid_around, posterior_on_grid
 
 HERE = Path(__file__).parent
 CELLS = 121
 
 
-def density(classifier: Any, nuisance: Any, batch: Any, sigma: float) -> tuple[np.ndarray, float]:
+def density(classifier: Any, replay: Replay, place: int, sigma: float) -> tuple[np.ndarray, float]:
     """The posterior over its maximum (m, m), and log of its mean over the prior: log(1 − µ(x))."""
     places = grid_around(0.0, sigma, CELLS)
-    log = posterior_on_grid(classifier, nuisance, batch, int(batch.labels[0]), places, places, 512)
+    log = posterior_on_grid(classifier, replay, place, int(replay.images.labels[place]), places, places, 512)
     assert log is not None
     cell = 2 * torch.log(places[1] - places[0])
     return (log - log.max()).exp().numpy(), float(log.logsumexp((0, 1)) + cell)
@@ -53,7 +54,7 @@ def write(options: argparse.Namespace) -> None:
     classifier = brittle.classifier(f"torch:brittle.training.networks:{options.network},weights={options.weights}")
     images = brittle.image_set(options.test)
     spec = f"translation:sigma={options.sigma},unit=pixels"
-    nuisance = brittle.nuisance(spec)
+    replay = Replay(images, brittle.nuisance(spec), "translation", 0)
     common: dict[str, Any] = {"ids": options.ids, "keep": options.steps, "device": "cpu"}
     chain = brittle.sample(
         classifier, images, spec, sampler=f"metropolis:sigma={options.step}", chains=1, steps=options.steps,
@@ -65,8 +66,9 @@ def write(options: argparse.Namespace) -> None:
         figure = Figure((9.6, 3.5 * len(options.ids)), layout="constrained")
         grid = figure.subplots(len(options.ids), 3, squeeze=False, width_ratios=(0.6, 1, 1))
         for row, id in zip(grid, options.ids, strict=True):
-            batch = images.batch([int((images.ids == id).nonzero()[0])])
-            values, one_minus_mu = density(classifier, nuisance, batch, options.sigma)
+            place = int((images.ids == id).nonzero()[0])
+            batch = images.batch([place])
+            values, one_minus_mu = density(classifier, replay, place, options.sigma)
             row[0].imshow(batch.images[0, 0], cmap="gray", vmin=0, vmax=1)
             row[0].set_axis_off()
             row[0].set_title(

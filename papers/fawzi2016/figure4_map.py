@@ -28,11 +28,11 @@ from torch import Tensor
 import brittle
 from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.nuisances.ops.rectangles import union_area
-from brittle.report.figures import STYLE
-from brittle.report.weak_figures import RISING
-from brittle.report.weak_gallery import Mistake, Strip
-from brittle.report.weak_maps import hidden_share
-from brittle.report.weak_picture import write_picture
+from brittle.report.page.figures import STYLE
+from brittle.report.sections.weak_points.figures import RISING
+from brittle.report.sections.weak_points.maps import hidden_share
+from brittle.report.sections.weak_points.picture import write_strips
+from brittle.report.sections.weak_points.strips import Mistake, Strip
 
 BINS = 24
 REACH = 2.0  # of the map of ratios, to either side of 1
@@ -173,7 +173,7 @@ def write_gallery(
         status = drawn.about[place]["status"]
         note = "" if mistakes else "No draw is taken for another person."
         strips.append(Strip("", f"s{person + 1}", face, mistakes, "" if status == TRUSTED else status, note))
-    write_picture(path, strips, title)
+    write_strips(path, strips, title)
     shrink(path)
 
 

@@ -6,6 +6,7 @@ command line would, and it turns into an Arrow table or a DataFrame.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +21,6 @@ from brittle.engine.carry_out import Done
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError, MissingPackage
 from brittle.report.console import as_html, as_text, one_table
-from brittle.report.sections.weak_points.picture import write_weak_points
 from brittle.samplers.export import to_arviz
 
 
@@ -47,10 +47,8 @@ class Result(dict[str, Any]):
 
     def to_pandas(self, measure: str | None = None) -> Any:
         """The same as a pandas DataFrame."""
-        try:
-            import pandas  # noqa: F401
-        except ImportError:
-            raise MissingPackage("pandas", "pandas", "a DataFrame") from None
+        if importlib.util.find_spec("pandas") is None:
+            raise MissingPackage("pandas", "pandas", "a DataFrame")
         return self.table(measure).to_pandas()
 
 
@@ -122,6 +120,8 @@ class WeakPoints(Result):
     def picture(self, path: str | Path, images: int | Sequence[int] = 8) -> Path:
         """Writes a picture (PNG, or what the name ends in): images and what the classifier takes them for when they
         are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
+        from brittle.report.sections.weak_points.picture import write_weak_points  # matplotlib, when something is drawn
+
         job, name = self._done.job, self["nuisance"]
         if not isinstance(images, int):
             for id in images:

@@ -63,9 +63,9 @@ class MeasureEntry(BaseModel):
 
     model_config = _OPEN
     kind: str
-    classifiers: tuple[str, ...] | None = None
-    images: tuple[str, ...] | None = None
-    nuisances: tuple[str, ...] | None = None
+    classifiers: tuple[str, ...] | None = Field(None, min_length=1)
+    images: tuple[str, ...] | None = Field(None, min_length=1)
+    nuisances: tuple[str, ...] | None = Field(None, min_length=1)
     reads: tuple[str, ...] = Field((), description="measures that it reads, where there are several of a kind")
 
     @property
@@ -191,18 +191,23 @@ def options_as_values(measure: Measure) -> dict[str, Any]:
 
 
 def changes(kept: dict[str, Any], study: dict[str, Any]) -> list[str]:
-    """What has changed in the entries that a run was begun with. New entries extend it, and title, groups and
-    attributes may change."""
+    """How a study differs from the one that a run was begun with; nothing where it only extends it: entries may be
+    added, and title, groups and attributes may change."""
+    old, new = _binding(kept), _binding(study)
+    sorts = ("classifiers", "images", "nuisances", "measures")
+    extended = {sort: {name: entry for name, entry in new[sort].items() if name in old[sort]} for sort in sorts}
+    return differences(old, new) if differences(old, new | extended) else []
 
-    def comparable(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-        entries = {
-            sort: {name: entry for name, entry in values.get(sort, {}).items() if name in known.get(sort, {})}
-            for sort in ("classifiers", "images", "nuisances", "measures")
-        }
-        entries["classifiers"] = {name: entry["spec"] for name, entry in entries["classifiers"].items()}
-        return {"seed": values["seed"]} | entries
 
-    return differences(comparable(kept, kept), comparable(study, kept))
+def _binding(study: dict[str, Any]) -> dict[str, Any]:
+    """What of a resolved study its rows depend on."""
+    return {
+        "seed": study["seed"],
+        "classifiers": {name: entry["spec"] for name, entry in study["classifiers"].items()},
+        "images": study["images"],
+        "nuisances": study.get("nuisances", {}),
+        "measures": study["measures"],
+    }
 
 
 def _known(name: str, there: Iterable[str], where: str) -> None:

@@ -69,8 +69,11 @@ class Things:
         log.unlink(missing_ok=True)
         return found
 
-    def unit_files(self, nuisance: str = "*", name: str = "first") -> list[Path]:
-        return sorted((self.out / "units").glob(f"*/{name}/toy/{nuisance}*/*.parquet"))
+    def unit_files(self, nuisance: str = "", name: str = "first") -> list[Path]:
+        """A classifier's files: those of its robustness under a nuisance, or of its clean predictions, or all."""
+        folders = {"": f"*/{name}/toy/**", "clean": f"clean/{name}/toy"}
+        place = folders.get(nuisance, f"robustness/{name}/toy/{nuisance}*")
+        return sorted((self.out / "units").glob(f"{place}/*.parquet"))
 
 
 @pytest.fixture
@@ -87,11 +90,17 @@ def own() -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 @pytest.fixture
 def small_units(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Units of this many rows, one unit a file until files are merged, so that a small run has many."""
+    """Units of this many rows, one unit per file until files are merged, so that a small run has many."""
 
     def cut(rows: int) -> None:
-        monkeypatch.setattr("brittle.measures.robustness.rows_per_unit", lambda _: rows)
-        monkeypatch.setattr("brittle.engine.job.rows_per_unit", lambda _: rows)
-        monkeypatch.setattr("brittle.engine.execute.BATCHES_PER_SPAN", 1e-9)
+        monkeypatch.setattr("brittle.measures.robustness.measure.rows_per_unit", lambda _: rows)
+        monkeypatch.setattr("brittle.measures.clean.measure.rows_per_unit", lambda _: rows)
+        monkeypatch.setattr("brittle.engine.ledger.BATCHES_PER_SPAN", 1e-9)
 
     return cut
+
+
+@pytest.fixture
+def unmerged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files stay as they were written."""
+    monkeypatch.setattr("brittle.engine.store.FolderStore.compact", lambda *_, **__: None)

@@ -1,4 +1,6 @@
-"""A run may be extended by a classifier. Any other change is refused, and the difference is shown."""
+"""A run may be extended by anything. What was computed stays: a change is refused, and the difference is shown."""
+
+import tomllib
 
 import numpy as np
 import pytest
@@ -7,17 +9,69 @@ from brittle.api import run
 from brittle.errors import BrittleError
 
 
+def results(*arguments, **options):
+    return run(*arguments, **options)["measures"]["robustness"]["results"]
+
+
 def test_adding_a_classifier_computes_only_the_new_one(things, own):
     before = run(things.study("first"), things.out)
-    assert before["comparisons"] == []
+    assert before["measures"]["robustness"]["comparisons"] == []
     things.rows("first")
     after = run(things.study("first", "second"), things.out)
     assert things.rows("first") == things.CHECKED
     assert things.rows("second") == things.CHECKED + things.IMAGES * 61
-    old = [row for row in after["results"] if row["classifier"] == "first"]
-    assert list(map(own, old)) == list(map(own, before["results"]))
-    assert len(after["comparisons"]) == 3
+    after_it, before_it = after["measures"]["robustness"], before["measures"]["robustness"]
+    old = [row for row in after_it["results"] if row["classifier"] == "first"]
+    assert list(map(own, old)) == list(map(own, before_it["results"]))
+    assert len(after_it["comparisons"]) == 3
     assert after == run(things.study("first", "second"), things.folder / "at once")
+
+
+def test_adding_a_nuisance_computes_only_the_new_one(things, own):
+    before = results(things.study(nuisances=["affine:alpha=20"]), things.out)
+    things.rows()
+    two = things.study(nuisances=["rotation:sigma=20", "affine:alpha=20"])
+    after = run(two, things.out)
+    assert things.rows() == things.CHECKED + things.IMAGES * 20
+    old = [row for row in after["measures"]["robustness"]["results"] if row["nuisance"] == "affine:alpha=20"]
+    assert list(map(own, old)) == list(map(own, before))
+    assert after == run(two, things.folder / "at once")
+
+
+def test_adding_an_image_set_computes_only_the_new_one(things, own):
+    before = results(things.study(), things.out)
+    things.rows()
+    images = np.random.default_rng(1).integers(0, 256, (30, 8, 8), dtype=np.uint8)
+    np.savez(things.folder / "more.npz", images=images, labels=np.arange(30) % 4)
+    two = things.study(images=things.study()["images"] | {"more": f"npz:{things.folder}/more.npz"})
+    after = run(two, things.out)
+    assert things.rows() == 2 * things.CHECKED + 30 * 61
+    old = [row for row in after["measures"]["robustness"]["results"] if row["image_set"] == "toy"]
+    assert list(map(own, old)) == list(map(own, before))
+    assert after == run(two, things.folder / "at once")
+
+
+def test_adding_a_measure_computes_only_the_new_one(things):
+    before = run(things.study(), things.out)
+    things.rows()
+    fine = {"kind": "robustness", "samples": 7, "nuisances": ["affine:alpha=20"]}
+    two = things.study(measures={"fine": fine, "clean": {"kind": "clean"}})
+    after = run(two, things.out)
+    assert things.rows() == things.CHECKED + things.IMAGES * 7
+    assert after["measures"]["robustness"] == before["measures"]["robustness"]
+    assert after == run(two, things.folder / "at once")
+
+
+def test_title_group_and_attributes_may_change(things):
+    before = run(things.study(), things.out)
+    things.rows()
+    entry = {"spec": things.study()["classifiers"]["first"], "group": "flat", "epochs": 30}
+    after = run(things.study(classifiers={"first": entry}, title="Another title"), things.out)
+    assert things.rows() == things.CHECKED
+    assert after["measures"] == before["measures"]
+    assert after["classifiers"]["first"].items() >= {"group": "flat", "attributes": {"epochs": 30}}.items()
+    assert tomllib.loads((things.out / "study.toml").read_text())["title"] == "Another title"
+    assert run(things.study(), things.out) == before
 
 
 def test_an_extended_run_stays_extended(things):
@@ -38,6 +92,11 @@ CHANGES = {
         {"classifiers": {"first": "bundled:plain"}},
         r"classifiers\.first: '.*' → 'bundled:plain'",
     ),
+    "nuisances a measure is restricted to": (
+        {"robustness": {"samples": 20, "nuisances": ["affine:alpha=20"]}},
+        r"measures\.robustness\.nuisances: nothing → ",
+    ),
+    "nuisance removed": ({"nuisances": ["affine:alpha=20"]}, r"nuisances\.rotation:sigma=20: .* → nothing"),
     "classifier's name": ({"classifiers": {"1st": "bundled:plain"}}, r"classifiers\.first: '.*' → nothing"),
 }
 
@@ -53,6 +112,12 @@ def test_a_changed_study_is_refused_and_the_difference_shown(things, change, wor
     assert (things.out / "study.toml").read_bytes() == kept
 
 
+def test_a_removed_measure_is_refused_and_the_difference_shown(things):
+    run(things.study(clean={}), things.out)
+    with pytest.raises(BrittleError, match=r"measures\.clean: .* → nothing"):
+        run(things.study(), things.out)
+
+
 def test_a_changed_count_of_images_is_refused(things):
     entry = {"spec": f"npz:{things.folder}/images.npz", "count": 30}
     run(things.study(images={"toy": entry}), things.out)
@@ -63,7 +128,7 @@ def test_a_changed_count_of_images_is_refused(things):
 def test_what_is_written_another_way_is_no_change(things):
     run(things.study(nuisances=["affine:alpha=20"]), things.out)
     same = things.study(nuisances={"affine:alpha=20": "affine:alpha=20"}, robustness={"samples": 20, "worst_of": 10})
-    assert run(same | {"images": {"toy": {"spec": f"npz:{things.folder}/images.npz"}}}, things.out)["results"]
+    assert results(same | {"images": {"toy": {"spec": f"npz:{things.folder}/images.npz"}}}, things.out)
 
 
 def test_other_pixels_behind_the_same_spec_are_refused(things):
@@ -127,19 +192,4 @@ def test_last_digits_as_another_device_gives_them_are_no_change(things):
     module = things.folder / "things.py"
     run(things.study(), things.out)
     module.write_text(module.read_text().replace("@ weights", "@ (weights * 1.0001)"))
-    assert run(things.study(), things.out)["results"]
-
-
-def test_a_folder_that_holds_other_things_is_left_alone(things):
-    (things.out).mkdir()
-    (things.out / "thesis.tex").write_text("…")
-    with pytest.raises(BrittleError, match="holds other things and is no run folder"):
-        run(things.study(), things.out)
-    assert [path.name for path in things.out.iterdir() if path.name != ".lock"] == ["thesis.tex"]
-    with pytest.raises(BrittleError, match="can't be used as a run folder"):
-        run(things.study(), things.out / "thesis.tex")
-
-
-def test_no_nuisance_takes_the_name_that_untouched_images_go_by(things):
-    with pytest.raises(BrittleError, match="can't go by the name 'clean'"):
-        run(things.study(nuisances={"clean": "affine"}), things.out)
+    assert results(things.study(), things.out)

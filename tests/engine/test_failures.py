@@ -10,10 +10,15 @@ from PIL import Image
 from brittle.api import measure, run
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
-from brittle.measures.evaluate import draw_theta
-from brittle.measures.rows import first_bad
+from brittle.measures.draws import draw_theta
+from brittle.measures.outcomes import COLUMNS, first_bad
 from brittle.nuisances import nuisances
 from brittle.random import shuffled, stream_root
+
+
+def results(*arguments, **options):
+    return run(*arguments, **options)["measures"]["robustness"]["results"]
+
 
 SPOILT = """
 
@@ -64,7 +69,7 @@ def white(things):
     ],
 )
 @pytest.mark.parametrize("tolerance", [None, 0.001])
-def test_outputs_that_are_no_distribution_are_told_with_image_draw_and_theta(
+def test_outputs_that_are_not_a_distribution_are_told_with_image_draw_and_theta(
     things, white, small_units, name, words, tolerance
 ):
     small_units(200)
@@ -87,7 +92,7 @@ def test_outputs_that_are_no_distribution_are_told_with_image_draw_and_theta(
     assert len(things.unit_files("translation", name)) >= (5 if tolerance is None else 1), "finished units are not kept"
 
 
-def test_a_mended_classifier_goes_on_from_the_finished_units(things, white, small_units):
+def test_a_fixed_classifier_resumes_from_the_finished_units(things, white, small_units):
     small_units(200)
     study = things.study("nan", nuisances=["translation:sigma=0.2"])
     with pytest.raises(Failure):
@@ -96,7 +101,7 @@ def test_a_mended_classifier_goes_on_from_the_finished_units(things, white, smal
     module = things.folder / "things.py"
     module.write_text(module.read_text().replace("wrong, answers)", "answers, answers)"))
     things.rows()
-    found = run(study, things.out)["results"][0]
+    found = results(study, things.out)[0]
     assert things.rows() == things.CHECKED + 60 * 20 - done * 200
     assert found["images"] == 60
 
@@ -116,7 +121,7 @@ def test_outputs_that_are_wrong_from_the_start_are_told_before_work_begins(thing
 
 def test_a_truncated_file_far_into_a_run_is_named_and_loses_nothing_finished(things, small_units, monkeypatch):
     small_units(20)
-    monkeypatch.setattr("brittle.api.PIXELS_HASHED", 0)
+    monkeypatch.setattr("brittle.engine.assemble.fingerprint", lambda images: len(images))
     monkeypatch.setattr("brittle.images.folder.INSPECTED", 1)
     folder, random = things.folder / "photos", np.random.default_rng(0)
     folder.mkdir()
@@ -133,7 +138,7 @@ def test_a_truncated_file_far_into_a_run_is_named_and_loses_nothing_finished(thi
     assert things.unit_files("translation")
     broken.write_bytes(whole)
     things.rows()
-    assert run(study, things.out)["results"][0]["images"] == 60
+    assert results(study, things.out)[0]["images"] == 60
     assert things.rows() == things.CHECKED + 20 + 20 * 20
 
 
@@ -147,12 +152,15 @@ def test_labels_outside_the_classes_are_told_with_the_image(things):
         run(things.study(), things.out)
 
 
-def test_which_rows_come_from_no_distribution():
+def test_which_rows_do_not_come_from_a_distribution():
+    def columns(*rows):
+        return dict(zip(COLUMNS, np.array(rows, dtype=np.float32).T, strict=True))
+
     good = [np.log(0.3), np.log(0.7), 1, np.log(0.7), 1]
     hard = [0.0, -np.inf, 0, 0.0, 0]
     sure_of_another = [-np.inf, 0.0, 2, 0.0, 1]
-    assert first_bad(np.array([good, hard, sure_of_another], dtype=np.float32)) is None
+    assert first_bad(columns(good, hard, sure_of_another)) is None
     for bad in ([np.nan] * 5, [-np.inf, -np.inf, 0, -np.inf, 0], [np.log(0.3), np.log(0.69), 1, np.log(0.69), 1]):
-        found = first_bad(np.array([good, hard, bad, bad], dtype=np.float32))
+        found = first_bad(columns(good, hard, bad, bad))
         assert found is not None
         assert found.row == 2

@@ -8,7 +8,7 @@ import torch
 
 from brittle.api import compare, measure
 from brittle.images import image_set
-from brittle.measures.evaluate import draw_theta
+from brittle.measures.draws import draw_theta
 from brittle.nuisances.geometry.affine import Affine
 from brittle.random import stream_root
 

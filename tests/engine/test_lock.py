@@ -21,4 +21,4 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(things, sta
     (things.folder / "delay").unlink()
     said = cli("run", file, "--out", things.out, "--json")
     assert said.status == 0, said
-    assert len(said.json["results"]) == 3
+    assert len(said.json["measures"]["robustness"]["results"]) == 3

@@ -54,6 +54,10 @@ def photos(tmp_path):
     return tmp_path
 
 
+def results(*arguments, **options):
+    return run(*arguments, **options)["measures"]["robustness"]["results"]
+
+
 def study(folder, *nuisances, **changed):
     return {
         "classifiers": {"mine": f"python:{folder}/things.py:any_size"},
@@ -64,7 +68,8 @@ def study(folder, *nuisances, **changed):
 
 
 def rows(out, nuisance="*"):
-    files = sorted((out / "units").glob(f"*/mine/photos/{nuisance}*/*.parquet"))
+    place = "clean/mine/photos" if nuisance == "clean" else f"robustness/mine/photos/{nuisance}*"
+    files = sorted((out / "units").glob(f"{place}/*.rows.parquet"))
     return pa.concat_tables([pq.read_table(file) for file in files])
 
 
@@ -80,9 +85,10 @@ def test_a_ragged_folder_gives_each_image_the_row_it_gets_alone(photos, estimand
         run(only, photos / f"alone-{place}")
         for nuisance in ("affine", "noise", "clean"):
             together, alone = rows(photos / "together", nuisance), rows(photos / f"alone-{place}", nuisance)
-            together = together.filter(pa.compute.equal(together["image"], id)).sort_by("draw")
-            for column in together.column_names:
-                found, wanted = together[column].to_numpy(), alone.sort_by("draw")[column].to_numpy()
+            together = together.filter(pa.compute.equal(together["image"], id))
+            order = "image" if nuisance == "clean" else "draw"
+            for column in set(together.column_names) - {"unit"}:
+                found, wanted = (each.sort_by(order)[column].to_numpy() for each in (together, alone))
                 np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6, err_msg=column)
 
 
@@ -96,29 +102,29 @@ def test_rows_of_a_ragged_set_are_stored_in_planned_order(photos):
 
 @pytest.mark.parametrize("kept", [1, 20 * 12 * 3 * 4 * 3])
 def test_images_that_do_not_fit_together_change_nothing(photos, monkeypatch, kept):
-    before = run(study(photos), None)["results"]
-    monkeypatch.setattr("brittle.engine.execute.IMAGES_AT_ONCE", kept)
-    assert run(study(photos), None)["results"] == before
+    before = results(study(photos), None)
+    monkeypatch.setattr("brittle.engine.worker.IMAGES_AT_ONCE", kept)
+    assert results(study(photos), None) == before
 
 
 @pytest.mark.parametrize("robustness", [{"samples": 20}, {"samples": 20, "tolerance": 0.001, "estimand": "set"}])
-def test_a_ragged_run_killed_in_the_middle_goes_on_to_the_same_numbers(photos, start, robustness):
+def test_a_ragged_run_killed_in_the_middle_resumes_to_the_same_numbers(photos, start, robustness):
     wanted = study(photos, robustness=robustness)
     (photos / "study.toml").write_text(tomli_w.dumps(wanted))
-    undisturbed = run(wanted, None, batch=8)
+    undisturbed = results(wanted, None, batch=8)
     (photos / "delay").write_text("0.03")
     process = start("run", photos / "study.toml", "--out", photos / "run", "--batch", 8)
-    while not list((photos / "run").glob("units/robustness/mine/photos/affine*/*.parquet")):
+    while not list((photos / "run").glob("units/robustness/mine/photos/affine*/*.rows.parquet")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (photos / "run" / "summary.json").exists()
     (photos / "delay").unlink()
-    assert run(wanted, photos / "run", batch=8)["results"] == undisturbed["results"]
+    assert results(wanted, photos / "run", batch=8) == undisturbed
 
 
-def test_a_photograph_of_another_size_is_noticed_when_a_run_goes_on(photos):
+def test_a_photograph_of_another_size_is_noticed_when_a_run_resumes(photos):
     run(study(photos), photos / "run")
     changed = next((photos / "photos").rglob("*.png"))
     Image.open(changed).resize((40, 40)).save(changed)
@@ -126,7 +132,7 @@ def test_a_photograph_of_another_size_is_noticed_when_a_run_goes_on(photos):
         run(study(photos), photos / "run")
 
 
-def test_a_classifier_of_one_size_is_refused_before_work_begins_and_told_how_to_mend_it(photos, monkeypatch):
+def test_a_classifier_of_one_size_is_refused_before_work_begins_and_told_how_to_fix_it(photos, monkeypatch):
     monkeypatch.setattr(MemoryStore, "write", None)
     images = f"folder:{photos}/photos"
     fixed = f"python:{photos}/things.py:one_size"
@@ -163,7 +169,7 @@ def test_a_texture_of_pictures_of_all_shapes_is_refused(photos):
 
 def test_the_prior_is_described_on_the_median_image(photos):
     found = run(study(photos, "translation:sigma=0.1"), None)
-    assert "(on the median image, 20×12)" in found["results"][0]["prior"]
+    assert "(on the median image, 20×12)" in found["measures"]["robustness"]["results"][0]["prior"]
     assert found["image_sets"]["photos"]["median_shape"] == [3, 12, 20]
     assert found["image_sets"]["photos"]["shapes"] == 7
 

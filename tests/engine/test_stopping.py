@@ -5,13 +5,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from brittle.api import compare, measure, run
-from brittle.engine.folder import RunFolder
-from brittle.engine.results import JobView
+from brittle.engine.carry_out import run_study
 from brittle.measures.robustness.estimate import enough
 from brittle.measures.robustness.summary import findings
 from brittle.study import Study
 
 TOLERANCE = {"samples": 5, "tolerance": 0.06}
+
+
+def results(*arguments, **options):
+    return run(*arguments, **options)["measures"]["robustness"]["results"]
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def study(things):
 
 
 def by_classifier(found):
-    return {row["classifier"]: row for row in found["results"]}
+    return {row["classifier"]: row for row in found["measures"]["robustness"]["results"]}
 
 
 @pytest.mark.parametrize("estimand", ["population", "drawn", "set"])
@@ -29,28 +32,26 @@ def test_the_answer_is_the_same_whatever_the_batch_size(things, study, estimand)
     changed = {"estimand": estimand} | (
         {"samples": 300, "tolerance": 0.04} if estimand == "set" else {"tolerance": 0.09}
     )
-    results = [run(study(**changed), None, batch=batch)["results"][0] for batch in (7, 64, 1000)]
-    assert results[0]["tolerance_reached"]
-    assert results[0]["images"] * results[0]["samples"] < (700 * 300 if estimand == "set" else 700 * 5)
-    for result in results[1:]:
-        assert (result["images"], result["samples"]) == (results[0]["images"], results[0]["samples"])
-        assert result["rho"] == pytest.approx(results[0]["rho"], abs=1e-6)
-        assert result["interval"] == pytest.approx(results[0]["interval"], abs=1e-6)
+    first, *others = (results(study(**changed), None, batch=batch)[0] for batch in (7, 64, 1000))
+    assert first["tolerance_reached"]
+    assert first["images"] * first["samples"] < (700 * 300 if estimand == "set" else 700 * 5)
+    for other in others:
+        assert (other["images"], other["samples"]) == (first["images"], first["samples"])
+        assert other["rho"] == pytest.approx(first["rho"], abs=1e-6)
+        assert other["interval"] == pytest.approx(first["interval"], abs=1e-6)
 
 
 def test_the_answer_is_the_same_one_image_at_a_time(study):
-    one, many = (run(study(), None, batch=batch)["results"][0] for batch in (1, 256))
+    one, many = (results(study(), None, batch=batch)[0] for batch in (1, 256))
     assert one["tolerance_reached"]
     assert one["images"] == many["images"] < 700
     assert one["rho"] == pytest.approx(many["rho"], abs=1e-6)
 
 
 def test_it_stops_at_the_first_checkpoint_that_is_narrow_enough(things, study):
-    run(study(), things.out)
-    job = Study.of(study()).job()
-    measure = job.measures["robustness"]
-    view = JobView(job, RunFolder(things.out).store, "robustness")
-    finding = findings(measure, view, "toy", "affine:alpha=20")["first"]
+    done = run_study(Study.of(study()), things.out)
+    measure = done.job.assignments["robustness"].measure
+    finding = findings(done.view("robustness"), "toy", "affine:alpha=20")["first"]
     assert finding.reach.enough
     assert finding.reach.images > 32
     earlier = [finding.reach._replace(images=images, enough=False) for images in range(32, finding.reach.images, 32)]
@@ -59,7 +60,7 @@ def test_it_stops_at_the_first_checkpoint_that_is_narrow_enough(things, study):
 
 @pytest.mark.parametrize("batch", [64, 1000])
 def test_what_lies_past_the_stopping_point_is_discarded(things, study, batch):
-    before = run(study(), things.out, batch=batch)["results"]
+    before = results(study(), things.out, batch=batch)
     rows = [pq.read_table(path) for path in things.unit_files("affine")]
     stop = before[0]["images"] * 5
     table = pa.concat_tables(rows)
@@ -71,7 +72,7 @@ def test_what_lies_past_the_stopping_point_is_discarded(things, study, batch):
     for path, part in zip(things.unit_files("affine"), rows, strict=True):
         pq.write_table(table.slice(at, len(part)), path)
         at += len(part)
-    assert run(study(), things.out, batch=batch)["results"] == before
+    assert results(study(), things.out, batch=batch) == before
 
 
 def test_a_classifier_stops_where_it_stops_alone(study, own):
@@ -94,19 +95,20 @@ def test_adding_a_classifier_later_gives_what_both_at_once_give(things, study):
 
 
 def test_paired_differences_are_taken_over_what_both_have_seen(study):
-    found = run(study("first", "second"), None)
+    found = run(study("first", "second"), None)["measures"]["robustness"]
     assert found["comparisons"][0]["images"] == min(row["images"] for row in found["results"])
 
 
-def test_images_that_run_out_before_the_tolerance_are_no_failure(cli):
-    arguments = ("measure", "bundled:plain", "sample", "--nuisance", "affine", "--images", 64, "--tolerance", 0.01)
-    said = cli(*arguments)
-    assert said.status == 0
-    result = cli(*arguments, "--json").json
-    assert result["tolerance_reached"] is False
-    assert (result["images"], result["samples"]) == (64, 10)
-    assert result["half_width"] == pytest.approx((result["interval"][1] - result["interval"][0]) / 2)
-    assert f"half-width of {result['half_width']:.4f}" in " ".join(said.out.split())
+def test_images_that_run_out_before_the_tolerance_are_not_a_failure():
+    found = measure("bundled:plain", "sample", "affine", count=64, tolerance=0.01)
+    assert found["tolerance_reached"] is False
+    assert (found["images"], found["samples"]) == (64, 10)
+    assert found["half_width"] == pytest.approx((found["interval"][1] - found["interval"][0]) / 2)
+
+
+def test_a_tolerance_that_was_not_reached_is_said_with_the_width_that_was():
+    found = measure("bundled:plain", "sample", "affine", count=64, tolerance=0.01)
+    assert f"half-width of {found['half_width']:.4f}" in " ".join(str(found).split())
 
 
 def test_without_a_tolerance_every_image_is_used():

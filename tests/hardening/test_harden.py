@@ -280,7 +280,7 @@ def test_the_command_leaves_weights_a_report_and_a_spec_that_loads(cli, tmp_path
     shown = cli(*COMMAND, "--out", out, "--lr", 0.003)
     assert shown.status == 0, shown.err
     assert "to be chosen: the greatest ρ̂" in shown.out
-    assert "after − before on 200 test images" in shown.out
+    assert "after − before on 200 images" in shown.out
     assert "rate: 0.003 → 0.002" in cli(*COMMAND, "--out", out, "--lr", 0.002).err
 
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from brittle import api
+from brittle.engine.carry_out import run_study
+from brittle.measures import measures
+from brittle.measures.base import CLASSIFIER, IMAGES, Measure, RunView
+from brittle.registry import option
 from brittle.report.html import write_report
+from brittle.report.page.cells import CellNotes
+from brittle.report.page.colours import looks
+from brittle.report.page.loaded import load
+from brittle.report.page.section import MeasureRun
+from brittle.study import Study
 
+SHARED = ("report", "weak", "both", "foreign", "untrusted")  # folders that no test changes
 NAMES = ('<b>&"x --> $a$', "plain")
 CLASSES = ["circle <i>", "square", "cross"]
 TINY = """
@@ -49,7 +59,7 @@ def _write_run(folder: Path, *, labelled: bool = True, **changes: Any) -> Path:
         "robustness": {"samples": 8, "extra": ["nll", "ece"]},
     }
     study = {key: value for key, value in (study | changes).items() if value is not None}
-    api.run(study, folder / "run", device="cpu")
+    run_study(Study.of(study), folder / "run", device="cpu")
     return folder / "run"
 
 
@@ -99,8 +109,65 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="session")
 def page_of() -> Callable[[Path], Page]:
-    """The report of a run folder, written and read."""
-    return lambda folder: Page(write_report(folder).read_text(encoding="utf-8"))
+    """The report of a run folder, written and read; that of a folder which all tests share is written once."""
+    written: dict[Path, Page] = {}
+
+    def page(folder: Path) -> Page:
+        if folder not in written or folder.parent.name.rstrip("0123456789") not in SHARED:
+            written[folder] = Page(write_report(folder).read_text(encoding="utf-8"))
+        return written[folder]
+
+    return page
+
+
+def _measure_run(folder: Path, name: str) -> MeasureRun:
+    run, notes = load(folder), CellNotes(lambda images, nuisance: [], False)
+    entry = run.summary["measures"][name]
+    return MeasureRun(name, entry, run, looks(list(run.study.classifiers)), name, notes.beside, notes.see)
+
+
+@pytest.fixture(scope="session")
+def measure_run() -> Callable[[Path, str], MeasureRun]:
+    """A run as the section of one of its measures sees it."""
+    return _measure_run
+
+
+@dataclass(frozen=True)
+class Letters(Measure):
+    """Somebody else's measure: how long a classifier's labels are."""
+
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+
+    least: int = option(1, "letters of a label that counts")
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        rows = [
+            {
+                "classifier": name,
+                "labels": len(facts.labels),
+                "mean": sum(map(len, facts.labels)) / len(facts.labels),
+                "mean_interval": [0.25, 8.5],
+                "about": {"can": sorted(facts.can)},
+            }
+            for name, facts in run.classifiers.items()
+        ]
+        return {"counts": rows, "least": self.least, "warnings": ["labels are short"]}
+
+
+@pytest.fixture(scope="session")
+def letters() -> Iterator[str]:
+    """The kind of a measure that has no section."""
+    measures.names()
+    measures.register("letter-counts")(Letters)
+    yield "letter-counts"
+    del measures._kinds["letter-counts"]
+
+
+@pytest.fixture(scope="session")
+def foreign_folder(tmp_path_factory: pytest.TempPathFactory, letters: str) -> Path:
+    """A run of somebody else's measure, and of nothing else."""
+    asked = {"measures": {"mine": {"kind": letters}}}
+    return _write_run(tmp_path_factory.mktemp("foreign"), robustness=None, nuisances=None, **asked)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 import torch
 
+from brittle.measures.outcomes import Outcome
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
 from brittle.nuisances.ops.rectangles import rectangles_mask
@@ -148,7 +149,7 @@ def test_a_learnt_mixture_keeps_what_it_claims_and_far_more_than_the_prior_gives
 
 def test_draws_that_robustness_has_seen_are_not_looked_at_again():
     seen = posterior(2, 3, "parameters").prior(50)
-    target = posterior(2, 3, known=seen.evaluation.outcomes)
+    target = posterior(2, 3, known=Outcome.unpacked(seen.evaluation.outcomes))
     again = target.prior(60)
     assert again.calls == 10
     assert torch.equal(target.theta(again.position[:, :50]), seen.position)

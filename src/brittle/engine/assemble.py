@@ -98,22 +98,23 @@ def assemble(
 
     spaces = opened("nuisance", every, lambda what: with_image_sets(open_nuisance(what)))
     images = opened("image set", things.images, chosen)
+    fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
     wanted = things.classifiers if load_classifiers else {}
     return Job(
         classifiers=opened("classifier", wanted, lambda what: classifier(what, device=str(place))),
-        images=images,
+        images={name: images[name] for name in fingerprints},
         nuisances=spaces,
         assignments=assignments,
         seed=things.seed,
         device=place,
         batch=batch,
         facts=things.facts,
-        entries=_entries(things, images, every),
+        entries=_entries(things, fingerprints, every),
         trained_on=things.trained_on,
     )
 
 
-def _entries(things: Things, images: Mapping[str, Chosen], spaces: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _entries(things: Things, fingerprints: Mapping[str, str], spaces: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What each thing was made from, in plain values."""
     return {
         "classifiers": {name: what if isinstance(what, str) else None for name, what in things.classifiers.items()},
@@ -121,9 +122,9 @@ def _entries(things: Things, images: Mapping[str, Chosen], spaces: Mapping[str, 
             name: {
                 "spec": things.images[name][0] if isinstance(things.images[name][0], str) else None,
                 "selection": dataclasses.astuple(things.images[name][1]),
-                "fingerprint": fingerprint(each.images),
+                "fingerprint": found,
             }
-            for name, each in images.items()
+            for name, found in fingerprints.items()
         },
         "nuisances": {
             name: what if isinstance(what, str) else nuisances.spec_of(what) for name, what in spaces.items()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -15,7 +16,8 @@ from brittle.study import MeasureEntry
 
 @dataclass(frozen=True)
 class Assignment:
-    """A measure, and the names of what it is asked about; none where it has no use for them."""
+    """A measure, and the names of what it is asked about, also of what its cells do not name: a measure derived from
+    others reads them there."""
 
     name: str
     kind: str
@@ -26,6 +28,11 @@ class Assignment:
     reads: Mapping[str, str]  # by kind: the measure that it reads
     asked: bool = True  # False: only there to be read, and carried out as far as readers need it
 
+    def axis(self, sort: str) -> tuple[str, ...]:
+        """What its cells name of one sort; nothing but "" where they have no use for it."""
+        names = {CLASSIFIER: self.classifiers, IMAGES: self.images, NUISANCE: self.nuisances}[sort]
+        return names if sort in self.measure.over else ("",)
+
     def cell(self, classifier: str = "", images: str = "", nuisance: str = "") -> Cell:
         """Its cell; what the measure has no use for is left out."""
         over = self.measure.over
@@ -35,6 +42,11 @@ class Assignment:
             images if IMAGES in over else "",
             nuisance if NUISANCE in over else "",
         )
+
+    def cells(self) -> Iterator[Cell]:
+        """Every cell: image set by image set, nuisance by nuisance."""
+        for images, nuisance, classifier in itertools.product(*map(self.axis, (IMAGES, NUISANCE, CLASSIFIER))):
+            yield Cell(self.name, classifier, images, nuisance)
 
 
 def assign(
@@ -51,23 +63,28 @@ def assign(
     found: dict[str, Assignment] = {}
     for name, entry in entries.items():
         measure = entry.measure
-        over = measure.over
-        there = nuisances or measure.nuisances()
-        if NUISANCE in over and not (entry.nuisances or there):
-            raise BrittleError(
-                f"the measure {name!r} needs a nuisance, and the study names none", 'Add nuisances = ["affine"] to it.'
-            )
         found[name] = Assignment(
             name,
             entry.kind,
             measure,
-            tuple(entry.classifiers or classifiers) if CLASSIFIER in over else (),
-            tuple(entry.images or tested) if IMAGES in over else (),
-            tuple(entry.nuisances or there) if NUISANCE in over else (),
+            tuple(entry.classifiers or classifiers),
+            tuple(entry.images or tested),
+            tuple(entry.nuisances or nuisances or _own_nuisances(measure)),
             {},
         )
     _add_reads(found, entries)
-    return _in_order(found)
+    ordered = _in_order(found)
+    _widen(ordered)
+    for name, each in ordered.items():
+        if not each.axis(NUISANCE):
+            raise BrittleError(
+                f"the measure {name!r} needs a nuisance, and the study names none", 'Add nuisances = ["affine"] to it.'
+            )
+    return ordered
+
+
+def _own_nuisances(measure: Measure) -> Sequence[str]:
+    return measure.nuisances() if NUISANCE in measure.over else ()
 
 
 def _add_reads(found: dict[str, Assignment], entries: Mapping[str, MeasureEntry]) -> None:
@@ -86,8 +103,13 @@ def _add_reads(found: dict[str, Assignment], entries: Mapping[str, MeasureEntry]
                 open_ones.append(chosen)
             if chosen is not None:
                 reads[read.kind] = chosen
-                if not found[chosen].asked:
-                    found[chosen] = _widened(found[chosen], reader)
+        useless = next((name for name in named if name not in reads.values()), None)
+        if useless is not None:
+            kinds = [read.kind for read in reader.measure.reads]
+            raise BrittleError(
+                f"the measure {reader.name!r} has no use for {useless!r}, which its entry says it reads",
+                f"It reads: {', '.join(kinds)}." if kinds else "It reads no other measure.",
+            )
         found[reader.name] = replace(found[reader.name], reads=reads)
 
 
@@ -100,6 +122,12 @@ def _chosen(reader: Assignment, read: Read, named: Sequence[str], found: Mapping
             f"the measure {reader.name!r} reads {read.kind!r}, of which the study has several: {', '.join(chosen)}",
             f'Name one of them: reads = ["{chosen[0]}"].',
         )
+    if not chosen and read.required and read.kind in found:
+        raise BrittleError(
+            f"the measure {reader.name!r} reads {read.kind!r} with {_spelled(read.options)}, and the study's has other "
+            "options or is of another kind",
+            f"Give it those, or call it otherwise: [measures.NAME] and kind = {found[read.kind].kind!r}.",
+        )
     return chosen[0] if len(chosen) == 1 else None
 
 
@@ -108,15 +136,27 @@ def _fits(measure: Measure, read: Read) -> bool:
     return all(getattr(measure, fields[key.replace("_", "-")].name) == value for key, value in read.options.items())
 
 
-def _widened(read: Assignment, reader: Assignment) -> Assignment:
-    """What is only there to be read covers what its readers are asked about."""
-    over = read.measure.over
-    return replace(
-        read,
-        classifiers=tuple(dict.fromkeys((*read.classifiers, *reader.classifiers))) if CLASSIFIER in over else (),
-        images=tuple(dict.fromkeys((*read.images, *reader.images))) if IMAGES in over else (),
-        nuisances=tuple(dict.fromkeys((*read.nuisances, *reader.nuisances))) if NUISANCE in over else (),
-    )
+def _spelled(options: Mapping[str, object]) -> str:
+    return ", ".join(f"{key.replace('_', '-')} = {value!r}" for key, value in options.items()) or "its defaults"
+
+
+def _widen(found: dict[str, Assignment]) -> None:
+    """What is only there to be read covers what its readers are asked about; they come after it."""
+    for reader in reversed(list(found.values())):
+        reader = found[reader.name]
+        for name in reader.reads.values():
+            read = found[name]
+            if not read.asked:
+                found[name] = replace(
+                    read,
+                    classifiers=_both(read.classifiers, reader.classifiers),
+                    images=_both(read.images, reader.images),
+                    nuisances=_both(read.nuisances, reader.nuisances or _own_nuisances(read.measure)),
+                )
+
+
+def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*some, *others)))
 
 
 def _in_order(found: Mapping[str, Assignment]) -> dict[str, Assignment]:

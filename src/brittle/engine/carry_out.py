@@ -9,10 +9,11 @@ from typing import Any
 
 from brittle.engine import local
 from brittle.engine.assemble import Things, assemble
-from brittle.engine.check import cells_of, checked
+from brittle.engine.check import checked
 from brittle.engine.job import Job
+from brittle.engine.memory_store import MemoryStore
 from brittle.engine.runs import RunFolder
-from brittle.engine.store import FolderStore, MemoryStore, Store
+from brittle.engine.store import FolderStore, Store
 from brittle.engine.view import View, summary
 from brittle.errors import BrittleError
 from brittle.progress import Progress
@@ -104,6 +105,6 @@ def _needs_specs(engine: str, things: Things) -> BrittleError:
 
 def _remove_torn(job: Job, store: FolderStore, progress: Progress) -> None:
     for assignment in job.assignments.values():
-        for cell in cells_of(assignment):
+        for cell in assignment.cells():
             for path in store.verify(cell):
-                progress.note(f"{path} was torn or incomplete; its units are computed anew")
+                progress.note(f"{path} was damaged or incomplete; its units are computed anew")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -41,24 +40,18 @@ def checked(job: Job) -> Checked:
             answers.setdefault(name, {})[images] = found
     job = replace(job, facts={name: facts(job, name) for name in job.classifiers}, _known={})
     for assignment in job.assignments.values():
-        for cell in cells_of(assignment):
+        for cell in assignment.cells():
             if cell.images and cell.classifier:
                 job.references(cell.classifier, cell.images)
             assignment.measure.check(job.about(cell))
             _check_needs(assignment, cell.classifier, job)
             _check_reads(assignment, cell, job)
-    for images, name in {(i, n) for a in job.assignments.values() for i in a.images for n in a.nuisances}:
+    pairs = {(cell.images, cell.nuisance) for each in job.assignments.values() for cell in each.cells()}
+    for images, name in (pair for pair in pairs if all(pair)):
         there = job.images[images].images
         for shape, places in there.shapes.items():
             check_nuisance(name, job.nuisances[name], shape, there.names[places[0]] if len(there.shapes) > 1 else "")
     return Checked(job, answers)
-
-
-def cells_of(assignment: Assignment) -> Iterator[Cell]:
-    """Every cell of a measure: image set by image set, nuisance by nuisance."""
-    axes = (assignment.images or ("",), assignment.nuisances or ("",), assignment.classifiers or ("",))
-    for images, nuisance, classifier in itertools.product(*axes):
-        yield assignment.cell(classifier, images, nuisance)
 
 
 def facts(job: Job, name: str) -> ClassifierFacts:
@@ -110,9 +103,10 @@ def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
 
 def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:
     """Refuses units that would need the rows of a measure which may stop before it has them."""
-    given = job.reads(cell)
+    given, over = job.reads(cell), assignment.measure.over
     lacking = next((each for each in assignment.measure.reads if each.required and each.kind not in given), None)
-    if lacking is not None and cell.images and len(job.plan(cell)):
+    within = lacking is not None and job.assignments[assignment.reads[lacking.kind]].measure.over <= over
+    if lacking is not None and within and len(job.plan(cell)):
         name = assignment.reads[lacking.kind]
         raise BrittleError(
             f"the measure {assignment.name!r} reads rows of {name!r}, which may stop before it has them all or is not "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,14 @@ class Disk:
         found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         return [info.base_name for info in found if info.is_file]
 
+    def is_file(self, path: str) -> bool:
+        return bool(self.system.get_file_info(path).is_file)
+
+    def read(self, path: str) -> bytes:
+        with self.open(path) as file:
+            content: bytes = file.read()
+        return content
+
     def open(self, path: str) -> Any:
         return self.system.open_input_file(path)
 
@@ -32,10 +39,10 @@ class Disk:
         with contextlib.suppress(FileNotFoundError):
             self.system.delete_file(path)
 
-    def commit(self, path: str, write: Callable[[Any], object]) -> None:
+    def commit(self, path: str, content: bytes | bytearray) -> None:
         """Writes under another name, flushes and renames; an object store puts a whole object at once."""
         if isinstance(self.system, fs.LocalFileSystem):
-            write_durably(Path(path), write)
+            write_durably(Path(path), lambda to: to.write_bytes(content))
         else:
             with self.system.open_output_stream(path) as stream:
-                write(stream)
+                stream.write(content)

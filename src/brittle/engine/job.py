@@ -81,12 +81,12 @@ class Job:
     def reads(self, cell: Cell) -> dict[str, Cell]:
         """By kind: the cells whose rows a cell's measure is given.
 
-        Whether a read is given follows from the study alone: it is there, covers the cell, and can't stop early, since
-        how far it went past its stop is an accident."""
+        Whether a read is given follows from the study alone: it is there, the cell says which of its cells is meant, it
+        covers that one, and it can't stop early, since how far it went past its stop is an accident."""
         assignment, found = self.assignments[cell.measure], {}
         for read in assignment.measure.reads:
             other = self.assignments.get(assignment.reads.get(read.kind, ""))
-            if other is None or not cell.images:
+            if other is None or not other.measure.over <= assignment.measure.over:
                 continue
             there = other.cell(cell.classifier, cell.images, cell.nuisance)
             if not other.measure.stops and _covers(other, there):

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from brittle.engine.assignments import Assignment
-from brittle.engine.check import cells_of
 from brittle.engine.job import Job
 from brittle.engine.store import Store, gaps
-from brittle.measures.base import Cell
+from brittle.measures.base import CLASSIFIER, IMAGES, NUISANCE, Cell
 from brittle.measures.plan import Plan, Span, Unit, covering
 
 BATCHES_PER_SPAN = 4
@@ -37,9 +36,9 @@ class CellGroup(NamedTuple):
 
 def groups(job: Job, assignment: Assignment, images: str) -> Iterator[CellGroup]:
     """The groups of a measure on one image set, nuisance by nuisance."""
-    for nuisance in assignment.nuisances or ("",):
+    for nuisance in assignment.axis(NUISANCE):
         alike: list[CellGroup] = []
-        for name in assignment.classifiers or ("",):
+        for name in assignment.axis(CLASSIFIER):
             cell = assignment.cell(name, images, nuisance)
             plan = job.plan(cell)
             place = next((place for place, each in enumerate(alike) if each.plan == plan), None)
@@ -66,15 +65,34 @@ def spans(plan: Plan, calls: Callable[[Unit], int], batch: int, *, end_with_roun
 
 
 def asked_groups(job: Job) -> list[CellGroup]:
-    """All that a study asks for: image set by image set, readers after what they read."""
-    sets = dict.fromkeys(name for each in job.assignments.values() for name in (each.images or ("",)))
+    """All that a study asks for: image set by image set, then what looks at no image; readers after what they read."""
+    whole = wholly_read(job)
+    wanted = [each for each in job.assignments.values() if each.asked or each.name in whole]
+    sets = dict.fromkeys(name for each in wanted for name in each.axis(IMAGES) if name)
     return [
         group
-        for images in sets
-        for assignment in job.assignments.values()
-        if assignment.asked and images in (assignment.images or ("",))
+        for images in (*sets, "")
+        for assignment in wanted
+        if images in assignment.axis(IMAGES)
         for group in groups(job, assignment, images)
     ]
+
+
+def wholly_read(job: Job) -> set[str]:
+    """Measures that nobody asks for and that somebody needs all of: those that derive everything from others, and those
+    whose cells do not say which of another's cells they mean."""
+    found: set[str] = set()
+    for reader in reversed(list(job.assignments.values())):
+        if reader.asked or reader.name in found:
+            for read in reader.measure.reads:
+                name = reader.reads.get(read.kind, "")
+                if (
+                    name
+                    and not job.assignments[name].asked
+                    and any(not len(job.plan(cell)) or read.kind not in job.reads(cell) for cell in reader.cells())
+                ):
+                    found.add(name)
+    return found
 
 
 def group_title(job: Job, group: CellGroup) -> str:
@@ -86,7 +104,7 @@ def group_title(job: Job, group: CellGroup) -> str:
 def compact_all(job: Job, store: Store) -> None:
     """Merges what lies together in every cell, once nobody writes any more."""
     for assignment in job.assignments.values():
-        for cell in cells_of(assignment):
+        for cell in assignment.cells():
             store.compact(cell, finished=True)
 
 
@@ -101,6 +119,11 @@ def spans_of(job: Job, group: CellGroup, batch: int) -> list[Span]:
         images = job.images[group.images].images
         too_large = len(images) * 4 * math.prod(images.shape) > IMAGES_KEPT
     return list(spans(group.plan, group.assignment.measure.calls, batch, end_with_rounds=too_large))
+
+
+def spans_read(plan: Plan, cell: Cell, first: int, end: int) -> list[Span]:
+    """The units of a cell that a reader of the images [first, end) is given: all where the cell has no images."""
+    return covering(plan, first, end) if cell.images else [Span(0, len(plan))]
 
 
 def image_range(units: Sequence[Unit]) -> tuple[int, int]:
@@ -146,7 +169,7 @@ class Ledger:
                 reading.setdefault(read._replace(classifier=""), {})[name if read.classifier else ""] = read
         for cells in reading.values():
             for other in self._alike(cells):
-                for part in covering(other.plan, first, end):
+                for part in spans_read(other.plan, other.any_cell, first, end):
                     yield other, part
 
     def _alike(self, cells: Mapping[str, Cell]) -> Iterator[CellGroup]:

@@ -6,10 +6,11 @@ import fcntl
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
@@ -26,6 +27,9 @@ from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.study import changes
 
+FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
+_HALF_WRITTEN = re.compile(r"(.+)\.\d+\.tmp")
+HOLDER = "process"  # what a lock begins with
 ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
 
@@ -45,28 +49,47 @@ class RunFolder:
         return self.study.is_file() and self.begun.is_file()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Holds the folder for this process; the lock goes with the process, however it ends."""
+    def locked(self, also: Iterable[str] = ()) -> Iterator[None]:
+        """Holds the folder for this process; the lock goes with the process, however it ends.
+
+        A folder that holds other things than a run, or than what is `also` known to be ours, is left as it is."""
+        self._refuse_others(also)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("a+")
+            lock = os.fdopen(os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+")
         except OSError as error:
-            raise BrittleError(
-                f"{self.path} can't be used as a run folder: {error.strerror}", "Choose another."
-            ) from error
+            raise self._unusable(error) from error
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                lock.seek(0)
                 raise BrittleError(
                     f"{self.path} is in use by another process ({lock.read().strip() or 'unknown'})",
                     "Wait for it to end, or choose another folder.",
                 ) from None
             lock.truncate(0)
-            lock.write(f"process {os.getpid()} on {platform.node()}")
+            lock.write(f"{HOLDER} {os.getpid()} on {platform.node()}")
             lock.flush()
             yield
+
+    def _refuse_others(self, also: Iterable[str]) -> None:
+        """Looks, and touches nothing: a run has a begun.json, and one killed before it was written has little else."""
+        ours = {".lock", *also}
+        try:
+            if not self.path.exists() or self.begun.is_file():
+                return
+            others = [each.name for each in self.path.iterdir() if each.name not in ours]
+            lock = self.path / ".lock"
+            held = lock.read_text(errors="replace") if lock.is_file() else ""
+        except OSError as error:
+            raise self._unusable(error) from error
+        if not all(_half_of(name) in {*FILES, *ours} for name in others) or not (held == "" or held.startswith(HOLDER)):
+            raise BrittleError(
+                f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder."
+            )
+
+    def _unusable(self, error: OSError) -> BrittleError:
+        return BrittleError(f"{self.path} can't be used as a run folder: {error.strerror}", "Choose another.")
 
     def read_study(self) -> dict[str, Any]:
         """The study as resolved when the run began."""
@@ -79,8 +102,6 @@ class RunFolder:
 
     def read_begun(self) -> dict[str, Any]:
         """What the study's things were when the run began: fingerprints, answers, facts."""
-        if not self.begun.is_file():
-            return {"format": FORMAT, "images": {}, "answers": {}, "classifiers": {}}
         begun: dict[str, Any] = json.loads(self.begun.read_text(encoding="utf-8"))
         if begun.get("format") != FORMAT:
             raise BrittleError(
@@ -104,12 +125,8 @@ class RunFolder:
                     f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
                     "Undo the change, or run into another folder (a run may be extended, but what was computed stays).",
                 )
-        elif any(item.name not in (".lock", "study.toml", "environment.json") for item in self.path.iterdir()):
-            raise BrittleError(
-                f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder."
-            )
-        for name in ("study.toml", "environment.json", "begun.json", "summary.json", "report.html"):
-            for leftover in self.path.glob(f"{name}.*.tmp"):
+        for leftover in self.path.iterdir():
+            if _half_of(leftover.name) in FILES:
                 leftover.unlink()
 
     def begin(self, study: dict[str, Any], job: Job, answers: Answers) -> None:
@@ -119,13 +136,14 @@ class RunFolder:
         earlier = json.loads(self.environment.read_text()) if self.environment.is_file() else None
         if earlier is not None:
             now["earlier"] = [*earlier.pop("earlier", ()), earlier]
-        write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
-        write_durably(self.environment, lambda to: to.write_text(json.dumps(now, indent=1), encoding="utf-8"))
+        # What says that the folder is ours comes first, and the study, by which the run is known, last.
         write_durably(self.begun, lambda to: to.write_text(json.dumps(known), encoding="utf-8"))
+        write_durably(self.environment, lambda to: to.write_text(json.dumps(now, indent=1), encoding="utf-8"))
+        write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
 
     def _same_things(self, job: Job, answers: Answers) -> dict[str, Any]:
         """Refuses to resume when images or classifiers behind unchanged specs are no longer what they were."""
-        kept = self.read_begun()
+        kept = self._kept()
         images = {name: entry["fingerprint"] for name, entry in job.entries["images"].items()}
         for name, found in images.items():
             if kept["images"].get(name, found) != found:
@@ -151,8 +169,22 @@ class RunFolder:
             },
         }
 
+    def _kept(self) -> dict[str, Any]:
+        """What is known of the things that the kept study names: a kill may have come before it was written."""
+        study, begun = (self.read_study(), self.read_begun()) if self.exists() else ({}, {})
+        return {
+            sort: {name: known for name, known in begun.get(sort, {}).items() if name in study.get(named, {})}
+            for sort, named in (("images", "images"), ("answers", "classifiers"))
+        }
+
     def write_summary(self, summary: dict[str, Any]) -> None:
         write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))
+
+
+def _half_of(name: str) -> str | None:
+    """The file that was being written under this name; None where it is not such a name."""
+    match = _HALF_WRITTEN.fullmatch(name)
+    return match and match[1]
 
 
 def _close(before: list[list[float]], after: list[list[float]]) -> bool:

@@ -1,21 +1,21 @@
-"""Where finished units live: in memory, or in a run folder that survives `kill -9` at any moment.
+"""Where finished units live: in a run folder that survives `kill -9` at any moment.
 
 A file holds one table of a range of consecutive units of one cell, in planned order, and says so in its metadata. It is
-written under another name, flushed, then renamed; a unit's `rows` come last: where they are, the unit is done. Any
-number of processes may write; only one, the driver, compacts: neighbouring files are merged, so that a million units
-are not a million files.
+written under another name, flushed, then renamed; a unit's `rows`, which name its other tables, come last: where they
+are, the unit is done. Any number of processes may write; only one, the driver, compacts: neighbouring files are merged,
+so that a million units are not a million files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 import re
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -24,17 +24,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brittle.engine.disk import Disk
+from brittle.engine.unit_file import Damaged, about_of, check, encoded, row_groups
 from brittle.errors import BrittleError, Failure
 from brittle.measures.base import ROWS, Cell, Tables
 from brittle.measures.plan import Span
 
 FAN = 16  # this many neighbours of one size become one file
 LARGEST = 1 << 22  # rows in a merged file
-ROW_GROUP = 1 << 16
 CACHED = 1 << 26  # bytes of the last files read that are kept
 MERGED_MEANWHILE = 20  # times that a file may have gone when it is opened
-KEY = b"brittle"
-_NAME = re.compile(r"(\d{9})-(\d{9})\.([a-z0-9_]+)\.parquet")
+TABLE_NAME = re.compile(r"[a-z0-9_]+")
+_NAME = re.compile(rf"(\d{{9}})-(\d{{9}})\.({TABLE_NAME.pattern})\.parquet")
 _HALF_WRITTEN = re.compile(_NAME.pattern + r"\.\d+\.tmp")
 
 
@@ -48,7 +48,7 @@ class Store(Protocol):
     def write(self, cell: Cell, span: Span, tables: Tables) -> None: ...
 
     def read(self, cell: Cell, span: Span | None = None, table: str = ROWS) -> Iterator[tuple[Span, pa.Table]]:
-        """Finished units of a span, all by default, in planned order."""
+        """Finished units of a span, all by default, in planned order; those without such a table are left out."""
         ...
 
     def tables(self, cell: Cell) -> set[str]:
@@ -73,30 +73,6 @@ class Merging:
             self.store.compact(cell)
 
 
-class MemoryStore:
-    """For a measurement nobody wants to resume."""
-
-    def __init__(self) -> None:
-        self._tables: dict[Cell, dict[Span, Tables]] = {}
-
-    def done(self, cell: Cell) -> list[Span]:
-        return sorted(self._tables.get(cell, {}))
-
-    def write(self, cell: Cell, span: Span, tables: Tables) -> None:
-        self._tables.setdefault(cell, {})[span] = tables
-
-    def read(self, cell: Cell, span: Span | None = None, table: str = ROWS) -> Iterator[tuple[Span, pa.Table]]:
-        for here, tables in sorted(self._tables.get(cell, {}).items(), key=lambda item: item[0]):
-            if span is None or (here.first < span.end and span.first < here.end):
-                yield cut(here, tables[table], span)
-
-    def tables(self, cell: Cell) -> set[str]:
-        return {name for tables in self._tables.get(cell, {}).values() for name in tables}
-
-    def compact(self, cell: Cell, *, finished: bool = False) -> None:
-        """Nothing to merge."""
-
-
 class UnitFile(NamedTuple):
     span: Span
     table: str
@@ -110,6 +86,7 @@ class FolderStore:
     def __init__(self, folder: Path, depends: Callable[[Cell], str]) -> None:
         self.folder, self.depends, self.disk = folder, depends, Disk()
         self._cache: OrderedDict[str, pa.Table] = OrderedDict()
+        self._about: dict[str, dict[str, Any]] = {}  # by path: what files say that were found to be whole
         self._lock = threading.RLock()  # the thread that merges and the one that reads
 
     def done(self, cell: Cell) -> list[Span]:
@@ -117,7 +94,13 @@ class FolderStore:
 
     def write(self, cell: Cell, span: Span, tables: Tables) -> None:
         for name in sorted(tables, key=lambda each: each == ROWS):
-            self._write(cell, span, name, tables[name])
+            about = {"cell": list(cell), "first": span.first, "end": span.end, "table": name}
+            about |= {"rows": tables[name].num_rows, "depends": self.depends(cell)}
+            if name == ROWS:
+                about["tables"] = sorted(tables)
+            path = self._path(cell, span, name)
+            self.disk.commit(path, encoded(tables[name], about))
+            self._about[path] = about
 
     def read(self, cell: Cell, span: Span | None = None, table: str = ROWS) -> Iterator[tuple[Span, pa.Table]]:
         at, end = (0, None) if span is None else span
@@ -129,31 +112,36 @@ class FolderStore:
         """The first finished units from `at` on that one file holds. Another process may merge files meanwhile: what
         has gone is looked for again."""
         for _ in range(MERGED_MEANWHILE):
-            with self._lock:
-                file = next((each for each in self._files(cell, table) if each.span.end > at), None)
-                if file is None or (end is not None and max(at, file.span.first) >= end):
+            try:
+                with self._lock:
+                    for file in self._files(cell):
+                        here = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
+                        if here.first < here.end and (table == ROWS or table in self._about_of(cell, file)["tables"]):
+                            wanted = UnitFile(file.span, table, self._path(cell, file.span, table))
+                            return cut(file.span, self._read(cell, wanted, here), here)
                     return None
-                wanted = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
-                try:
-                    return cut(file.span, self._read(cell, file, wanted), wanted)
-                except FileNotFoundError:
-                    continue
-        raise Failure(f"files of {self._place(cell)} vanish as they are read", "Let only one process use a run folder.")
+            except FileNotFoundError:
+                continue
+        raise Failure(
+            f"files of {self._place(cell)} are missing",
+            "Give the run command again: what is missing is computed anew.",
+        )
 
     def verify(self, cell: Cell) -> list[str]:
-        """Removes what is torn, so that it is done again, and says which files those were; refuses what is not this
-        cell's. What a kill left behind goes too: half-written files, and files that a merge had no time to remove."""
+        """Removes what is damaged or incomplete, so that it is done again, and says which files those were; refuses
+        what is not this cell's. What a kill left behind goes too: half-written files, and files that a merge had no
+        time to remove."""
         removed: list[str] = []
-        while torn := [file.path for file in self._all(cell) if not self._whole(cell, file)]:
-            for path in torn:
-                self.disk.remove(path)
-            removed += torn
-        kept = {file.path for name in self.tables(cell) for file in self._files(cell, name)}
+        while damaged := [file.path for file in self._all(cell) if not self._whole(cell, file)]:
+            for path in damaged:
+                self._remove(path)
+            removed += damaged
+        kept = {self._path(cell, file.span, name) for file in self._files(cell) for name in self._tables_of(cell, file)}
         place = self._place(cell)
         for name in self.disk.names(place):
             whole = _NAME.fullmatch(name) and f"{place}/{name}" not in kept
             if whole or _HALF_WRITTEN.fullmatch(name):
-                self.disk.remove(f"{place}/{name}")
+                self._remove(f"{place}/{name}")
         return removed
 
     def compact(self, cell: Cell, *, finished: bool = False) -> None:
@@ -163,40 +151,39 @@ class FolderStore:
             while run := self._mergeable(cell, finished):
                 self._merge(cell, run)
 
-    def _merge(self, cell: Cell, run: Sequence[Span]) -> None:
-        merged, names = Span(run[0].first, run[-1].end), self.tables(cell)
-        for name in sorted(names, key=lambda each: each == ROWS):
-            parts = [UnitFile(span, name, self._path(cell, span, name)) for span in run]
-            self._write(cell, merged, name, pa.concat_tables([self._read(cell, file) for file in parts]))
-        for name in sorted(names, key=lambda each: each != ROWS):
-            for span in run:
-                self.disk.remove(self._path(cell, span, name))
+    def _merge(self, cell: Cell, run: Sequence[UnitFile]) -> None:
+        """One file per table in the place of many; their `rows` are removed before the tables that they name."""
+        parts: dict[str, list[UnitFile]] = {}
+        for file in run:
+            for name in self._tables_of(cell, file):
+                parts.setdefault(name, []).append(UnitFile(file.span, name, self._path(cell, file.span, name)))
+        tables = {name: together([self._read(cell, file) for file in files]) for name, files in parts.items()}
+        self.write(cell, Span(run[0].span.first, run[-1].span.end), tables)
+        for name in sorted(parts, key=lambda each: each != ROWS):
+            for file in parts[name]:
+                self._remove(file.path)
 
-    def _mergeable(self, cell: Cell, finished: bool) -> list[Span]:
-        """Spans that are to become one file; none where there is nothing to merge."""
-        sized = [(file.span, self._metadata(file).num_rows) for file in self._files(cell)]
-        together: list[tuple[Span, int]] = []
-        for span, rows in sized:
-            touching = bool(together) and together[-1][0].end == span.first
-            alike = finished or (touching and _size_class(together[-1][1]) == _size_class(rows))
-            if not touching or not alike or sum(each for _, each in together) + rows > LARGEST:
-                if finished and len(together) > 1:
+    def _mergeable(self, cell: Cell, finished: bool) -> list[UnitFile]:
+        """Files of rows that are to become one; none where there is nothing to merge."""
+        run: list[tuple[UnitFile, int]] = []
+        for file in self._files(cell):
+            rows = self._about_of(cell, file)["rows"]
+            touching = bool(run) and run[-1][0].span.end == file.span.first
+            alike = finished or (touching and _size_class(run[-1][1]) == _size_class(rows))
+            if not touching or not alike or sum(each for _, each in run) + rows > LARGEST:
+                if finished and len(run) > 1:
                     break
-                together = []
-            together.append((span, rows))
-            if not finished and len(together) == FAN:
+                run = []
+            run.append((file, rows))
+            if not finished and len(run) == FAN:
                 break
-        return [span for span, _ in together] if len(together) >= (2 if finished else FAN) else []
+        return [file for file, _ in run] if len(run) >= (2 if finished else FAN) else []
 
     def _place(self, cell: Cell) -> str:
         return "/".join((str(self.folder), *(safe_name(part) for part in cell if part)))
 
     def _path(self, cell: Cell, span: Span, table: str) -> str:
         return f"{self._place(cell)}/{span.first:09d}-{span.end:09d}.{table}.parquet"
-
-    def _metadata(self, file: UnitFile) -> Any:
-        with self.disk.open(file.path) as opened:
-            return pq.read_metadata(opened)
 
     def _all(self, cell: Cell) -> list[UnitFile]:
         place, found = self._place(cell), []
@@ -208,42 +195,77 @@ class FolderStore:
     def tables(self, cell: Cell) -> set[str]:
         return {file.table for file in self._all(cell)}
 
-    def _files(self, cell: Cell, table: str = ROWS) -> list[UnitFile]:
-        """Files of one table in order, those of finished units: one that lies inside another is what a merge had no
-        time to remove."""
-        everything = self._all(cell)
+    def _files(self, cell: Cell) -> list[UnitFile]:
+        """Files of rows in order: one that lies inside another is what a merge had no time to remove."""
         kept: list[UnitFile] = []
-        for file in everything:
+        for file in self._all(cell):
             if file.table == ROWS and (not kept or file.span.first >= kept[-1].span.end):
                 kept.append(file)
-        if table == ROWS:
-            return kept
-        wanted = {file.span for file in kept}
-        return [file for file in everything if file.table == table and file.span in wanted]
+        return kept
 
-    def _write(self, cell: Cell, span: Span, name: str, table: pa.Table) -> None:
-        about = {"cell": list(cell), "first": span.first, "end": span.end, "table": name, "rows": table.num_rows}
-        text = json.dumps(about | {"depends": self.depends(cell)}, ensure_ascii=False).encode()
-        stamped = table.replace_schema_metadata({KEY: text})
-        self.disk.commit(
-            self._path(cell, span, name),
-            lambda to: pq.write_table(
-                stamped, to, compression="zstd", write_page_checksum=True, use_dictionary=False,
-                row_group_size=ROW_GROUP,
-            ),
-        )  # fmt: skip
+    def _remove(self, path: str) -> None:
+        self._about.pop(path, None)
+        self._cache.pop(path, None)
+        self.disk.remove(path)
 
     def _whole(self, cell: Cell, file: UnitFile) -> bool:
-        """Whether a file can be read as far as its metadata; one that is whole and not this cell's is refused."""
+        """Whether a file, and every table that its rows name, is there as it was written; one that is whole and not
+        this cell's is refused."""
+        self._about.pop(file.path, None)  # looked at afresh
         try:
-            found = self._metadata(file)
-            about = json.loads((found.metadata or {})[KEY])
-        except (pa.ArrowInvalid, KeyError, ValueError):
+            with self._opened(cell, file):
+                names = self._about[file.path].get("tables", ())
+        except Damaged:
             return False
-        if about.get("rows") != found.num_rows:
-            return False
-        self._own(cell, file, about)
-        return True
+        return all(self.disk.is_file(self._path(cell, file.span, name)) for name in names)
+
+    @contextmanager
+    def _opened(self, cell: Cell, file: UnitFile) -> Iterator[pq.ParquetFile]:
+        """A file that is whole and this cell's. It is read once to find out."""
+        try:
+            if file.path in self._about:
+                source = self.disk.open(file.path)
+            else:
+                content = self.disk.read(file.path)
+                check(content)
+                source = pa.BufferReader(content)
+            with pq.ParquetFile(source, page_checksum_verification=True) as opened:
+                if file.path not in self._about:
+                    about = about_of(opened)
+                    self._own(cell, file, about)
+                    self._about[file.path] = about
+                yield opened
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if error.errno is None:  # Arrow's own, of a file that makes no sense
+                raise Damaged(str(error).splitlines()[0]) from error
+            raise Failure(f"{file.path} can't be read: {error.strerror}", "Check the disk.") from error
+        except (pa.ArrowException, ValueError, KeyError) as error:
+            raise Damaged(str(error).splitlines()[0]) from error
+
+    def _about_of(self, cell: Cell, file: UnitFile) -> dict[str, Any]:
+        """What a file says about itself."""
+        if file.path not in self._about:
+            with self._sound(cell, file):
+                pass
+        return self._about[file.path]
+
+    def _tables_of(self, cell: Cell, rows: UnitFile) -> list[str]:
+        found: list[str] = self._about_of(cell, rows)["tables"]
+        return found
+
+    @contextmanager
+    def _sound(self, cell: Cell, file: UnitFile) -> Iterator[pq.ParquetFile]:
+        """A file as it is opened where damage can't be made good."""
+        try:
+            with self._opened(cell, file) as opened:
+                yield opened
+        except Damaged as error:
+            raise BrittleError(
+                f"{file.path} is damaged ({error})",
+                "Give the run command again: only the units of that file are computed anew.",
+            ) from error
 
     def _own(self, cell: Cell, file: UnitFile, about: Mapping[str, Any]) -> None:
         """Refuses a file of another cell, other units, or a study of other things."""
@@ -264,22 +286,11 @@ class FolderStore:
         if file.path in self._cache:
             self._cache.move_to_end(file.path)
             return self._cache[file.path]
-        try:
-            with pq.ParquetFile(self.disk.open(file.path), page_checksum_verification=True) as opened:
-                self._own(cell, file, json.loads((opened.metadata.metadata or {}).get(KEY, b"{}")))
-                groups = list(range(opened.metadata.num_row_groups))
-                part = [group for group in groups if span is None or _holds(opened.metadata.row_group(group), span)]
-                table = opened.read_row_groups(part).replace_schema_metadata(None)
-        except FileNotFoundError:
-            raise
-        except (pa.ArrowInvalid, ValueError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise Failure(f"{file.path} can't be read: {error.strerror}", "Check the disk.") from error
-            raise BrittleError(
-                f"{file.path} is damaged ({str(error).splitlines()[0]})",
-                "Delete that file and give the run command again; only its units are computed anew.",
-            ) from error
-        if part == groups:
+        with self._sound(cell, file) as opened:
+            every = list(range(opened.metadata.num_row_groups))
+            part = every if span is None else row_groups(opened, *span)
+            table = opened.read_row_groups(part).replace_schema_metadata(None)
+        if part == every:
             self._keep(file.path, table)
         return table
 
@@ -287,12 +298,6 @@ class FolderStore:
         self._cache[path] = table
         while len(self._cache) > 1 and sum(each.nbytes for each in self._cache.values()) > CACHED:
             self._cache.popitem(last=False)
-
-
-def _holds(group: Any, span: Span) -> bool:
-    """Whether a row group has rows of any unit of a span."""
-    statistics = group.column(0).statistics
-    return statistics is None or (statistics.min < span.end and span.first <= statistics.max)
 
 
 def _described(about: Mapping[str, Any]) -> str:
@@ -321,8 +326,13 @@ def whole_tables(store: Store, cell: Cell, span: Span | None = None) -> Iterator
     """Finished units with all their tables, in planned order."""
     others = store.tables(cell) - {ROWS}
     for here, rows in store.read(cell, span):
-        beside = {name: pa.concat_tables([each for _, each in store.read(cell, here, name)]) for name in others}
-        yield here, {ROWS: rows} | beside
+        beside = {name: [each for _, each in store.read(cell, here, name)] for name in others}
+        yield here, {ROWS: rows} | {name: together(parts) for name, parts in beside.items() if parts}
+
+
+def together(parts: Sequence[pa.Table]) -> pa.Table:
+    """Tables one after the other; a column without any value fits what the others have there."""
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="default")
 
 
 def _size_class(rows: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,14 +12,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
-from brittle.engine.check import cells_of
 from brittle.engine.job import Job
-from brittle.engine.ledger import image_range
+from brittle.engine.ledger import image_range, spans_read, wholly_read
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, whole_tables
+from brittle.errors import BrittleError
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
-from brittle.measures.plan import Plan, Span, covering
+from brittle.measures.plan import Plan, Span
 from brittle.types import Nuisance
 
 
@@ -41,18 +42,16 @@ class View:
 
     @property
     def classifiers(self) -> Mapping[str, ClassifierFacts]:
-        return {name: self.job.facts[name] for name in self._assignment.classifiers or self.job.facts}
+        return {name: self.job.facts[name] for name in self._assignment.classifiers}
 
     @property
     def images(self) -> Mapping[str, Subject]:
-        return {
-            name: _with_names(self.job.subject(name), self.job.facts)
-            for name in self._assignment.images or self.job.images
-        }
+        there = (name for name in self._assignment.images if name in self.job.images)
+        return {name: _with_names(self.job.subject(name), self.job.facts) for name in there}
 
     @property
     def nuisances(self) -> Mapping[str, Nuisance]:
-        return {name: self.job.nuisances[name] for name in self._assignment.nuisances or self.job.nuisances}
+        return {name: self.job.nuisances[name] for name in self._assignment.nuisances if name in self.job.nuisances}
 
     def about(self, cell: Cell) -> About:
         return self.job.about(cell)
@@ -64,7 +63,7 @@ class View:
         return self._assignment.cell(classifier, images, nuisance)
 
     def cells(self) -> Iterator[Cell]:
-        return cells_of(self._assignment)
+        return self._assignment.cells()
 
     def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
         end = self.end(cell)
@@ -117,7 +116,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
             warnings += found.pop("warnings", [])
             for classifier, count in found.pop("calls", {}).items():
                 calls[classifier] += count
-            said[name] = {"kind": assignment.kind} | found
+            said[name] = {"kind": assignment.kind} | _plain(name, found)
     for cell, places in _needed(views).items():
         assignment, plan = job.assignments[cell.measure], job.plan(cell)
         if cell.classifier:
@@ -134,20 +133,34 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     }
 
 
+def _plain(name: str, said: dict[str, Any]) -> dict[str, Any]:
+    """What a measure says, as it will be read from summary.json."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(said))
+    except (TypeError, ValueError) as error:
+        raise BrittleError(
+            f"the measure {name!r} sums up in what is not a plain value: {error}",
+            "Fix its `summarise`: numbers, text, lists and dictionaries of Python's own; what is computed is kept.",
+        ) from error
+    return plain
+
+
 def _needed(views: Mapping[str, View]) -> dict[Cell, set[int]]:
     """Of what was computed only to be read, the units that readers needed: how much was read past a stopping point is
     an accident."""
     found: dict[Cell, set[int]] = {}
     for name in reversed(list(views)):  # readers first
         view = views[name]
-        job, asked = view.job, view.job.assignments[name].asked
+        job, asked, whole = view.job, view.job.assignments[name].asked, name in wholly_read(view.job)
         for cell in view.cells():
+            plan = view.plan(cell)
+            if whole:
+                found[cell] = set(range(len(plan))[: view.end(cell)])
             reads = [read for read in job.reads(cell).values() if not job.assignments[read.measure].asked]
             if reads:
-                plan = view.plan(cell)
                 images = image_range(plan[: view.end(cell)] if asked else [plan[each] for each in found.get(cell, ())])
                 for read in reads:
-                    spans = covering(job.plan(read), *images)
+                    spans = spans_read(job.plan(read), read, *images)
                     found.setdefault(read, set()).update(place for span in spans for place in range(*span))
     return found
 

@@ -19,9 +19,10 @@ from brittle.engine.check import check_nuisance
 from brittle.engine.job import Job
 from brittle.engine.ledger import IMAGES_KEPT, CellGroup, image_range
 from brittle.engine.replay import Replay
-from brittle.errors import Failure
+from brittle.engine.store import TABLE_NAME, together
+from brittle.errors import BrittleError, Failure
 from brittle.images.base import ShapeGroup, shape_of
-from brittle.measures.base import BadAnswer, Cell, Given, Pending, Piece, Tables, Task
+from brittle.measures.base import ROWS, BadAnswer, Cell, Given, Pending, Piece, Tables, Task
 from brittle.measures.plan import Span, Unit
 from brittle.memory import halving, slices
 from brittle.types import Batch
@@ -32,6 +33,7 @@ IMAGES_AT_ONCE = 1 << 30  # bytes of a span's images that are on the device toge
 class Part(NamedTuple):
     """Images of one shape among those of a span, and what was computed of them per classifier."""
 
+    span: Span
     batch: Batch
     places: Sequence[int]  # (B,) in planned order
     pending: Mapping[str, Pending]
@@ -59,12 +61,9 @@ class Worker:
     ) -> list[Part]:
         """Everything of some units, left on the device. `following` units' images are read meanwhile."""
         units = dict(enumerate(group.plan[span.first : span.end], span.first))
-        if not group.images:
-            nothing = Batch(torch.zeros(0, 1, 1, 1), torch.zeros(0).long(), torch.zeros(0).long())
-            pieces = [Piece(place, torch.zeros(0).long(), unit.axis) for place, unit in units.items()]
-            return [self._evaluated(group, nothing, [], pieces, given, tick)]
-        blocks = self._blocks(group.images, list(units.values()))
-        found = []
+        bare = [Piece(place, torch.zeros(0).long(), unit.axis) for place, unit in units.items() if not len(unit.images)]
+        found = [self._evaluated(group, span, self._no_images(), [], bare, given, tick)] if bare else []
+        blocks = self._blocks(group.images, list(units.values())) if group.images else []
         for place, block in enumerate(blocks):
             groups = self._read(group.images, *block).result()
             if place + 1 < len(blocks):
@@ -76,8 +75,12 @@ class Worker:
                 self._check_late(group, batch, places[0])
                 pieces = _pieces(units, places)
                 if pieces:
-                    found.append(self._evaluated(group, batch, places, pieces, given, tick))
+                    found.append(self._evaluated(group, span, batch, places, pieces, given, tick))
         return found
+
+    def _no_images(self) -> Batch:
+        none = torch.zeros(0, dtype=torch.int64, device=self.job.device)
+        return Batch(torch.zeros(0, 1, 1, 1, device=self.job.device), none, none)
 
     def prefetch(self, images: str, units: Sequence[Unit]) -> None:
         """Has the other thread read the images of some units, the first of them where they are many."""
@@ -92,19 +95,26 @@ class Worker:
 
     def collect(self, cell: Cell, parts: Sequence[Part], classifier: str) -> Tables:
         """Fetches one classifier's tables, refuses what is not a distribution, and puts rows in planned order."""
-        tables: list[Tables] = []
+        tables: dict[str, list[pa.Table]] = {ROWS: []}
         for part in parts:
+            if classifier not in part.pending:
+                raise _wrong(cell, f"gives nothing of the classifier {classifier!r}")
             try:
-                tables.append(part.pending[classifier]())
+                fetched = part.pending[classifier]()
             except BadAnswer as bad:
                 raise self._refusal(cell, part.places[bad.image], bad) from None
-        if len(tables) == 1:
-            return tables[0]
-        return {name: self._in_order(cell, [each[name] for each in tables]) for name in tables[0]}
+            for name, table in fetched.items():
+                _check_table(cell, name, table, part.span)
+                tables.setdefault(name, []).append(table)
+        if not tables[ROWS]:
+            raise _wrong(cell, f"gives no table {ROWS!r}")
+        return {name: self._in_order(cell, each) for name, each in tables.items()}
 
     def _in_order(self, cell: Cell, parts: Sequence[pa.Table]) -> pa.Table:
         """Rows of several shapes: by unit, then by the image's place, then as the measure gave them."""
-        table = pa.concat_tables(parts)
+        table = together(parts)
+        if len(parts) == 1:
+            return table
         keys = [table["unit"].to_numpy()]
         if "image" in table.column_names:
             keys.insert(0, self.job.subject(cell.images).places(table["image"].to_numpy()))
@@ -113,6 +123,7 @@ class Worker:
     def _evaluated(
         self,
         group: CellGroup,
+        span: Span,
         batch: Batch,
         places: Sequence[int],
         pieces: Sequence[Piece],
@@ -121,8 +132,9 @@ class Worker:
     ) -> Part:
         job, images = self.job, group.images
         names = [name for name in group.cells if name]
-        labels = {}
+        labels, ids = {}, np.zeros(0, np.int64)
         if images:
+            ids = job.subject(images).ids[places]
             labels = {
                 name: torch.from_numpy(job.references(name, images)[places]).to(batch.images.device) for name in names
             }
@@ -131,6 +143,7 @@ class Worker:
             return group.assignment.measure.evaluate(
                 Task(
                     batch,
+                    ids,
                     pieces,
                     job.about(group.any_cell),
                     {name: job.classifiers[name] for name in names},
@@ -142,7 +155,7 @@ class Worker:
             )
 
         pending, self.batch_sizes[images] = halving(evaluate, self.batch_sizes[images], self.note)
-        return Part(batch, places, pending)
+        return Part(span, batch, places, pending)
 
     def _check_late(self, group: CellGroup, batch: Batch, place: int) -> None:
         """A shape that none of the images looked at beforehand had is checked when it turns up."""
@@ -181,6 +194,21 @@ class Worker:
             f"classifier {cell.classifier!r} gave {bad.wrong} for the image {where}",
             "Check its weights and its preprocessing (mean, std, range) on that image; finished units are kept.",
         )
+
+
+def _check_table(cell: Cell, name: str, table: pa.Table, span: Span) -> None:
+    """Refuses a table that could not be told apart by units when it is read again."""
+    if not TABLE_NAME.fullmatch(name):
+        raise _wrong(cell, f"gives a table {name!r}, whose name is not of lower-case letters, digits and underscores")
+    if table.column_names[:1] != ["unit"]:
+        raise _wrong(cell, f"gives a table {name!r} whose first column is not 'unit'")
+    units = table["unit"].to_numpy()
+    if len(units) and not (span.first <= units[0] and units[-1] < span.end and (np.diff(units) >= 0).all()):
+        raise _wrong(cell, f"gives a table {name!r} that is not sorted by unit, or of units that it was not asked for")
+
+
+def _wrong(cell: Cell, what: str) -> BrittleError:
+    return BrittleError(f"the measure {cell.measure!r} {what}", "Fix its `evaluate`.")
 
 
 def _pieces(units: Mapping[int, Unit], places: Sequence[int]) -> list[Piece]:

@@ -51,6 +51,7 @@ from brittle.training.weights import fingerprint, save_weights, state_of
 from brittle.types import Nuisance
 
 FEWEST = 10  # images of a part
+KEPT = ("rounds", "weights.safetensors", "harden.json")  # what a hardening's folder holds beside a run
 
 
 class Split(NamedTuple):
@@ -114,7 +115,7 @@ def harden_classifier(
         tested = PairedRun(folder, classifier, source, ids, name, settings.samples, seed, device)
         phases.phase("before")
         tested.begin(phases)
-    with nullcontext() if folder is None else RunFolder(folder).locked():
+    with nullcontext() if folder is None else RunFolder(folder).locked(also=KEPT):
         rounds, chosen, weights = carry_out_rounds(work, Kept(folder, about), phases)
         if weights_file is not None:
             save_weights(weights_file, weights, "hardening", {"about": about, "round": chosen})

@@ -153,6 +153,7 @@ class Task:
     """Some units' images, all of one shape, and what there is to know about them."""
 
     batch: Batch  # B images on the device; none where the measure looks at no image
+    ids: NDArray[np.int64]  # (B,) those of the batch, at hand without waiting for the device
     pieces: Sequence[Piece]
     about: About  # of the first classifier; all plans of a task are equal
     classifiers: Mapping[str, Classifier]
@@ -263,7 +264,8 @@ class Measure(ABC):
         return unit.size
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        """For each classifier, the tables of the task's units. Never waits for the device."""
+        """For each classifier, or for "" where cells name none, the tables of the task's units, each sorted by its
+        first column, `unit`. Never waits for the device."""
         raise AssertionError(f"{type(self).__name__} plans units and does not say how to evaluate them")
 
     def fold(self, about: About) -> Fold | None:

@@ -78,7 +78,10 @@ class Grid(Sequence[Unit]):
 
     def covering(self, first: int, end: int) -> Iterator[Span]:
         """The units that hold images [first, end), as few spans as possible, in planned order."""
-        blocks = Span(first // self.images_per_unit, -(-min(end, self.images) // self.images_per_unit))
+        end = min(end, self.images)
+        if first >= end:
+            return
+        blocks = Span(first // self.images_per_unit, -(-end // self.images_per_unit))
         if not self.by_round:
             yield Span(blocks.first * self._stretches, blocks.end * self._stretches)
         elif (blocks.first, blocks.end) == (0, self._blocks):

@@ -1,105 +1,81 @@
-"""Results as a table on the console."""
+"""What a run says, on the console: every measure's section in turn, and as text, HTML and tables elsewhere."""
 
 from __future__ import annotations
 
+import io
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import pyarrow as pa
+from rich.console import Console, RenderableType
 
-from brittle.report.weak_console import print_weak_points
+from brittle.errors import BrittleError
+from brittle.report.sections import section_of
+from brittle.report.sections.base import line
 
-
-def with_interval(value: float | None, interval: list[float] | None) -> str:
-    """0.589 [0.568, 0.619]"""
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if interval is None else f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+WIDTH = 110  # where nobody knows how wide the reader's window is
+HTML = '<pre style="font-family: ui-monospace, Menlo, Consolas, monospace; line-height: 1.3">{code}</pre>'
 
 
-def print_found(found: dict[str, Any]) -> None:
-    """What every measure of a run has to say."""
-    if "results" in found:
-        print_measured(found)
-    if "weak_points" in found:
-        print_weak_points(found)
+def print_found(summary: Mapping[str, Any]) -> None:
+    """What every measure of a run says, and which images were skipped. Warnings are the caller's to print."""
+    console = console_of(sys.stdout)
+    for each in _shown(summary):
+        show(console, each)
 
 
-def print_measured(found: dict[str, Any]) -> None:
-    """A small table per nuisance, the paired differences below it, and what the numbers are of."""
-    console = Console(soft_wrap=True, highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
-    results = found["results"]
-    for nuisance in dict.fromkeys((row["image_set"], row["nuisance"]) for row in results):
-        rows = [row for row in results if (row["image_set"], row["nuisance"]) == nuisance]
-        seen = " or ".join(dict.fromkeys(f"{row['images']} images × {row['samples']} draws" for row in rows))
-        console.print(Text.assemble((nuisance[1], "bold"), f" on {nuisance[0]}, {seen}: {rows[0]['prior']}"))
-        console.print(_table(rows), soft_wrap=False)
-        for pair in found["comparisons"]:
-            if (pair["image_set"], pair["nuisance"]) == nuisance:
-                console.print("  " + _sentence(pair, all(row["reference"] == "label" for row in rows)))
-        for row in rows:
-            for line in _remarks(row):
-                console.print("  " + line)
-        console.print()
-    for name, skipped in found["skipped"].items():
+def as_text(summary: Mapping[str, Any]) -> str:
+    """The same as text, warnings at the end."""
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, record=True)
+    for each in (*_shown(summary), *_warnings(summary)):
+        show(console, each)
+    return console.export_text().rstrip()
+
+
+def as_html(summary: Mapping[str, Any]) -> str:
+    """The same for a notebook."""
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, record=True, force_terminal=True)
+    for each in (*_shown(summary), *_warnings(summary)):
+        show(console, each)
+    return console.export_html(inline_styles=True, code_format=HTML)
+
+
+def one_table(summary: Mapping[str, Any], measure: str | None = None) -> pa.Table:
+    """What one measure says as an Arrow table; its name may be left out where there is only one."""
+    entries = summary["measures"]
+    if measure is None and len(entries) > 1:
+        raise BrittleError(f"the run holds several measures: {', '.join(entries)}", "Name one of them.")
+    name = next(iter(entries)) if measure is None else measure
+    if name not in entries:
+        raise BrittleError(f"the run holds no measure called {name!r}", f"Known: {', '.join(entries)}.")
+    return section_of(entries[name]["kind"]).table(entries[name])
+
+
+def console_of(file: Any) -> Console:
+    """A console on a stream: as wide as the terminal, or as a page where it is not one."""
+    return Console(file=file, highlight=False, markup=False, width=None if file.isatty() else WIDTH)
+
+
+def show(console: Console, what: RenderableType) -> None:
+    """Tables fit the console; lines are left whole for the terminal to wrap."""
+    console.print(what, crop=False)
+
+
+def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
+    entries = summary["measures"]
+    kinds = [entry["kind"] for entry in entries.values()]
+    for place, (name, entry) in enumerate(entries.items()):
+        if place:
+            yield line()
+        if kinds.count(entry["kind"]) > 1:
+            yield line((name, "bold underline"))
+        yield section_of(entry["kind"]).console(entry)
+    for name, skipped in summary.get("skipped", {}).items():
         if skipped:
-            console.print(f"{name}: {len(skipped)} images can't be read and were skipped, the first {skipped[0]}")
-    first = results[0]
-    console.print(
-        f"{100 * first['confidence']:g} % intervals for {first['estimand_is']}: {first['interval_method']}; "
-        f"seed {first['seed']}."
-    )
+            yield line(f"{name}: {len(skipped)} images can't be read and were skipped, the first {skipped[0]}")
 
 
-def _remarks(row: dict[str, Any]) -> list[str]:
-    lines = []
-    if row["reference"] != "label":
-        some = "images without a label are" if row["reference"] == "mixed" else "these images have no labels and are"
-        lines.append(f"{row['classifier']}: {some} measured against its own prediction for the untouched image")
-    extras = [f"{key} {_number(row[key])}" for key in ("nll", "ece", "top5") if key in row]
-    if extras:
-        lines.append(f"{row['classifier']}: {', '.join(extras)}")
-    if row["tolerance"] is not None and not row["tolerance_reached"]:
-        lines.append(
-            f"{row['classifier']}: the plan ran out at a half-width of {row['half_width']:.4f}, before the tolerance "
-            f"{row['tolerance']:g}; more images or samples would narrow it"
-        )
-    return lines
-
-
-def _number(value: float | None) -> str:
-    return "infinite" if value is None else f"{value:.4f}"
-
-
-def _table(rows: list[dict[str, Any]]) -> Table:
-    """Under 80 columns wide for names of ordinary length; names are folded, numbers never."""
-    labelled = all(row["reference"] == "label" for row in rows)
-    table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
-    table.add_column("", overflow="fold", min_width=8)
-    worst = max((row["worst_of"] or 0 for row in rows), default=0)
-    measured = ["ρ", "accuracy", f"worst/{worst}", "clean", "flips"] if labelled else ["ρ", "flips"]
-    for name in measured:
-        table.add_column(name, no_wrap=True)
-    for row in rows:
-        cells = [with_interval(row["rho"], row["interval"])]
-        if labelled:
-            cells += [
-                with_interval(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]),
-                with_interval(row["accuracy_worst"], None),
-                f"{row['accuracy_clean']:.3f}",
-            ]
-        table.add_row(row["classifier"], *cells, f"{row['flip_rate']:.3f}")
-    return table
-
-
-def _sentence(pair: dict[str, Any], labelled: bool) -> str:
-    """plain − augmented, paired: ρ −0.231 [−0.245, −0.211], augmented is better"""
-    better = {"first": pair["first"], "second": pair["second"]}.get(pair["rho_better"])
-    verdict = "is better" if labelled else "keeps to its own prediction more"
-    family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
-    return (
-        f"{pair['first']} − {pair['second']}, paired: ρ {with_interval(pair['rho_difference'], pair['rho_interval'])}"
-        f"{family}, {'a tie' if better is None else f'{better} {verdict}'}"
-    )
+def _warnings(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
+    for warning in summary.get("warnings", ()):
+        yield line((f"warning: {warning}", "bold"))

@@ -92,11 +92,7 @@ def _tables(task: Task, found: Outcome) -> Tables:
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong)
-    return {
-        ROWS: pa.table(
-            {"unit": task.pairs.units.numpy().astype(np.int32), "image": task.batch.ids.cpu().numpy()[rows]} | columns
-        )
-    }
+    return {ROWS: pa.table({"unit": task.pairs.units.numpy().astype(np.int32), "image": task.ids[rows]} | columns)}
 
 
 def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -107,7 +103,7 @@ def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
 def references(task: Task, classifier: str) -> Tensor:
     """(B,) what counts as right: the label, and the clean prediction where there is none."""
     labels = task.labels[classifier]
-    predicted = torch.from_numpy(predictions(task.given[classifier], task.batch.ids.cpu().numpy()))
+    predicted = torch.from_numpy(predictions(task.given[classifier], task.ids))
     return torch.where(labels < 0, predicted.to(labels.device), labels)
 
 

@@ -138,6 +138,6 @@ def _tables(task: Task, found: Outcome) -> Tables:
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong, draw=int(draws[bad.row]))
-    ids = task.batch.ids.cpu().numpy()[rows]
+    ids = task.ids[rows]
     keys = {"unit": pairs.units.numpy().astype(np.int32), "image": ids, "draw": draws.astype(np.int32)}
     return {ROWS: pa.table(keys | columns)}

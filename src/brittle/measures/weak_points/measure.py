@@ -127,7 +127,7 @@ def measured_draws(task: Task, classifier: str) -> Outcome | None:
     given = task.given[classifier].get(MEASURED.kind)
     if given is None:
         return None
-    rows, ids = given[ROWS], task.batch.ids.cpu().numpy()
+    rows, ids = given[ROWS], task.ids
     order = np.argsort(ids, kind="stable")
     images = rows["image"].to_numpy()
     places = np.minimum(np.searchsorted(ids, images, sorter=order), len(ids) - 1)

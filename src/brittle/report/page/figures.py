@@ -1,0 +1,55 @@
+"""Figures as inline SVG, drawn with matplotlib; pyplot's global state is untouched."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+
+import matplotlib as mpl
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+WIDTH = 9.6  # inches: as wide as the page
+
+# Text stays text: it can be searched and read aloud, and a report of a hundred figures stays small. Names come from
+# users, so `$` must not start a formula. The layout is made with the font matplotlib brings along; the page's own,
+# which is narrower, is put in its place by the style sheet.
+STYLE = {
+    "svg.fonttype": "none",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10,
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.linewidth": 0.8,
+    "axes.labelcolor": "#222222",
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.8,
+}
+
+
+def svg(key: str, size: tuple[float, float], about: str, draw: Callable[[Figure], None]) -> Markup:
+    """An accessible inline <svg>, `size` in inches. `about` describes it in words; `key` keeps its ids apart from those
+    of other figures, and makes them repeatable."""
+    with warnings.catch_warnings(), mpl.rc_context({**STYLE, "svg.hashsalt": key}):  # type: ignore[dict-item]
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has the font for it
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{key}-", text)
+    text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
+    return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(about)}"', 1))
+
+
+def short(name: str, most: int = 32) -> str:
+    """Long names are cut, so that an axis has room for the figure."""
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,178 @@
+"""A finished run as its report sees it: the summary always, and everything else as far as it can still be loaded.
+
+A report must be written even when the image file is gone or a classifier's package is no longer installed; what is
+missing is said in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from brittle.engine.assemble import Things, assemble
+from brittle.engine.check import CHECKED_IMAGES, settle
+from brittle.engine.job import Job
+from brittle.engine.replay import Replay
+from brittle.engine.runs import RunFolder
+from brittle.engine.store import FolderStore
+from brittle.engine.view import View
+from brittle.errors import BrittleError
+from brittle.images.selection import Chosen
+from brittle.measures import measures
+from brittle.measures.base import ClassifierFacts
+from brittle.report.page.label_names import LabelNames
+from brittle.study import Study
+from brittle.types import Classifier
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """What a report is made from. `job` holds what could be loaded."""
+
+    folder: RunFolder
+    study: Study
+    summary: dict[str, Any]
+    environment: dict[str, Any]
+    begun: dict[str, Any]
+    job: Job
+    missing: tuple[str, ...]  # a sentence for each thing that could not be loaded
+
+    @cached_property
+    def store(self) -> FolderStore:
+        return self.folder.store(self.job)
+
+    @cached_property
+    def _views(self) -> dict[str, View]:
+        return {}
+
+    def view(self, measure: str) -> View:
+        """The rows of one measure of the study; whether those of an image set can be read, `why_unreadable` says."""
+        if measure not in self._views:
+            self._views[measure] = View(self.job, self.store, measure)
+        return self._views[measure]
+
+    def why_unreadable(self, images: str, nuisance: str = "") -> str:
+        """Why rows and pictures of an image set under a nuisance can't be had any more; "" where they can."""
+        if images not in self.job.images:
+            return f"The image set {images} can't be loaded any more, so there are no pictures of it."
+        if nuisance and nuisance not in self.job.nuisances:
+            return f"The nuisance {nuisance} can't be loaded any more, so there are no pictures of it."
+        if nuisance and (needs := self.job.nuisances[nuisance].needs):
+            return f"This nuisance reads {', '.join(sorted(needs))}, which differ by classifier and are not stored."
+        return ""
+
+    def replay(self, images: str, nuisance: str) -> Replay:
+        """Makes the pictures of the run again."""
+        job = self.job
+        return Replay(job.images[images].images, job.nuisances[nuisance], job.stream(nuisance), job.seed)
+
+    def label_names(self, classifier: str, images: str) -> LabelNames:
+        return LabelNames(
+            self.summary["classifiers"][classifier]["labels"], self.summary["image_sets"][images]["classes"]
+        )
+
+    def chosen(self, images: str) -> Chosen | None:
+        """The images of the run, where they can still be loaded."""
+        return self.job.images.get(images)
+
+    def classifier(self, name: str) -> Classifier | None:
+        """The classifier itself, where it can still be loaded."""
+        return self.job.classifiers.get(name)
+
+    @property
+    def many_sets(self) -> bool:
+        """Whether an image set must be named for a reader to know which one is meant."""
+        return len(self.summary["image_sets"]) > 1
+
+    @property
+    def finished(self) -> datetime:
+        """When the summary was written, to the minute."""
+        return datetime.fromtimestamp(self.folder.summary.stat().st_mtime, UTC)
+
+    @property
+    def study_hash(self) -> str:
+        return hashlib.sha256(self.folder.study.read_bytes()).hexdigest()
+
+
+def load(path: Path) -> LoadedRun:
+    """Everything a report needs of the run in `path`."""
+    folder, missing = RunFolder(path), list[str]()
+    plain, summary, begun = folder.read_study(), folder.read_summary(), folder.read_begun()
+    _check_finished(plain, summary, path)
+    known = _known_measures(plain["measures"], missing)
+    study = Study.of(plain | {"measures": known}, str(folder.study))
+    things = replace(Things.of(study), measures={name: study.measures[name] for name in known})
+
+    def failed(sort: str, name: str, error: Exception) -> None:
+        reason = error.what if isinstance(error, BrittleError) else str(error)
+        missing.append(f"The {sort} {name} can't be loaded any more: {reason.rstrip('.')}.")
+
+    job = assemble(things, "cpu", failed=failed)
+    images = {}
+    for name, chosen in job.images.items():
+        if begun["images"].get(name) == job.entries["images"][name]["fingerprint"]:
+            images[name] = chosen
+        else:
+            failed("image set", name, BrittleError("its ids, labels or pixels are no longer those of the run"))
+    classifiers = {}
+    for name, classifier in job.classifiers.items():
+        try:
+            _settle(classifier, [images[each] for each in begun["answers"].get(name, ()) if each in images])
+            classifiers[name] = classifier
+        except (BrittleError, OSError) as error:
+            failed("classifier", name, error)
+    facts = {name: _facts(job.facts[name], begun["classifiers"].get(name, {})) for name in study.classifiers}
+    job = replace(job, images=images, classifiers=classifiers, facts=facts, _known={})
+    return LoadedRun(folder, study, summary, _environment(folder), begun, job, tuple(missing))
+
+
+def _known_measures(entries: Mapping[str, Any], missing: list[str]) -> dict[str, Any]:
+    """Leaves out measures whose package is no longer installed: their summaries still speak."""
+    known = {}
+    for name, entry in entries.items():
+        try:
+            measures.get(entry["kind"])
+            known[name] = entry
+        except BrittleError as error:
+            missing.append(f"The measure {name} can't be loaded any more: {error.what}.")
+    return known
+
+
+def _check_finished(study: Mapping[str, Any], summary: Mapping[str, Any], path: Path) -> None:
+    """A run that was extended and not carried to its end has a summary of what it was before."""
+    keys = {"measures": "measures", "classifiers": "classifiers", "images": "image_sets"}
+    lacking = [name for key, told in keys.items() for name in study[key] if name not in summary[told]]
+    if lacking:
+        raise BrittleError(
+            f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",
+            "Give `brittle run` again to resume it.",
+        )
+
+
+def _settle(classifier: Classifier, chosen: list[Chosen]) -> None:
+    """Shows a classifier the images that the run settled it on, so that it answers as it did then."""
+    for each in chosen:
+        for group in each.images.groups(range(min(CHECKED_IMAGES, len(each.images)))):
+            settle(classifier, group.batch.images)
+
+
+def _facts(entry: ClassifierFacts, kept: Mapping[str, Any]) -> ClassifierFacts:
+    """What the run knew of a classifier, whether it can be loaded now or not."""
+    return replace(
+        entry,
+        labels=tuple(kept.get("labels", ())),
+        can=frozenset(kept.get("can", ())),
+        layers=tuple(kept.get("layers", ())),
+    )
+
+
+def _environment(folder: RunFolder) -> dict[str, Any]:
+    path = folder.environment
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found

@@ -1,0 +1,121 @@
+"""What a section is to the page: what one measure shows of itself, wherever results are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+from markupsafe import Markup
+from rich.console import RenderableType
+
+from brittle.engine.view import View
+from brittle.measures.base import NUISANCE
+from brittle.report.page.colours import Look
+from brittle.report.page.loaded import LoadedRun
+
+T = TypeVar("T")
+Summary = Mapping[str, Any]  # a measure's entry of summary["measures"]
+
+
+class Finding(NamedTuple):
+    """A sentence for the top of the report."""
+
+    text: str
+    weight: float  # 1: the first thing to say; 0: a detail
+    about: Hashable = None  # where sections may say the same, what it is about: only the weightiest is kept
+
+
+def compared(images: str, first: str, second: str) -> Hashable:
+    """What a finding is about that compares two classifiers."""
+    return "compared", images, frozenset((first, second))
+
+
+def clean_accuracy(images: str) -> Hashable:
+    """What a finding is about that tells accuracy on the untouched images."""
+    return "clean accuracy", images
+
+
+class Remarks(NamedTuple):
+    """What the page says on behalf of a measure outside its section."""
+
+    explanation: str = ""  # of the words in its findings
+    cautions: Sequence[str] = ()  # to be read before the numbers
+    limits: Sequence[str] = ()  # what its numbers do not say
+    citing: str = ""  # what to give beside the numbers when they are cited
+    references: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class MeasureRun:
+    """A run as the section of one of its measures sees it."""
+
+    name: str  # of the measure in the study
+    summary: Summary
+    whole: LoadedRun
+    looks: Mapping[str, Look]  # of classifiers
+    key: str  # unique on the page: begins the ids of everything in the section
+    beside: Callable[[str, str], Markup]  # all that sections show beside an image set under a nuisance
+    see: Callable[[str, str], Markup]  # a link to that
+    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def view(self) -> View | None:
+        """The measure's rows; None where some of its images or nuisances, or the measure itself, can't be loaded any
+        more, so that only the summary speaks."""
+        job = self.whole.job
+        assigned = job.assignments.get(self.name)
+        if assigned is None or not set(assigned.images) <= set(job.images):
+            return None
+        return self.whole.view(self.name) if set(assigned.axis(NUISANCE)) <= {"", *job.nuisances} else None
+
+    @property
+    def many_sets(self) -> bool:
+        return self.whole.many_sets
+
+    def anchor(self, word: str) -> str:
+        """An id for a part of the section."""
+        return f"{self.key}-{word}"
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What is costly and needed in several places is made once."""
+        if what not in self._made:
+            self._made[what] = make()
+        found: T = self._made[what]
+        return found
+
+
+class Section(Protocol):
+    """Shows one kind of measure. `brittle.report.sections.base.BaseSection` has a default for all but `body`."""
+
+    @property
+    def title(self) -> str:
+        """What the measure is called in headings; "" for its kind."""
+        ...
+
+    def console(self, summary: Summary) -> RenderableType:
+        """What the command line prints."""
+        ...
+
+    def findings(self, run: MeasureRun) -> Sequence[Finding]:
+        """Sentences for the top of the report, with how much they matter."""
+        ...
+
+    def body(self, run: MeasureRun) -> Markup:
+        """Its part of the page, beneath the heading; parts of their own are <section id=…><h3>."""
+        ...
+
+    def table(self, summary: Summary) -> pa.Table:
+        """For CSV, notebooks and people's own plots."""
+        ...
+
+    def beside(self, run: MeasureRun, images: str, nuisance: str) -> Markup | None:
+        """Shown wherever the cells of an image set under a nuisance are."""
+        ...
+
+    def remarks(self, run: MeasureRun) -> Remarks: ...
+
+    def style(self) -> str:
+        """Its style sheet."""
+        ...

@@ -1,0 +1,133 @@
+"""What `brittle harden` left in the run folder: how the classifier was trained, and how its weights were chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from brittle.report.page.section import MeasureRun
+from brittle.report.sections.before_after.changes import Bounds, Difference, levels
+
+FILE = "harden.json"
+EQUAL = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """On the held-out images; what is said of a round stands with its last candidate."""
+
+    round: int
+    way: float
+    rho: float
+    interval: Bounds
+    accuracy_nuisance: float
+    accuracy_clean: float
+    loss: float | None = None
+    failing: float | None = None
+    wrong: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    classifier: str
+    nuisance: str
+    on: str
+    loss: str
+    rounds: int
+    steps: int
+    batch_size: int
+    share: float
+    cost: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    training: int
+    held_out: int
+    test: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    sampling: int
+    training: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A classifier on the test images."""
+
+    rho: float
+    accuracy_nuisance: float
+    accuracy_clean: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What of harden.json is shown."""
+
+    about: Settings
+    criterion: str
+    parts: Parts
+    rounds: Annotated[list[Candidate], Field(min_length=1)]
+    chosen: Annotated[int, Field(ge=0)]
+    before: Measured
+    after: Measured
+    calls: Calls
+    device: str
+    seconds: float
+
+    @property
+    def least(self) -> float:
+        """The least clean accuracy on the held-out images with which a candidate could be chosen."""
+        return self.rounds[0].accuracy_clean - self.about.cost
+
+    def allowed(self, candidate: Candidate) -> bool:
+        return candidate.accuracy_clean >= self.least - 1e-9
+
+
+class RecordFound(NamedTuple):
+    """The record, or a caution where it can't be shown; neither where there is none."""
+
+    record: Record | None = None
+    caution: str = ""
+
+
+def read_record(run: MeasureRun, differences: list[Difference]) -> RecordFound:
+    """The record beside a run, where it is a hardening's."""
+    path = run.whole.folder.path / FILE
+    if not path.is_file():
+        return RecordFound()
+    try:
+        record = TypeAdapter(Record).validate_json(path.read_bytes())
+        wrong = _foreign(record, run, differences)
+    except ValidationError as error:
+        first = error.errors()[0]
+        wrong = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
+    except OSError as error:
+        wrong = error.strerror or str(error)
+    if not wrong:
+        return RecordFound(record)
+    return RecordFound(
+        caution=f"{FILE} can't be shown, so how the classifier was hardened is left out ({wrong}). Delete that file, "
+        "or give the same `brittle harden` again."
+    )
+
+
+def _foreign(record: Record, run: MeasureRun, differences: list[Difference]) -> str:
+    """Why the record is not of this run, if it isn't."""
+    if record.chosen >= len(record.rounds):
+        return f"candidate {record.chosen} is chosen of {len(record.rounds)}"
+    if len(differences) != 1:
+        return f"it is of one image set and nuisance, and this run has {len(differences)}"
+    (difference,) = differences
+    gained = record.after.rho - record.before.rho
+    measured = levels(run, difference)
+    same = abs(gained - difference.rho) <= EQUAL
+    for name, recorded in ((difference.before, record.before), (difference.after, record.after)):
+        if name in measured:
+            known = measured[name]["rho"].value
+            same = same and known is not None and abs(known - recorded.rho) <= EQUAL
+    return "" if same else "before and after are not those of this run"

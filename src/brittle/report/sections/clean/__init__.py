@@ -1,0 +1,1 @@
+"""Clean predictions shown: accuracy and confidence on the untouched images."""

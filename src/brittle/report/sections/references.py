@@ -1,0 +1,19 @@
+"""Papers that sections cite."""
+
+from __future__ import annotations
+
+FAWZI_2016 = "A. Fawzi and P. Frossard, “Measuring the effect of nuisance variables on classifiers”, BMVC 2016."
+HOWARD_2021 = (
+    "S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, “Time-uniform, nonparametric, nonasymptotic confidence "
+    "sequences”, Annals of Statistics, 2021."
+)
+WAUDBY_SMITH_2023 = (
+    "I. Waudby-Smith and A. Ramdas, “Estimating means of bounded random variables by betting”, JRSS B, 2023."
+)
+VEHTARI_2021 = (
+    "A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner, “Rank-normalization, folding, and "
+    "localization: an improved R̂”, Bayesian Analysis, 2021."
+)
+VEHTARI_2024 = (
+    "A. Vehtari, D. Simpson, A. Gelman, Y. Yao and J. Gabry, “Pareto smoothed importance sampling”, JMLR, 2024."
+)

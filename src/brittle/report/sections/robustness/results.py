@@ -1,0 +1,78 @@
+"""The results and comparisons of one robustness measure, or of a part of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What robustness says in summary.json."""
+
+    summary: Mapping[str, Any]
+
+    @property
+    def rows(self) -> list[Row]:
+        rows: list[Row] = self.summary["results"]
+        return rows
+
+    @property
+    def pairs(self) -> list[Row]:
+        """Paired comparisons of classifiers."""
+        pairs: list[Row] = self.summary["comparisons"]
+        return pairs
+
+    @property
+    def first(self) -> Row:
+        return self.rows[0]
+
+    @cached_property
+    def image_sets(self) -> list[str]:
+        return self._names("image_set")
+
+    @cached_property
+    def nuisances(self) -> list[str]:
+        return self._names("nuisance")
+
+    @cached_property
+    def classifiers(self) -> list[str]:
+        return self._names("classifier")
+
+    def _names(self, key: str) -> list[str]:
+        return list(dict.fromkeys(row[key] for row in self.rows))
+
+    @property
+    def labelled(self) -> bool:
+        """Whether every image has a label; otherwise a clean prediction stands in for it."""
+        return all(row["reference"] == "label" for row in self.rows)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether results have different numbers of images or draws: where each stopped at its tolerance."""
+        return len({(row["images"], row["samples"]) for row in self.rows}) > 1
+
+    @property
+    def compared(self) -> bool:
+        return bool(self.pairs)
+
+    def on(self, images: str) -> Results:
+        return self._where("image_set", images)
+
+    def under(self, nuisance: str) -> Results:
+        return self._where("nuisance", nuisance)
+
+    def of(self, classifier: str) -> list[Row]:
+        return [row for row in self.rows if row["classifier"] == classifier]
+
+    def _where(self, key: str, value: str) -> Results:
+        return Results(
+            {
+                "results": [row for row in self.rows if row[key] == value],
+                "comparisons": [pair for pair in self.pairs if pair[key] == value],
+            }
+        )

@@ -1,0 +1,69 @@
+"""Weak points on the console: where they lead, which parameters break the classifier, and what can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from brittle.measures.weak_points.diagnosis import TRUSTED
+from brittle.report.sections.base import line, plain_table
+
+FLOWS, PARAMETERS, IMAGES = 6, 6, 20
+
+
+def printed(entries: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """For each classifier and nuisance: a line of totals, the strongest flows and parameters, and a row per image."""
+    parts = [part for entry in entries for part in (*_entry(entry), line())]
+    return Group(*parts[:-1])
+
+
+def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield line(
+        (entry["nuisance"], "bold"),
+        f" on {entry['image_set']}, weak points of ",
+        (entry["classifier"], "bold"),
+        f": {entry['prior']}",
+    )
+    methods = ", ".join(f"{name} {count}" for name, count in entry["methods"].items())
+    per_1000 = "–" if entry["per_1000"] is None else f"{entry['per_1000']:.0f}"
+    yield line(
+        f"  {entry['images']} images ({methods}), {entry['calls']:,} classifier calls, "
+        f"{per_1000} effective draws per 1,000 calls (median); draws of {entry['trusted']} images can be trusted"
+    )
+    if entry["already_wrong"]:
+        yield line(f"  {entry['already_wrong']} are wrong untouched: {entry['already_wrong_are']}")
+    if entry["hard"]:
+        yield line("  its outputs are 0 and 1 only: a weak point is any θ at which it is wrong")
+    if entry["flows"]:
+        shown = (
+            f"{flow['from_label']} → {flow['to_label']} {100 * flow['share']:.0f} %" for flow in entry["flows"][:FLOWS]
+        )
+        yield line(f"  lead to: {'; '.join(shown)}")
+    if entry["parameters"]:
+        shown = (
+            f"{row['parameter']} (shift {row['shift']:.2f}, spread {row['spread']:.2f})"
+            for row in entry["parameters"][:PARAMETERS]
+        )
+        yield line(f"  break it: {'; '.join(shown)}, in standard deviations of the prior")
+    yield _table(entry["per_image"][:IMAGES])
+    if len(entry["per_image"]) > IMAGES:
+        yield line(f"  … and {len(entry['per_image']) - IMAGES} more images (--json or --out has them all)")
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = plain_table("image", "label", "leads to", "1 − µ", "effective", "R̂ or k̂", "draws")
+    for row in rows:
+        quality = row["rhat"] if row["rhat"] is not None else row["pareto_k"]
+        table.add_row(
+            row["name"],
+            row["label"] + (" (wrong untouched)" if row["already_wrong"] else ""),
+            row["leads_to"] or "–",
+            "–" if row["one_minus_mu"] is None else f"{row['one_minus_mu']:.2g}",
+            f"{row['effective']:.0f}",
+            "–" if quality is None else f"{quality:.2f}".replace("-", "−"),
+            row["status"] if row["status"] != TRUSTED else "ok",
+        )
+    return table

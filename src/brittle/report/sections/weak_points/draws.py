@@ -1,0 +1,103 @@
+"""Weak points read back: which images are shown, and what was kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
+from brittle.measures.weak_points.summary import parameter_names
+from brittle.nuisances.base.seeds import SEED_NAMES
+from brittle.random import fold, stream_root, uniform
+from brittle.types import Nuisance
+
+SHOWN = "weak points shown"  # the stream that says which draws are shown
+
+Row = Mapping[str, Any]
+
+
+class Draws(NamedTuple):
+    """What is kept of one image: draws of equal weight from p(θ | not ℓ, x)."""
+
+    theta: NDArray[np.float32]  # (k, d)
+    predicted: NDArray[np.int32]  # (k,)
+    probability: NDArray[np.float64]  # (k,) of the predicted label
+    another: NDArray[np.bool_]  # (k,) whether that is another label than ℓ
+    chain: NDArray[np.int32]  # (k,)
+    step: NDArray[np.int32]  # (k,)
+
+
+def read_draws(tables: Iterable[pa.Table], ids: Container[int]) -> dict[int, Draws]:
+    """The kept draws of the images with these ids; none of an image where nothing was found."""
+    found: dict[int, list[Draws]] = {}
+    for table in tables:
+        numbers = table["image"].to_numpy()
+        for start, end in _stretches(numbers):
+            if int(numbers[start]) in ids and table["found"][start].as_py():
+                found.setdefault(int(numbers[start]), []).append(_draws(table.slice(start, end - start)))
+    return {
+        number: Draws(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else parts[0]
+        for number, parts in found.items()
+    }
+
+
+def _stretches(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Where an image's rows begin and end."""
+    cuts = (np.flatnonzero(np.diff(numbers)) + 1).tolist()
+    return list(zip([0, *cuts], [*cuts, len(numbers)], strict=True)) if len(numbers) else []
+
+
+def _draws(rows: pa.Table) -> Draws:
+    theta = rows["theta"].combine_chunks().flatten().to_numpy().reshape(rows.num_rows, -1)
+    whole = (rows[name].to_numpy() for name in ("chain", "step"))
+    return Draws(
+        np.array(theta, np.float32),  # Arrow's own memory is read-only
+        rows["predicted"].to_numpy(),
+        np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64)),
+        rows["rank"].to_numpy() > 0,
+        *whole,
+    )
+
+
+def shown_images(rows: Sequence[Row], most: int) -> list[Row]:
+    """The images to show, one per label first: first those whose draws can be trusted, then the others, then those
+    of which no draw has another label. What is wrong untouched says nothing about the nuisance and is left out."""
+    ordered = sorted((row for row in rows if not row["already_wrong"]), key=_worth)
+    firsts: dict[str, Row] = {}
+    for row in ordered:
+        firsts.setdefault(row["label"], row)
+    rest = [row for row in ordered if firsts[row["label"]] is not row]
+    return sorted([*firsts.values(), *rest][:most], key=_worth)
+
+
+def _worth(row: Row) -> int:
+    if row["status"] == NOTHING:
+        return 3
+    return 2 if row["leads_to"] is None else 0 if row["status"] == TRUSTED else 1
+
+
+def trusted_images(rows: Sequence[Row], most: int) -> list[Row]:
+    """The first images whose draws can be trusted and that are right untouched: those that may be pooled."""
+    return [row for row in rows if row["status"] == TRUSTED and not row["already_wrong"]][:most]
+
+
+def random_mistakes(draws: Draws, id: int, seed: int, most: int) -> list[int]:
+    """Places of some draws of another label, chosen at random (the paper's footnote 3); equal θ are shown once."""
+    order = uniform(fold(stream_root(seed, SHOWN), id), len(draws.theta)).argsort().tolist()
+    different: dict[bytes, int] = {}
+    for place in order:
+        if draws.another[place]:
+            different.setdefault(draws.theta[place].tobytes(), place)
+    return list(different.values())[:most]
+
+
+def told_parameters(entry: Row, nuisance: Nuisance, size: int, most: int) -> dict[str, int]:
+    """Name → place in θ (of `size` numbers) of the parameters that tell most; seeds tell nothing."""
+    places = judged(size).tolist()
+    names = dict(zip(parameter_names(nuisance, len(places)), places, strict=True))
+    told = [row["parameter"] for row in entry["parameters"] if row["parameter"] not in SEED_NAMES]
+    return {name: names[name] for name in told[:most] if name in names}

@@ -1,0 +1,247 @@
+"""Workers on Ray: the same rows as one process gives, whatever dies or fails on the way."""
+
+import builtins
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from brittle.engine.assemble import Things as Loadable
+from brittle.engine.assemble import assemble
+from brittle.engine.carry_out import Done, executor, run_study, run_things
+from brittle.engine.check import checked
+from brittle.engine.ray import cluster, import_ray
+from brittle.errors import BrittleError, Failure, MissingPackage
+from brittle.images.selection import Selection
+from brittle.measures.base import Cell
+from brittle.measures.plan import covering
+from brittle.progress import Progress
+from brittle.study import MeasureEntry, Study
+
+BATCH = 128
+TROUBLE = """
+import os
+import pathlib
+import signal
+
+from things import second
+
+HERE = pathlib.Path(__file__).parent
+
+
+def deadly(images):
+    if len(images) > 8 and not (HERE / "died").exists():
+        (HERE / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return second(images)
+
+
+def picky(images):
+    if len(images) > 8 and (images.flatten(1).amax(1) == 0).any():
+        raise ValueError("an image is black")
+    return second(images)
+"""
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    """One cluster for the tests that don't care whose it is."""
+    found = import_ray()
+    with cluster(found):
+        yield found
+
+
+@pytest.fixture
+def troubled(things):
+    """Classifiers that cause trouble, once more than the 8 images of the first check are shown."""
+    (things.folder / "trouble.py").write_text(TROUBLE)
+    specs = {name: f"python:{things.folder}/trouble.py:{name}" for name in ("deadly", "picky")}
+    return lambda *names, **changed: things.study(
+        classifiers={name: specs.get(name, f"python:{things.folder}/things.py:{name}") for name in names},
+        nuisances=["affine:alpha=20"],
+        **changed,
+    )
+
+
+class Watched(Progress):
+    """Counts what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = self.advanced = 0
+
+    def start(self, total: int) -> None:
+        self.total = total
+
+    def advance(self, rows: int) -> None:
+        assert rows >= 0
+        self.advanced += rows
+
+
+def on_ray(study: dict[str, Any], out: Path, progress: Progress | None = None) -> Done:
+    return run_study(Study.of(study), out, engine="ray", workers=2, batch=BATCH, progress=progress)
+
+
+def locally(study: dict[str, Any], out: Path) -> Done:
+    return run_study(Study.of(study), out, batch=BATCH)
+
+
+def tables(done: Done, cell: Cell) -> dict[str, pa.Table]:
+    """All finished rows of a cell."""
+    return {
+        name: pa.concat_tables([part for _, part in done.store.read(cell, table=name)])
+        for name in sorted(done.store.tables(cell))
+    }
+
+
+def assert_same_rows(one: Done, other: Done) -> None:
+    for assignment in one.job.assignments.values():
+        for cell in assignment.cells():
+            first, second = tables(one, cell), tables(other, cell)
+            assert first.keys() == second.keys(), cell
+            for name, table in first.items():
+                assert table.schema == second[name].schema
+                close = [column for column in table.column_names if column.startswith("log_p")]
+                assert table.drop_columns(close).equals(second[name].drop_columns(close)), (cell, name)
+                for column in close:
+                    here, there = table[column].to_numpy(), second[name][column].to_numpy()
+                    assert np.allclose(here, there, rtol=0, atol=1e-6), (cell, column)
+
+
+def numbers(value: Any) -> Any:
+    """A summary with its numbers rounded to what two devices agree on."""
+    if isinstance(value, dict):
+        return {key: numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [numbers(each) for each in value]
+    return pytest.approx(value, abs=1e-6) if isinstance(value, float) else value
+
+
+def test_workers_give_the_rows_that_one_process_gives_on_a_cluster_of_their_own(things):
+    things.write_images(count=300)
+    measures = {"robustness": {"samples": 20}, "clean": {}, "weak-points": {"count": 20, "budget": 200}}
+    study = things.study("first", "second", nuisances=["affine:alpha=20", "rotation:sigma=20"], **measures)
+    alone = locally(study, things.folder / "alone")
+    watched = Watched()
+    many = on_ray(study, things.out, watched)
+    assert not import_ray().is_initialized()
+    assert_same_rows(alone, many)
+    assert many.summary == numbers(alone.summary)
+    assert watched.advanced == watched.total > 0
+    assert {path.relative_to(things.out) for path in things.out.rglob("*.parquet")} == {
+        path.relative_to(things.folder / "alone") for path in (things.folder / "alone").rglob("*.parquet")
+    }
+    before = {name: things.rows(name) for name in ("first", "second")}
+    assert min(before.values()) > 0
+    on_ray(study, things.out)
+    assert not import_ray().is_initialized(), "a finished run needs no cluster"
+    assert {name: things.rows(name) for name in before} == dict.fromkeys(before, things.CHECKED)
+
+
+def test_what_a_killed_worker_was_doing_is_done_by_another(ray, things, troubled):
+    things.write_images(count=200)
+    study = troubled("first", "deadly", robustness={"samples": 10})
+    watched = Watched()
+    done = on_ray(study, things.out, watched)
+    assert (things.folder / "died").exists(), "nobody died: the test tests nothing"
+    assert watched.notes == ["a worker process died; what it was doing is done again"]
+    assert watched.advanced == watched.total
+    assert_same_rows(locally(study, things.folder / "alone"), done)
+    assert not list(things.out.rglob("*.tmp"))
+
+
+def test_a_unit_that_always_fails_is_named_after_everything_else_is_done(ray, things, troubled):
+    pixels = np.random.default_rng(0).integers(1, 256, (320, 8, 8), dtype=np.uint8)
+    pixels[300] = 0
+    things.write_images(count=320, images=pixels)
+    study = troubled("first", "picky", robustness={"samples": 500}, clean={})
+    with pytest.raises(Failure) as failure:
+        on_ray(study, things.out)
+    job = checked(assemble(Loadable.of(Study.of(study)))).job
+    place = job.subject("toy").ids.tolist().index(300)
+    unit = covering(job.plan(Cell("clean", "picky", "toy")), place, place + 1)[0].first
+    said = str(failure.value)
+    assert failure.value.exit_status == 1
+    assert f"clean · picky · toy: unit {unit} failed 3 times (ValueError: an image is black)" in said
+    assert "left out because of that: robustness · picky · toy · affine:alpha=20" in said
+    assert "\n" not in said
+    units = things.out / "units"
+    assert len(list((units / "clean" / "first").rglob("*.parquet"))) == 1
+    assert len(list((units / "robustness" / "first").rglob("*.parquet"))) == 1
+    assert list((units / "clean" / "picky").rglob("*.parquet"))
+    assert list((units / "robustness" / "picky").rglob("*.parquet"))
+    (things.folder / "trouble.py").write_text(TROUBLE.replace("raise ValueError", "print"))
+    assert_same_rows(locally(study, things.out), locally(study, things.folder / "alone"))
+
+
+def test_workers_stop_at_the_unit_where_one_process_stops(ray, things):
+    things.write_images(count=700)
+    study = things.study("first", "second", nuisances=["affine:alpha=20"], robustness={"samples": 5, "tolerance": 0.06})
+    alone, many = locally(study, things.folder / "alone"), on_ray(study, things.out)
+    assert many.summary == numbers(alone.summary)
+    images = [result["images"] for result in many.summary["measures"]["robustness"]["results"]]
+    assert len(set(images)) == 2, "both stop at once"
+    assert max(images) < 700, "nothing stopped"
+
+
+def test_live_objects_are_refused_in_one_line():
+    things = Loadable(
+        {"mine": lambda images: images.flatten(1)[:, :4]},
+        {"images": ("sample", Selection(8))},
+        {"affine": "affine"},
+        {"robustness": MeasureEntry(kind="robustness")},
+    )
+    with pytest.raises(BrittleError, match=r"'ray' needs specs.* 'mine' is a live Python object") as refused:
+        run_things(things, engine="ray")
+    assert refused.value.exit_status == 2
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"engine": "rya"}, "unknown engine 'rya'. Did you mean 'ray'"),
+        ({"engine": "local", "workers": 2}, "has no workers"),
+        ({"engine": "ray", "workers": 0}, "Ask for one at least"),
+        ({"engine": "ray"}, "keeps its rows in a run folder"),
+    ],
+)
+def test_what_can_not_be_carried_out_is_refused_before_anything_is_loaded(things, asked, words):
+    with pytest.raises(BrittleError, match=words):
+        run_study(Study.of(things.study()), None, **asked)
+    assert things.rows() == 0
+
+
+def test_without_ray_its_extra_is_named(things, monkeypatch):
+    importing = builtins.__import__
+
+    def refuse(name: str, *arguments: Any, **options: Any) -> Any:
+        if name == "ray":
+            raise ImportError(name)
+        return importing(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(MissingPackage, match=r"pip install 'brittle\[ray\]'"):
+        executor("ray", Study.of(things.study()))
+
+
+def test_nobody_pays_for_importing_ray_who_does_not_use_it():
+    code = "import sys, brittle.engine.carry_out; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_eight_writers_leave_no_more_than_twice_the_files_of_one(tmp_path):
+    script = Path(__file__).with_name("many_writers.py")
+    said = subprocess.run([sys.executable, script, tmp_path], stdout=subprocess.PIPE, check=True)
+    one, *others = json.loads(said.stdout).values()
+    assert one["before"] < 30
+    for several in others:
+        assert several["most"] < 100
+        assert several["before"] <= 2 * one["before"]
+        assert several["after"] <= 2 * one["after"]

@@ -1,0 +1,249 @@
+"""The section on robustness says what the summary says, and its gallery shows what the classifiers saw and said."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from PIL import Image
+
+from brittle.nuisances import nuisances
+from brittle.random import draw_keys
+from brittle.report.html import write_report
+from brittle.report.page.colours import looks
+from brittle.report.page.section import MeasureRun
+from brittle.report.sections.robustness.curves import curves
+from brittle.report.sections.robustness.figures import class_figure, shown_classes
+from brittle.report.sections.robustness.gallery import Galleries, galleries
+from brittle.report.sections.robustness.results import Results
+from brittle.report.sections.robustness.section import RobustnessSection
+from brittle.report.sections.robustness.sentences import cautions, findings, ranks
+
+PageOf = Callable[[Path], Any]
+WriteRun = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def run(run_folder: Path, measure_run: Callable[[Path, str], MeasureRun]) -> MeasureRun:
+    return measure_run(run_folder, "robustness")
+
+
+@pytest.fixture(scope="module")
+def painted(run: MeasureRun) -> Galleries:
+    return galleries(run)
+
+
+def _pixels(uri: str) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.removeprefix("data:image/png;base64,")))))
+
+
+def _rows(run: MeasureRun, classifier: str, nuisance: str = "") -> list[dict[str, Any]]:
+    """Stored rows; without a nuisance those of the untouched images."""
+    view = run.whole.view("robustness" if nuisance else "clean")
+    return pa.concat_tables(list(view.rows(view.cell(classifier, "shapes", nuisance)))).to_pylist()  # type: ignore[no-any-return]
+
+
+def test_pictures_are_the_first_draws_of_the_prior(run: MeasureRun, painted: Galleries) -> None:
+    images = run.whole.job.images["shapes"].images
+    space = nuisances.build("affine:alpha=10")
+    gallery = painted.by_cell["shapes", "affine:alpha=10"]
+    for strip in gallery.strips:
+        batch = images.batch([list(images.names).index(strip.name)])
+        assert np.array_equal(_pixels(strip.original.uri), np.rint(255 * batch.images[0, 0].numpy()))
+        theta = space.sample(batch, draw_keys(0, "affine", batch.ids, torch.arange(6)))[0]
+        for draw, picture in enumerate(strip.draws):
+            assert picture.caption == f"draw {draw}"
+            expected = 255 * space.apply(batch, theta[draw : draw + 1])[0, 0].numpy()
+            assert np.abs(_pixels(picture.uri) - expected).max() <= 0.51
+
+
+def test_answers_beneath_the_pictures_are_the_stored_ones(run: MeasureRun, painted: Galleries) -> None:
+    images = run.whole.job.images["shapes"].images
+    for gallery in painted.by_cell.values():
+        for strip in gallery.strips:
+            identity = int(images.ids[list(images.names).index(strip.name)])
+            for picture, draw in [(strip.original, None), *((each, n) for n, each in enumerate(strip.draws))]:
+                assert len(picture.answers) == 2
+                for answer in picture.answers:
+                    rows = _rows(run, answer.classifier, "" if draw is None else gallery.nuisance)
+                    row = next(each for each in rows if each["image"] == identity and each.get("draw") == draw)
+                    assert answer.label == images.classes[row["predicted"]]
+                    assert answer.probability == pytest.approx(np.exp(row["log_p_predicted"]))
+                    assert answer.right == (answer.label == strip.label)
+
+
+def test_classifiers_asked_again_confirm_the_pictures(painted: Galleries) -> None:
+    check = painted.confirmation
+    assert check.pictures == 3 * 2 * 36
+    assert check.differing == 0
+    assert check.largest < 1e-5
+
+
+def test_shown_images_are_of_different_classes_and_the_same_under_every_nuisance(
+    painted: Galleries,
+) -> None:
+    names = {tuple(strip.name for strip in gallery.strips) for gallery in painted.by_cell.values()}
+    assert len(names) == 1
+    assert len({strip.label for strip in next(iter(painted.by_cell.values())).strips[:3]}) == 3
+
+
+def test_confident_mistakes_are_the_most_confident_ones(run: MeasureRun, painted: Galleries) -> None:
+    for gallery in painted.by_cell.values():
+        for name, strips in gallery.mistakes.items():
+            clean = {row["image"]: row["rank"] == 0 for row in _rows(run, name)}
+            wrong = [
+                np.exp(row["log_p_predicted"])
+                for row in _rows(run, name, gallery.nuisance)
+                if row["rank"] > 0 and clean[row["image"]]
+            ]
+            shown = [next(each for each in strip.draws[0].answers if each.classifier == name) for strip in strips]
+            assert shown
+            assert not any(each.right for each in shown)
+            assert shown[0].probability == pytest.approx(max(wrong))
+            assert [each.probability for each in shown] == sorted((each.probability for each in shown), reverse=True)
+            assert len({strip.name for strip in strips}) == len(strips)
+
+
+def test_report_says_which_pictures_are_selected(run_folder: Path) -> None:
+    text = write_report(run_folder).read_text(encoding="utf-8")
+    assert "First draws, not selected" in text
+    assert "Confident mistakes of plain, selected" in text
+
+
+def test_curves_need_two_values_of_one_numeric_option() -> None:
+    def made(*specs: str) -> list[tuple[str, str, list[float]]]:
+        found = curves({spec: nuisances.build(spec) for spec in specs})
+        return [(curve.kind, curve.option, list(curve.points)) for curve in found]
+
+    assert made("affine:alpha=50") == []
+    assert made("affine:alpha=50", "rotation:sigma=50") == []
+    assert made("affine:alpha=50", "affine:alpha=10,kappa=2") == []
+    assert made("affine:alpha=50,fill=edge", "affine:alpha=10") == []
+    assert made("affine:alpha=50", "rotation", "affine:alpha=10") == [("affine", "alpha", [10.0, 50.0])]
+    grid = made(*(f"affine:alpha={a},kappa={k}" for a in (10, 50) for k in (1, 2)))
+    assert sorted(option for _, option, _ in grid) == ["alpha", "alpha", "kappa", "kappa"]
+
+
+def test_a_thousand_classes_show_their_two_ends() -> None:
+    def each(label: int, rho: float) -> dict[str, object]:
+        bounds = [rho, rho]
+        return {"label": label, "class": "crane", "rho": rho, "interval": bounds, "interval_simultaneous": bounds}
+
+    rows = [{"classifier": "c", "classes": [each(label, (label * 7 % 1000) / 1000) for label in range(1000)]}]
+    shown = [None if pair is None else pair[0] * 7 % 1000 for pair in shown_classes(rows)]
+    assert shown == [*range(15), None, *range(985, 1000)]
+    figure = class_figure("k", "affine", rows, looks(["c"]))
+    assert figure.count("crane") >= 30
+
+
+def test_every_rho_and_interval_of_the_summary_is_shown(run_folder: Path, page_of: PageOf) -> None:
+    page, summary = page_of(run_folder), json.loads((run_folder / "summary.json").read_text())["measures"]["robustness"]
+    assert len(summary["results"]) == 6
+    for row in summary["results"]:
+        low, high = row["interval"]
+        assert f"{row['rho']:.3f} [{low:.3f}, {high:.3f}]" in page.text
+        assert f"{row['nll']:.3f}" in page.text
+        for each in row["classes"]:
+            assert f"{each['rho']:.3f}" in page.text
+    for pair in summary["comparisons"]:
+        assert f"{pair['rho_difference']:.3f}".replace("-", "−") in page.text
+    for words in ("population: ρ of the population", "24 images × 8 draws per image", "Hoeffding"):
+        assert words in page.text
+
+
+def test_prior_draws_stand_beside_the_numbers(run_folder: Path, page_of: PageOf) -> None:
+    page = page_of(run_folder)
+    assert {"robustness-results", "robustness-gallery", "cell-0", "cell-1", "cell-2"} <= page.ids
+    assert sum(tag == "img" for tag, _ in page.tags) >= 3 * 6 * 7
+
+
+def test_one_classifier_and_one_nuisance_have_neither_pairs_nor_curve(
+    tmp_path: Path, write_run: WriteRun, page_of: PageOf
+) -> None:
+    folder = write_run(
+        tmp_path, classifiers={"only": f"python:{tmp_path}/tiny.py:first"}, nuisances=["affine:alpha=50"]
+    )
+    page = page_of(folder)
+    assert not {"robustness-paired", "robustness-options"} & page.ids
+    assert "Paired differences" not in page.text
+    assert "tie means" not in page.text
+
+
+def test_images_without_labels_are_measured_against_the_clean_prediction(
+    tmp_path: Path, write_run: WriteRun, page_of: PageOf
+) -> None:
+    folder = write_run(tmp_path, labelled=False)
+    page = page_of(folder)
+    assert "have no labels" in page.text
+    assert "none has a label" in page.text
+    assert "clean accuracy" not in page.text
+    assert "draw 0" in page.text
+
+
+def test_a_measure_restricted_to_some_things_shows_only_those(
+    tmp_path: Path, write_run: WriteRun, page_of: PageOf
+) -> None:
+    asked = {"part": {"kind": "robustness", "samples": 3, "classifiers": ["plain"], "nuisances": ["affine:alpha=10"]}}
+    folder = write_run(tmp_path, robustness=None, measures=asked)
+    page = page_of(folder)
+    assert "part-results" in page.ids
+    text = (folder / "report.html").read_text()
+    results = text[text.index('<section id="part-results">') : text.index('<section id="part-classes">')]
+    assert "affine:alpha=50" not in results
+    assert "alpha=10" in results
+    assert "--&gt;" not in results
+
+
+def test_image_sets_are_named_where_there_are_several(tmp_path: Path, write_run: WriteRun, page_of: PageOf) -> None:
+    sets = {name: {"spec": f"npz:{tmp_path}/images.npz", "count": count} for name, count in (("some", 6), ("more", 9))}
+    page = page_of(write_run(tmp_path, images=sets, nuisances=["affine:alpha=50"]))
+    for words in ("On some: ", "On more: ", "6 images of some", "9 images of more", "6 of 24", "9 of 24"):
+        assert words in page.text
+
+
+def test_ties_and_winners_are_told_from_the_intervals(run_folder: Path, names: tuple[str, str]) -> None:
+    summary = json.loads((run_folder / "summary.json").read_text())["measures"]["robustness"]
+    first, second = names
+    for pair, verdict in zip(summary["comparisons"], ("first", "tie", "second"), strict=True):
+        pair |= {"rho_better": verdict, "rho_difference": {"first": 0.25, "tie": 0.0, "second": -0.125}[verdict]}
+        pair["rho_interval"] = [pair["rho_difference"] - 0.1, pair["rho_difference"] + 0.1]
+    results = Results(summary)
+    said = max(findings(results, False), key=lambda each: each.weight).text
+    assert f"{first} is more robust than {second} under 1 of 3 nuisances" in said
+    assert "difference 0.250 [0.150, 0.350], paired" in said
+    assert "difference 0.125 [0.025, 0.225], paired" in said
+    assert "they tie under affine:alpha=10" in said
+    assert ranks(results.under("affine:alpha=50")) == {first: (1, 1), second: (2, 2)}
+    assert ranks(results.under("affine:alpha=10")) == {first: (1, 2), second: (1, 2)}
+
+
+def test_missed_tolerances_are_cautions(run: MeasureRun) -> None:
+    rows = run.summary["results"]
+    assert cautions(Results(run.summary)) == []
+    missed = {"tolerance": 0.01, "tolerance_reached": False, "half_width": 0.0321}
+    (said,) = cautions(Results(run.summary | {"results": [rows[0] | missed, *rows[1:]]}))
+    assert "Tolerance not reached" in said
+    assert "0.0321" in said
+
+
+def test_the_curve_turns_so_that_larger_changes_lie_to_the_right(run: MeasureRun) -> None:
+    assert "alpha, logarithmic   (larger changes of the image →)" in RobustnessSection().body(run)
+
+
+def test_results_that_stopped_at_different_places_say_where(run: MeasureRun) -> None:
+    rows = run.summary["results"]
+    assert "images × draws" not in RobustnessSection().body(run)
+    uneven = replace(run, summary=run.summary | {"results": [rows[0] | {"images": 17}, *rows[1:]]}, _made={})
+    body = RobustnessSection().body(uneven)
+    assert "images × draws" in body
+    assert "17 × 8" in body
+    assert "17 to 24 images" in body

@@ -1,0 +1,332 @@
+"""The section on weak points shows what was stored, and never as trusted what can't be."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from PIL import Image
+
+import brittle
+from brittle.engine.replay import Replay
+from brittle.errors import BrittleError
+from brittle.nuisances import nuisances
+from brittle.report.page.section import MeasureRun
+from brittle.report.sections.weak_points import entry as entry_module
+from brittle.report.sections.weak_points.draws import shown_images
+from brittle.report.sections.weak_points.entry import ShownEntry, shown_entries
+from brittle.report.sections.weak_points.figures import flow_figure, flow_matrix
+from brittle.report.sections.weak_points.maps import grid_around, hidden_share, posterior_on_grid
+from brittle.report.sections.weak_points.sentences import findings, headline
+
+PageOf = Callable[[Path], Any]
+WriteRun = Callable[..., Path]
+MeasureRunOf = Callable[[Path, str], MeasureRun]
+TRANSLATION, OCCLUSION = "translation:sigma=0.2", "occlusion:rectangles=1,scale=0.2"
+
+
+@pytest.fixture(scope="module")
+def run(weak_folder: Path, measure_run: MeasureRunOf) -> MeasureRun:
+    return measure_run(weak_folder, "weak-points")
+
+
+@pytest.fixture(scope="module")
+def sections(run: MeasureRun) -> list[ShownEntry]:
+    return shown_entries(run)
+
+
+@pytest.fixture(scope="module")
+def untrusted_folder(tmp_path_factory: pytest.TempPathFactory, write_run: WriteRun) -> Path:
+    chains = {"sampler": "metropolis", "steps": 12, "burn-in": 4, "chains": 3, "tries": 4}
+    return write_run(
+        tmp_path_factory.mktemp("untrusted"),
+        robustness=None,
+        nuisances=[TRANSLATION],
+        **{"weak-points": chains},
+    )
+
+
+def _rows(run: MeasureRun, entry: Mapping[str, Any], id: int) -> list[dict[str, Any]]:
+    assert run.view is not None
+    cell = run.view.cell(entry["classifier"], entry["image_set"], entry["nuisance"])
+    table = pa.concat_tables(list(run.view.rows(cell)))
+    return [row for row in table.to_pylist() if row["image"] == id]
+
+
+def _id(run: MeasureRun, name: str) -> int:
+    images = run.whole.job.images["shapes"].images
+    return int(images.ids[list(images.names).index(name)])
+
+
+def test_every_picture_is_the_nuisance_at_a_stored_theta_of_another_label(
+    run: MeasureRun, sections: list[ShownEntry]
+) -> None:
+    images = run.whole.job.images["shapes"].images
+    seen = 0
+    for part in sections:
+        space = nuisances.build(part.entry["nuisance"])
+        for strip in part.strips:
+            stored = _rows(run, part.entry, _id(run, strip.name))
+            batch = images.batch([list(images.names).index(strip.name)])
+            assert torch.equal(strip.original, batch.images[0])
+            for mistake in strip.mistakes:
+                same = [
+                    row
+                    for row in stored
+                    if torch.equal(space.apply(batch, torch.tensor([row["theta"]]))[0], mistake.image)
+                    and row["predicted"] == mistake.predicted
+                    and math.isclose(math.exp(row["log_p_predicted"]), mistake.probability, rel_tol=1e-6)
+                ]
+                assert same
+                assert all(row["rank"] > 0 for row in same)
+                assert mistake.label != strip.label
+                seen += 1
+    assert seen > 50
+
+
+def test_least_transformations_are_those_of_the_diagnosis(run: MeasureRun, sections: list[ShownEntry]) -> None:
+    images = run.whole.job.images["shapes"].images
+    for part in sections:
+        space = nuisances.build(part.entry["nuisance"])
+        rows = [row for row in part.entry["per_image"] if row["smallest"] is not None and not row["already_wrong"]]
+        rows.sort(key=lambda row: -row["smallest_log_prior"])
+        assert [each.name for each in part.smallest] == [row["name"] for row in rows[:8]]
+        for each, row in zip(part.smallest, rows, strict=False):
+            batch = images.batch([list(images.names).index(each.name)])
+            assert torch.equal(each.transformed, space.apply(batch, torch.tensor([row["smallest"]]))[0])
+            assert each.becomes == part.names(row["smallest_label"]) != each.label
+
+
+def test_classifiers_asked_again_confirm_the_pictures(run: MeasureRun) -> None:
+    checks = [each.confirmation for each in shown_entries(run)]
+    assert sum(each.pictures for each in checks) > 50
+    assert all(each.differing == 0 and each.largest < 1e-5 for each in checks)
+
+
+def test_images_shown_are_of_different_labels_trusted_before_untrusted() -> None:
+    def row(id: int, label: str, status: str, leads_to: str | None = "x", wrong: bool = False) -> dict[str, Any]:
+        return {"id": id, "label": label, "status": status, "leads_to": leads_to, "already_wrong": wrong}
+
+    rows = [
+        row(0, "a", "not mixed"),
+        row(1, "b", "nothing found", None),
+        row(2, "a", "trusted"),
+        row(3, "c", "trusted", None),
+        row(4, "a", "trusted"),
+        row(5, "d", "too few"),
+        row(6, "e", "trusted", wrong=True),
+    ]
+    assert [each["id"] for each in shown_images(rows, 4)] == [2, 5, 3, 1]
+    assert [each["id"] for each in shown_images(rows, 9)] == [2, 4, 5, 0, 3, 1]
+
+
+def test_untrusted_draws_are_marked_and_never_pooled(
+    untrusted_folder: Path, page_of: PageOf, measure_run: MeasureRunOf
+) -> None:
+    sections = shown_entries(measure_run(untrusted_folder, "weak-points"))
+    page = page_of(untrusted_folder)
+    text = (untrusted_folder / "report.html").read_text()
+    for part in sections:
+        assert part.entry["trusted"] == 0
+        assert not part.marginals
+        assert part.strips
+        assert all(strip.badge in part.entry["statuses"] for strip in part.strips)
+        assert all(each.badge for each in part.smallest)
+    strips = re.findall(r'<div class="strip([^"]*)">', text)
+    assert strips == [" untrusted"] * sum(len(part.strips) for part in sections)
+    assert text.count('<span class="badge">not mixed</span>') >= len(strips)
+    assert "No image’s draws can be trusted" in page.text
+    assert "judging by draws that can’t be trusted" in page.text
+
+
+def test_trusted_draws_have_no_badge(sections: list[ShownEntry]) -> None:
+    statuses = {
+        (part.entry["classifier"], part.entry["nuisance"], row["name"]): row["status"]
+        for part in sections
+        for row in part.entry["per_image"]
+    }
+    shown = [(part, strip) for part in sections for strip in part.strips]
+    assert any(not strip.badge for _, strip in shown)
+    for part, strip in shown:
+        status = statuses[part.entry["classifier"], part.entry["nuisance"], strip.name]
+        assert strip.badge == ("" if status == "trusted" else status)
+
+
+def test_marginals_pool_the_trusted_images_that_are_right_untouched(
+    run: MeasureRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caught: list[Any] = []
+    monkeypatch.setattr(entry_module, "marginal_figure", lambda key, panels, images: caught.append(panels) or "")
+    sections = shown_entries(run)
+    entry = sections[0].entry
+    assert entry["nuisance"] == TRANSLATION
+    ids = [row["id"] for row in entry["per_image"] if row["status"] == "trusted" and not row["already_wrong"]]
+    theta = np.array([row["theta"] for id in ids for row in _rows(run, entry, id)], np.float32)
+    names = {"shift x (share of the width)": 0, "shift y (share of the height)": 1}
+    assert {panel.name for panel in caught[0]} == set(names)
+    for panel in caught[0]:
+        assert np.array_equal(np.sort(panel.posterior), np.sort(theta[:, names[panel.name]]))
+        assert panel.prior.std() == pytest.approx(0.2, rel=0.1)
+
+
+def test_shares_of_flows_that_are_shown_sum_to_one(
+    weak_folder: Path, page_of: PageOf, sections: list[ShownEntry]
+) -> None:
+    page_of(weak_folder)
+    text = (weak_folder / "report.html").read_text()
+    tables = re.findall(r'<table class="sortable flows">.*?</table>', text, re.DOTALL)
+    assert len(tables) == len(sections) == 4
+    for table, part in zip(tables, sections, strict=True):
+        shares = [float(share) for share in re.findall(r'data-value="([\d.e-]+)">[\d.]+</td><td data-value', table)]
+        assert len(shares) == len(part.entry["flows"])
+        assert sum(shares) == pytest.approx(1)
+        matrix = flow_matrix(part.entry["flows"])
+        assert matrix is not None
+        assert matrix[2].sum() == pytest.approx(1)
+
+
+def test_many_labels_show_the_strongest_flows_as_bars() -> None:
+    names = [f"class {label}" for label in range(60)]
+    flows = [{"from": label, "to": label + 30, "share": (30 - label) / 465} for label in range(30)]
+    assert flow_matrix(flows) is None
+    drawn = flow_figure("k", flows, names)
+    assert "class 0 → class 30" in drawn
+    assert "class 29 → class 59" not in drawn
+
+
+def test_map_of_hidden_pixels_is_the_mean_of_the_masks(run: MeasureRun, sections: list[ShownEntry]) -> None:
+    entry = next(part.entry for part in sections if part.entry["nuisance"] == OCCLUSION)
+    theta = np.array([row["theta"] for row in _rows(run, entry, entry["per_image"][0]["id"])])
+    count = np.zeros((8, 10))
+    for left, top, right, bottom in np.floor(theta + 0.5).astype(int):
+        for y in range(8):
+            for x in range(10):
+                count[y, x] += left <= x < right and top <= y < bottom
+    batch = run.whole.job.images["shapes"].images.batch([0])
+    found = hidden_share(nuisances.build(OCCLUSION), batch, torch.tensor(theta, dtype=torch.float32))  # type: ignore[arg-type]
+    assert np.allclose(found, count / len(theta))
+    assert count.any()
+
+
+def test_map_of_the_posterior_is_the_likelihood_times_the_prior_and_agrees_with_the_draws(
+    run: MeasureRun, sections: list[ShownEntry]
+) -> None:
+    entry = sections[0].entry
+    images, classifier = run.whole.job.images["shapes"].images, run.whole.job.classifiers[entry["classifier"]]
+    space = nuisances.build(TRANSLATION)
+    place, row = next(
+        (place, row)
+        for place, row in enumerate(entry["per_image"])
+        if row["status"] == "trusted" and not row["already_wrong"] and row["effective"] > 100
+    )
+    batch, label = images.batch([place]), int(images.labels[place])
+    axis = grid_around(0.0, 0.2, 61)
+    replay = Replay(images, space, "translation", 0)
+    found = posterior_on_grid(classifier, replay, place, label, axis, axis, 100)
+    assert found is not None
+    for down, across in ((3, 50), (30, 31), (44, 7)):
+        theta = torch.tensor([[float(axis[across]), float(axis[down])]])
+        p = classifier.log_probs(space.apply(batch, theta)).exp()[0].double()
+        density = math.exp(-0.5 * float((theta / 0.2).square().sum())) / (2 * math.pi * 0.2**2)
+        assert float(found[down, across].exp()) == pytest.approx(float(p.sum() - p[label]) * density, rel=1e-3)
+    weight = (found - found.max()).exp()
+    mean = np.array([float((weight.sum(0) * axis).sum()), float((weight.sum(1) * axis).sum())]) / float(weight.sum())
+    theta = np.array([each["theta"] for each in _rows(run, entry, row["id"])])
+    error = theta.std(0) * math.sqrt(1 / len(theta) + 1 / row["effective"])
+    assert (np.abs(theta.mean(0) - mean) < 4 * error).all()
+
+
+def test_maps_are_drawn_for_two_parameters_and_for_occluders_alone(sections: list[ShownEntry]) -> None:
+    for part in sections:
+        assert bool(part.posterior) == (part.entry["nuisance"] == TRANSLATION)
+        assert bool(part.occlusion) == (part.entry["nuisance"] == OCCLUSION)
+        assert part.marginals
+    assert "shift x (share of the width)" in sections[0].posterior
+
+
+def test_traces_are_there_for_chains_alone_and_closed(
+    untrusted_folder: Path, page_of: PageOf, sections: list[ShownEntry]
+) -> None:
+    assert not any(part.traces for part in sections)
+    page_of(untrusted_folder)
+    text = (untrusted_folder / "report.html").read_text()
+    assert text.count('<details class="plain"><summary>Traces of chains') == 2
+
+
+def test_run_of_weak_points_alone_says_nothing_of_robustness(weak_folder: Path, page_of: PageOf) -> None:
+    page = page_of(weak_folder)
+    assert {"measured", "weak-points", "limits", "redo"} <= page.ids
+    assert not any(str(each).startswith("robustness") for each in page.ids)
+    assert "Weak points of" in page.text
+    assert "ρ" not in page.text
+    assert "Weak points are relative to the prior" in page.text
+    summary = json.loads((weak_folder / "summary.json").read_text())
+    for entry in summary["measures"]["weak-points"]["entries"]:
+        for row in entry["per_image"]:
+            assert f"{row['per_1000']:.1f}" in page.text
+
+
+def test_run_of_both_measures_has_both_sections_and_links_between_them(both_folder: Path, page_of: PageOf) -> None:
+    page = page_of(both_folder)
+    assert {"robustness-results", "robustness-paired", "robustness-gallery", "weak-points"} <= page.ids
+    assert "Weak points are relative to the prior" in page.text
+    assert "ρ is a mean confidence" in page.text
+    text = (both_folder / "report.html").read_text()
+    weak = text[text.index('<section id="weak-points">') :]
+    assert 'See also <a href="#cell-0">what translation:sigma=0.2 does to these images</a>' in weak
+
+
+def test_report_of_robustness_alone_has_no_trace_of_weak_points(run_folder: Path, page_of: PageOf) -> None:
+    page = page_of(run_folder)
+    assert "weak" not in (run_folder / "report.html").read_text().replace("weakest", "").lower()
+    assert "weak-points" not in page.ids
+
+
+def test_report_is_written_when_classifier_or_images_are_gone(
+    tmp_path: Path, write_run: WriteRun, page_of: PageOf
+) -> None:
+    folder = write_run(tmp_path, robustness=None, nuisances=[TRANSLATION], **{"weak-points": {"budget": 100}})
+    (tmp_path / "tiny.py").unlink()
+    page = page_of(folder)
+    assert "The classifier plain can't be loaded any more" in page.text
+    assert "no classifier could be loaded to confirm" in page.text
+    assert "circle <i>" in page.text
+    assert any(tag == "img" for tag, _ in page.tags)
+    assert "The posterior over both parameters" not in page.text
+    (tmp_path / "images.npz").unlink()
+    page = page_of(folder)
+    assert "The image set shapes can't be loaded any more" in page.text
+    assert not any(tag == "img" for tag, _ in page.tags)
+    assert "Which labels they lead to" in page.text
+
+
+def test_sentences_say_how_wrong_images_hard_answers_and_missing_labels_are_treated(sections: list[ShownEntry]) -> None:
+    entry = dict(sections[0].entry) | {"already_wrong": 2, "hard": True}
+    said = " ".join(findings(entry, sections[0].names.names, 3))
+    assert "2 images are wrong untouched" in said
+    assert "left out of flows, parameters and pictures" in said
+    assert "answers 0 or 1 and nothing between" in said
+    assert "3 images without a label" in said
+    assert "nothing was found" in headline(entry | {"flows": [], "found": 0}, sections[0].names.names)
+
+
+def test_picture_of_what_was_found_is_written(tmp_path: Path) -> None:
+    found = brittle.sample("bundled:plain", "sample", "translation", count=4, budget=200)
+    assert found.picture(tmp_path / "all.png") == tmp_path / "all.png"
+    some = found.picture(str(tmp_path / "some.png"), images=found.ids[:1])
+    whole, part = Image.open(tmp_path / "all.png"), Image.open(some)
+    assert whole.width >= part.width  # as wide as the image with the most other labels
+    assert whole.height > 2 * part.height
+    assert np.asarray(part.convert("L")).std() > 20
+    with pytest.raises(BrittleError, match="no image 99999"):
+        found.picture(tmp_path / "none.png", images=[99999])
+    with pytest.raises(BrittleError, match=r"\.xyz"):
+        found.picture(tmp_path / "none.xyz")
