@@ -84,7 +84,7 @@ def assign(
     _add_reads(found, entries)
     ordered = _in_order(found)
     _widen(ordered)
-    for each in reversed(list(ordered.values())):
+    for each in sorted(ordered.values(), key=lambda one: not one.asked):
         if not each.axis(NUISANCE):
             raise BrittleError(
                 f"the measure {each.name!r} needs a nuisance, and the study names none",

@@ -67,7 +67,7 @@ def spans(plan: Plan, calls: Callable[[Unit], int], batch: int, *, end_with_roun
 def asked_groups(job: Job) -> list[CellGroup]:
     """All that is carried out whole, since the study asks for it or a measure reads it so: image set by image set, then
     what looks at no image; readers after what they read."""
-    whole, found = wholly_read(job), []
+    whole, found = read_in_full(job), []
     sets = dict.fromkeys(name for each in job.assignments.values() for name in each.axis(IMAGES) if name)
     for images in (*sets, ""):
         for assignment in job.assignments.values():
@@ -77,7 +77,7 @@ def asked_groups(job: Job) -> list[CellGroup]:
     return found
 
 
-def wholly_read(job: Job) -> set[Cell]:
+def read_in_full(job: Job) -> set[Cell]:
     """Cells that nobody asks for and that somebody needs all of: a measure that derives everything from others, or one
     whose cells do not say which of another's cells they mean."""
     found: set[Cell] = set()

@@ -42,7 +42,7 @@ class Doubt(Measure):
     def summarise(self, run):
         results = []
         for cell in run.cells():
-            entropy = pa.concat_tables(list(run.rows(cell)))["entropy"].to_numpy()
+            entropy = run.table(cell)["entropy"].to_numpy()
             results.append(
                 {
                     "classifier": cell.classifier,

@@ -78,7 +78,7 @@ class BreakingSeverity(Measure):
         results = []
         calls = dict.fromkeys(run.classifiers, 0)
         for cell in run.cells():
-            images = pa.concat_tables(list(run.rows(cell, "images")))
+            images = run.table(cell, "images")
             severity = images["severity"].drop_null().to_numpy()
             probes = sum(rows.num_rows for rows in run.rows(cell))
             calls[cell.classifier] += probes
