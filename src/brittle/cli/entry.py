@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import NoReturn
@@ -18,6 +19,8 @@ def main() -> NoReturn:
     """A mistake is one line on standard error, never a traceback."""
     if "" not in sys.path:
         sys.path.append("")  # a user's own module beside them, in place of no other
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal can't show is no reason to fail
     try:
         status = make_app()(sys.argv[1:] or ["--help"], standalone_mode=False)
         if status == INTERRUPTED:  # what Typer makes of Ctrl-C

@@ -18,6 +18,7 @@ import torch
 from PIL import Image, UnidentifiedImageError
 
 from brittle.errors import BrittleError
+from brittle.files import printable, real_path
 from brittle.images import register
 from brittle.images.base import ImageSet
 from brittle.images.limits import MEGAPIXEL, MEGAPIXELS, check_pixel_count, reason, size_of
@@ -60,7 +61,7 @@ class Folder:
             )
 
     def load(self) -> ImageSet:
-        root = Path(self.path)
+        root = Path(real_path(self.path))
         if not root.is_dir():
             raise BrittleError(
                 f"there is no folder {self.path}", "Name a folder of images, or one with a folder per class."
@@ -82,9 +83,17 @@ class Folder:
         number = {name: label for label, name in enumerate(classes)}
         labels = [number[file.split("/", 1)[0]] if classes else UNLABELLED for file in files]
         ids = torch.tensor([path_id(file) for file in files], dtype=torch.int64)
-        folders = {"folder": [file.rpartition("/")[0] for file in files]}
+        names = [printable(file) for file in files]
+        folders = {"folder": [name.rpartition("/")[0] for name in names]}
         return ImageSet(
-            root.resolve().name or str(root), ids, torch.tensor(labels), classes, files, folders, reader, skipped
+            printable(root.resolve().name or str(root)),
+            ids,
+            torch.tensor(labels),
+            tuple(map(printable, classes)),
+            names,
+            folders,
+            reader,
+            tuple(map(printable, skipped)),
         )
 
     def _classes(self, root: Path, files: Sequence[str]) -> tuple[str, ...]:

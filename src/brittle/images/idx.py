@@ -13,11 +13,13 @@ from typing import IO
 import numpy as np
 
 from brittle.errors import BrittleError
+from brittle.files import real_path
 from brittle.images import register
-from brittle.images.arrays import class_names, from_arrays
+from brittle.images.arrays import from_arrays
 from brittle.images.base import ImageSet
 from brittle.images.limits import GIGABYTES, check_array, reason, size_of, times
 from brittle.images.pixels import Array
+from brittle.names import class_names
 from brittle.registry import option
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -37,13 +39,13 @@ class Idx:
     gigabytes: float = option(GIGABYTES, "most that either file may take in memory, in GB; more is refused", above=0)
 
     def load(self) -> ImageSet:
-        images = read_idx(self.images, self.gigabytes)
+        images = read_idx(real_path(self.images), self.gigabytes)
         if images.ndim not in (3, 4):
             what = "labels" if images.ndim == 1 else f"{images.ndim} axes"
             raise BrittleError(
                 f"{self.images} holds {what}, not images", "Name the file of images first, then labels=…."
             )
-        labels = None if self.labels is None else read_idx(self.labels, self.gigabytes)
+        labels = None if self.labels is None else read_idx(real_path(self.labels), self.gigabytes)
         if labels is not None and labels.ndim != 1:
             raise BrittleError(
                 f"{self.labels} holds {labels.ndim} axes, not labels", "Name the file of labels, labels=…."

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from brittle.errors import BrittleError
+from brittle.files import real_path
 from brittle.images import register
-from brittle.images.arrays import class_names, from_arrays
+from brittle.images.arrays import from_arrays
 from brittle.images.base import ImageSet
 from brittle.images.limits import GIGABYTES, check_array, check_bytes, reason, size_of
 from brittle.images.pixels import Array
+from brittle.names import class_names
 from brittle.registry import did_you_mean, option
 
 # Where a file holds both, such as Keras's mnist.npz, the test half comes before the training half.
@@ -52,7 +54,7 @@ class Npz:
     gigabytes: float = option(GIGABYTES, "most that the arrays may take in memory, in GB; more is refused", above=0)
 
     def load(self) -> ImageSet:
-        file = Path(self.file)
+        file = Path(real_path(self.file))
         size_of(file)
         try:
             with file.open("rb") as stream:
