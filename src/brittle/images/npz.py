@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +139,7 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
             raise ValueError(f"{name!r} is encrypted")
         if info.compress_type not in COMPRESSIONS:
             raise ValueError(f"{name!r} is compressed in a way that numpy does not write")
-        with archive.open(name) as stream, suppress(ValueError):
+        with archive.open(name) as stream, suppress(ValueError, SyntaxError, TypeError, TokenError, RecursionError):
             # A header may declare itself to be gigabytes long: numpy would read it all before refusing it.
             start = io.BytesIO(stream.read(LONGEST_HEADER))
             version = np.lib.format.read_magic(start)
