@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
@@ -19,7 +18,9 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers.preprocess import Preprocess
+from brittle.device import usable_device
 from brittle.errors import BrittleError, Failure
+from brittle.names import class_names
 from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
@@ -48,21 +49,8 @@ class AdapterOptions(Preprocess):
     def settings(self) -> dict[str, Any]:
         """The same as keyword arguments of an `AdaptedClassifier`."""
         steps = {field.name: getattr(self, field.name) for field in dataclasses.fields(Preprocess)}
-        return {"preprocess": Preprocess(**steps), "output": self.output, "labels": read_labels(self.labels)}
-
-
-def read_labels(labels: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names from a text file (one per line) or from a/b/c."""
-    if labels is None or not isinstance(labels, (str, os.PathLike)):
-        return None if labels is None else tuple(map(str, labels))
-    path = Path(labels)
-    if path.is_file():
-        return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    if path.suffix or "/" not in str(labels):
-        raise BrittleError(
-            f"there is no file of class names {labels}", "Give a text file with one name per line, or a/b/c."
-        )
-    return tuple(str(labels).split("/"))
+        labels = None if self.labels is None else class_names(self.labels, "labels")
+        return {"preprocess": Preprocess(**steps), "output": self.output, "labels": labels}
 
 
 class AdaptedClassifier(abc.ABC):
@@ -81,7 +69,7 @@ class AdaptedClassifier(abc.ABC):
         self.name = name or type(self).__name__
         self.preprocess = preprocess or Preprocess()
         self.output: Output = output
-        self.device = _device(device)
+        self.device = usable_device(device)
         self._labels = None if labels is None else tuple(labels)
         self._can, self._hard = can, False
         self._classes: int | None = None
@@ -182,15 +170,6 @@ class AdaptedClassifier(abc.ABC):
                 "Set output=logits if they are logits.",
             )
         return self.output
-
-
-def _device(device: str | torch.device) -> torch.device:
-    try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError) as error:
-        raise BrittleError(f"there is no device {device} here: {first_line(error)}", "Set device=cpu.") from error
-    return found
 
 
 def _log(raw: Tensor, output: Output) -> Tensor:

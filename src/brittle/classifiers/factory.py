@@ -20,7 +20,7 @@ SHAPE = "Write package.module:name or path/to/file.py:name."
 
 
 def resolve(target: str) -> Any:
-    """The object that `target` names. The current folder, or the file's own, becomes importable, as for a script."""
+    """The object that `target` names. The current folder, or the file's own, becomes importable, after all others."""
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise BrittleError(f"{target!r} doesn't name anything in a module", SHAPE)
@@ -90,7 +90,7 @@ def _siblings(parent: str) -> list[str]:
 def _importable(folder: Path) -> None:
     text = str(folder.resolve())
     if text not in sys.path:
-        sys.path.insert(0, text)
+        sys.path.append(text)  # at the front, a rich.py of theirs would be imported in place of the real one
 
 
 def _broken(what: str, error: Exception) -> BrittleError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import NoReturn
@@ -17,7 +18,9 @@ INTERRUPTED = 130
 def main() -> NoReturn:
     """A mistake is one line on standard error, never a traceback."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # a user's own module beside them, as with `python -m`
+        sys.path.append("")  # a user's own module beside them, in place of no other
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal can't show is no reason to fail
     try:
         status = make_app()(sys.argv[1:] or ["--help"], standalone_mode=False)
         if status == INTERRUPTED:  # what Typer makes of Ctrl-C

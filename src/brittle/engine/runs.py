@@ -195,7 +195,10 @@ def _close(before: list[list[float]], after: list[list[float]]) -> bool:
 def environment() -> dict[str, Any]:
     """Versions, device and git state: what else the numbers may depend on."""
     packages = ("brittle", "torch", "numpy", "scipy", "pyarrow", "onnxruntime", "pillow")
-    git = {"commit": _git("rev-parse", "HEAD"), "changed": bool(_git("status", "--porcelain"))}
+    git = {
+        "commit": _git("rev-parse", "HEAD"),
+        "changed": bool(_git("status", "--porcelain", "--ignore-submodules=all")),
+    }
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.split()[0],
@@ -217,9 +220,23 @@ def _version(package: str) -> str | None:
 
 
 def _git(*arguments: str) -> str:
+    """What git says of the current folder, which may be anybody's: nothing that its configuration names is run."""
+    filters = _output("config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$").splitlines()
+    settings = [part for name in filters for part in ("-c", f"{name}=")]
+    return _output(*settings, *arguments)
+
+
+def _output(*arguments: str) -> str:
+    safe = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
     try:
         return subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, timeout=10, check=False
+            ["git", *safe, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=10,
+            check=False,
+            env=os.environ | {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
         ).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         return ""
