@@ -38,7 +38,7 @@ class Things:
     """The folder of the user's things, and studies of them."""
 
     IMAGES = 60
-    CHECKED = 16  # rows classified before work begins: 8 to settle the classifier, 8 for its answers
+    CHECKED = 32  # rows classified before work begins: 8 to settle the classifier, 8 three times for its answers
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.out = folder, folder / "run"

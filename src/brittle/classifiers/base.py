@@ -84,6 +84,7 @@ class AdaptedClassifier(abc.ABC):
         self.device = _device(device)
         self._labels = None if labels is None else tuple(labels)
         self._can, self._hard = can, False
+        self.copies = False  # whether it changes its input, and is therefore given a copy
         self._classes: int | None = None
         self._shapes: set[torch.Size] = set()  # image shapes that have worked
 
@@ -118,13 +119,19 @@ class AdaptedClassifier(abc.ABC):
         return _log(raw, self.output).to(images.device)
 
     def check(self, images: Tensor) -> None:
-        """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid."""
-        with torch.no_grad():
-            self._settle(self._raw(images), images)
+        """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid.
 
-    def _raw(self, images: Tensor) -> Tensor:
+        Also finds out whether the input is changed in place, which one memory layout may hide."""
+        with torch.no_grad():
+            for given in layouts(images):
+                self._settle(self._raw(given, watched=not self.copies), images)
+
+    def _raw(self, images: Tensor, *, watched: bool = False) -> Tensor:
         try:
-            raw = self.scores(self.preprocess(images.to(self.device)))
+            prepared = self.preprocess(images.to(self.device))
+            given = prepared.clone() if watched or self.copies else prepared
+            raw = self.scores(given)
+            self.copies = self.copies or (watched and not torch.equal(given, prepared))
         except (BrittleError, MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:
@@ -200,6 +207,13 @@ def _log(raw: Tensor, output: Output) -> Tensor:
     # Rounding leaves p slightly above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
     # Values further off are not rounding errors and become NaN, which is noticed where rows are checked.
     return wide.clamp(0, 1).where((wide - 0.5).abs() < 0.51, torch.nan).log().float()
+
+
+def layouts(images: Tensor) -> list[Tensor]:
+    """Copies of the images in the memory layouts that differ for them."""
+    plain = images.clone(memory_format=torch.contiguous_format)
+    alike = plain.is_contiguous(memory_format=torch.channels_last)
+    return [plain] if alike else [plain, plain.contiguous(memory_format=torch.channels_last)]
 
 
 def first_line(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,7 @@ class Job:
     facts: Mapping[str, ClassifierFacts] = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # sort → name → plain values
     trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
+    warnings: Sequence[str] = ()  # of what was found out about its things before work began
     _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def stream(self, nuisance: str) -> str:

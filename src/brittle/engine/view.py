@@ -106,7 +106,7 @@ def _with_names(subject: Subject, classifiers: Mapping[str, ClassifierFacts]) ->
 def summary(job: Job, store: Store) -> dict[str, Any]:
     """summary.json: what every measure says under its own name, warnings, and what was used."""
     said: dict[str, Any] = {}
-    warnings: list[str] = []
+    warnings = list(job.warnings)
     calls = dict.fromkeys(job.facts, 0)
     prefixes: dict[Cell, Prefix] = {}
     views = {name: View(job, store, name, prefixes) for name in job.assignments}

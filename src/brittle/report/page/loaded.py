@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from brittle.engine.assemble import Things, assemble
-from brittle.engine.check import CHECKED_IMAGES, settle
+from brittle.engine.check import CHECKED_IMAGES
 from brittle.engine.job import Job
 from brittle.engine.replay import Replay
 from brittle.engine.runs import RunFolder
 from brittle.engine.store import FolderStore
+from brittle.engine.trial import settled
 from brittle.engine.view import View
 from brittle.errors import BrittleError
 from brittle.images.selection import Chosen
@@ -123,8 +124,8 @@ def load(path: Path) -> LoadedRun:
     classifiers = {}
     for name, classifier in job.classifiers.items():
         try:
-            _settle(classifier, [images[each] for each in begun["answers"].get(name, ()) if each in images])
-            classifiers[name] = classifier
+            shown = [images[each] for each in begun["answers"].get(name, ()) if each in images]
+            classifiers[name] = _settled(classifier, shown)
         except (BrittleError, OSError) as error:
             failed("classifier", name, error)
     facts = {name: _facts(job.facts[name], begun["classifiers"].get(name, {})) for name in study.classifiers}
@@ -155,11 +156,12 @@ def _check_finished(study: Mapping[str, Any], summary: Mapping[str, Any], path: 
         )
 
 
-def _settle(classifier: Classifier, chosen: list[Chosen]) -> None:
+def _settled(classifier: Classifier, chosen: list[Chosen]) -> Classifier:
     """Shows a classifier the images that the run settled it on, so that it answers as it did then."""
     for each in chosen:
         for group in each.images.groups(range(min(CHECKED_IMAGES, len(each.images)))):
-            settle(classifier, group.batch.images)
+            classifier = settled(classifier, group.batch.images)
+    return classifier
 
 
 def _facts(entry: ClassifierFacts, kept: Mapping[str, Any]) -> ClassifierFacts:
