@@ -11,6 +11,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
@@ -19,11 +20,12 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers.preprocess import Preprocess
-from brittle.errors import BrittleError, Failure
+from brittle.errors import BrittleError, Failure, users_line
 from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
 SUM_TOLERANCE = 1e-3
+ABOUT_SHAPE = re.compile(r"shape|size|channel|dimension|feature|\bdim\b", re.IGNORECASE)
 
 
 @runtime_checkable
@@ -135,11 +137,14 @@ class AdaptedClassifier(abc.ABC):
         except (BrittleError, MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            # On a shape that has worked before, or for lack of memory, the shape is not to blame.
-            if images.shape[1:] in self._shapes or "memory" in str(error):
+            # On a shape that has worked before, or for lack of memory, the shape is not to blame; nor is it where the
+            # user's own code fails with an error that speaks of something else.
+            where = users_line(error)
+            if images.shape[1:] in self._shapes or "memory" in str(error) or (where and not _about_shape(error)):
                 raise
+            said = f"{first_line(error)}{f' ({where})' if where else ''}"
             raise BrittleError(
-                f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {first_line(error)}",
+                f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {said}",
                 "Give channels=… or size=….",
             ) from error
         self._shapes.add(images.shape[1:])
@@ -207,6 +212,11 @@ def _log(raw: Tensor, output: Output) -> Tensor:
     # Rounding leaves p slightly above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
     # Values further off are not rounding errors and become NaN, which is noticed where rows are checked.
     return wide.clamp(0, 1).where((wide - 0.5).abs() < 0.51, torch.nan).log().float()
+
+
+def _about_shape(error: Exception) -> bool:
+    """Whether an error may be due to the shape of the images: libraries have no type of error for that."""
+    return isinstance(error, (RuntimeError, ValueError, IndexError)) and bool(ABOUT_SHAPE.search(str(error)))
 
 
 def layouts(images: Tensor) -> list[Tensor]:

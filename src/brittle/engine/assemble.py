@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from brittle.classifiers import classifier
 from brittle.device import pick_device
 from brittle.engine.assignments import assign
+from brittle.engine.border import bordered, told_as_theirs
 from brittle.engine.job import Job
 from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
@@ -86,7 +87,8 @@ def assemble(
         found = {}
         for name, what in wanted.items():
             try:
-                found[name] = open_one(what)
+                with told_as_theirs({}, f"the {sort} {name!r}"):
+                    found[name] = open_one(what)
             except (BrittleError, OSError, ImportError, SyntaxError) as error:
                 if failed is None:
                     raise
@@ -96,7 +98,7 @@ def assemble(
     def chosen(what: tuple[Any, Selection]) -> Chosen:
         return what[1].choose(image_set(what[0]), things.seed)
 
-    spaces = opened("nuisance", every, lambda what: with_image_sets(open_nuisance(what)))
+    spaces = opened("nuisance", every, lambda what: bordered(with_image_sets(open_nuisance(what))))
     images = opened("image set", things.images, chosen)
     fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
     wanted = things.classifiers if load_classifiers else {}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 
 from brittle.engine.assignments import Assignment
+from brittle.engine.border import told_as_theirs
 from brittle.engine.job import Job
 from brittle.engine.trial import OwnCopy, Trial, doubts, tried
 from brittle.errors import BrittleError, Failure
@@ -42,7 +43,8 @@ def checked(job: Job) -> Checked:
         groups = there.groups(places, job.device)
         order = torch.cat([group.places for group in groups]).argsort()
         for name in names:
-            trials = list(_trials(classifiers[name], there, places, groups))
+            with told_as_theirs({f"classifier {name!r}": classifiers[name]}, f"classifier {name!r}"):
+                trials = list(_trials(classifiers[name], there, places, groups))
             classifiers[name] = trials[-1].classifier
             warnings |= dict.fromkeys(text for trial in trials for text in doubts(name, trial))
             found = torch.cat([trial.answers for trial in trials])[order][:count]
@@ -131,7 +133,8 @@ def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "")
             "Use another.",
         )
     try:
-        nuisance.check(shape)
+        with told_as_theirs({f"the nuisance {name!r}": nuisance}):
+            nuisance.check(shape)
     except BrittleError as error:
         if not image:
             raise

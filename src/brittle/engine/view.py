@@ -185,11 +185,24 @@ def _described(chosen: Chosen) -> dict[str, Any]:
     return described
 
 
+def _unlabelled(job: Job, name: str) -> list[str]:
+    """A spec says that its images have no labels; −1 among labels may be a mistake."""
+    labels = job.images[name].images.labels
+    without, spec = int((labels < 0).sum()), job.entries.get("images", {}).get(name, {}).get("spec")
+    if not without or (without == len(labels) and spec is not None):
+        return []
+    return [
+        f"{without} of the {len(labels)} images of {name!r} have no label (−1): for them agreement with the "
+        "classifier's own clean prediction is measured, not accuracy"
+    ]
+
+
 def _chosen_otherwise(job: Job, name: str) -> list[str]:
     """What a user may not expect of the images: fewer than asked for, or classes matched by number."""
     chosen, lines = job.images[name], []
     if chosen.asked is not None and chosen.asked > len(chosen.images):
         lines.append(f"the image set {name!r} has {len(chosen.images)} images; {chosen.asked} were asked for")
+    lines += _unlabelled(job, name)
     classes = chosen.images.classes
     for classifier, each in job.facts.items():
         if classes and len(classes) != len(each.labels) and not set(classes) <= set(each.labels):
