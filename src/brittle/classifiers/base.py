@@ -102,6 +102,11 @@ class AdaptedClassifier(abc.ABC):
         return tuple(map(str, range(self._classes or 0)))
 
     @property
+    def named(self) -> bool:
+        """Whether its labels are names that somebody gave it."""
+        return self._labels is not None
+
+    @property
     def can(self) -> frozenset[str]:
         """What it offers beyond log-probabilities; a first batch may reveal that it is "hard" (only 0 and 1)."""
         return self._can | {"hard"} if self._hard else self._can

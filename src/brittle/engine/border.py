@@ -63,9 +63,9 @@ def bordered(space: Nuisance) -> Nuisance:
 
 
 def _applied(apply: Callable[[Batch, Tensor], Tensor], name: str, clamps: bool, batch: Batch, theta: Tensor) -> Tensor:
-    made = apply(batch, theta)
+    made: object = apply(batch, theta)
     if not isinstance(made, Tensor) or made.shape != batch.images.shape:
-        shape = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
+        shape = tuple(made.shape) if isinstance(made, Tensor) else f"an object of type {type(made).__name__}"
         raise BrittleError(
             f"the nuisance {name!r} made {shape} of images {tuple(batch.images.shape)}", "Fix its `apply`."
         )

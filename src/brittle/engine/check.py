@@ -78,6 +78,7 @@ def facts(job: Job, name: str) -> ClassifierFacts:
         tuple(getattr(classifier, "layers", ())),
         entry.group if entry is not None else "",
         entry.attributes if entry is not None else {},
+        bool(getattr(classifier, "named", True)),
     )
 
 

@@ -23,7 +23,7 @@ from brittle.nuisances import nuisances
 from brittle.registry import options_of
 from brittle.types import Classifier, Nuisance
 
-FORMAT = 2  # of run folders
+FORMAT = 3  # of run folders
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Job:
         """Labels (M,) as a classifier counts its classes; −1 where an image has none."""
         key = ("references", classifier, images)
         if key not in self._known:
-            self._known[key] = reference_labels(self.facts[classifier].labels, classifier, self.subject(images))
+            self._known[key] = reference_labels(self.facts[classifier], self.subject(images))
         found: NDArray[np.int64] = self._known[key]
         return found
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
 from brittle.engine.job import Job
+from brittle.engine.labels import doubtful
 from brittle.engine.ledger import image_range, spans_read, wholly_read
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, whole_tables
@@ -205,11 +206,14 @@ def _chosen_otherwise(job: Job, name: str) -> list[str]:
     lines += _unlabelled(job, name)
     classes = chosen.images.classes
     for classifier, each in job.facts.items():
-        if classes and len(classes) != len(each.labels) and not set(classes) <= set(each.labels):
+        by_name = each.named and set(classes) <= set(each.labels)
+        if classes and len(classes) != len(each.labels) and not by_name:
             shown = ", ".join(f"{label} = {number}" for number, label in enumerate(classes[:3]))
             lines.append(
                 f"the classes of {name!r} go to the {len(each.labels)} classes of {classifier!r} by number "
                 f"({shown}, …): "
                 "if that is wrong, name the classifier's classes with labels=…"
             )
-    return lines
+    cells = (cell for assignment in job.assignments.values() for cell in assignment.cells())
+    asked = dict.fromkeys(cell.classifier for cell in cells if cell.classifier and cell.images == name)
+    return [*lines, *filter(None, (doubtful(job.facts[each], job.subject(name)) for each in asked))]
