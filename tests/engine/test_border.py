@@ -106,6 +106,29 @@ def test_the_whole_traceback_is_shown_where_it_is_wanted(things, cli, monkeypatc
     assert "return images.colour" in cli(*command).err
 
 
+def test_an_error_in_a_dataset_is_the_image_sets(monkeypatch):
+    class Dataset:
+        missing = False
+
+        def __len__(self):
+            return 12
+
+        def __getitem__(self, place):
+            if self.missing:
+                raise LookupError("not downloaded")
+            return IMAGES[0][place], int(IMAGES[1][place])
+
+    def later(images):
+        Dataset.missing = True
+        return scores(images)
+
+    monkeypatch.setattr("brittle.engine.check.CHECKED_IMAGES", 4)
+    with pytest.raises(
+        ForeignError, match=r"the image set 'Dataset' raised LookupError: not downloaded \(.*line \d+\)"
+    ):
+        measured(later, images=Dataset())
+
+
 def test_an_error_in_a_nuisance_is_the_nuisances():
     with pytest.raises(ForeignError, match=r"the nuisance '.*righter.*' raised KeyError: 'colour' \(.*test_border"):
         measured(nuisance=Brighter(wrong="raises"))

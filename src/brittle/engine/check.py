@@ -40,7 +40,8 @@ def checked(job: Job) -> Checked:
         there = job.images[images].images
         count = min(CHECKED_IMAGES, len(there))
         places = [*range(count), *(place for place in _extremes(there) if place >= count)]
-        groups = there.groups(places, job.device)
+        with told_as_theirs({}, f"the image set {images!r}"):
+            groups = there.groups(places, job.device)
         order = torch.cat([group.places for group in groups]).argsort()
         for name in names:
             with told_as_theirs({f"classifier {name!r}": classifiers[name]}, f"classifier {name!r}"):

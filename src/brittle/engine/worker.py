@@ -66,7 +66,8 @@ class Worker:
         found = [self._evaluated(group, span, self._no_images(), [], bare, given, tick)] if bare else []
         blocks = self._blocks(group.images, list(units.values())) if group.images else []
         for place, block in enumerate(blocks):
-            groups = self._read(group.images, *block).result()
+            with told_as_theirs({}, f"the image set {group.images!r}"):
+                groups = self._read(group.images, *block).result()
             if place + 1 < len(blocks):
                 self._read(group.images, *blocks[place + 1])
             else:
