@@ -2,21 +2,25 @@
 
 Both do the same work in processes of their own, turn by turn on one machine, and what counts is the ratio of the two
 times of a turn. Who goes first changes from turn to turn, and the processes are started anew from round to round, since
-one may be lucky with its memory. A commit is used through `brittle.measure` and the command line alone. AFTER is the
-working tree by default.
+one may be lucky with its memory: the interval is for the median over rounds. Beside the time on the clock stands the
+processor's, which a busy machine disturbs less and which does not see what is waited for. A commit is used through
+`brittle.measure` and the command line alone. AFTER is the working tree by default.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy.stats import binom
 from trees import WORKING_TREE, checked_out, environment, full_hash
@@ -37,7 +41,8 @@ MAIN = "from brittle.cli import main; main()"
 
 
 def work() -> None:
-    """A process that measures once for each line it is sent, and answers with the seconds."""
+    """A process that measures once for each line it is sent, and answers with the seconds on the clock and of the
+    processor."""
     import torch
     from lenet import LeNet5
 
@@ -49,9 +54,19 @@ def work() -> None:
     sample = brittle.image_set("sample")
     print(brittle.__file__, flush=True)
     for line in sys.stdin:
-        begun = time.perf_counter()
+        begun = time.perf_counter(), time.process_time()
         brittle.measure(opened[line.strip()], sample, "affine:alpha=50", samples=DRAWS, device="cpu")
-        print(time.perf_counter() - begun, flush=True)
+        print(time.perf_counter() - begun[0], time.process_time() - begun[1], flush=True)
+
+
+class Seconds(NamedTuple):
+    clock: float
+    processor: float
+
+
+class Turn(NamedTuple):
+    before: Seconds
+    after: Seconds
 
 
 class Worker:
@@ -75,57 +90,59 @@ class Worker:
             raise SystemExit("a process that measures has ended; its error stands above")
         return line
 
-    def turn(self, case: str) -> float:
+    def turn(self, case: str) -> Seconds:
         assert self.process.stdin is not None
         print(case, file=self.process.stdin, flush=True)
-        return float(self._line())
+        return Seconds(*map(float, self._line().split()))
 
     def end(self) -> None:
         self.process.kill()
         self.process.communicate()
 
 
-def command(tree: Path, threads: int, case: str) -> float:
-    """Seconds of a whole command, from its start to its end."""
+def command(tree: Path, threads: int, case: str) -> Seconds:
+    """Of a whole command, from its start to its end."""
     begun = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", MAIN, *COMMANDS[case]],
-        env=environment(tree, threads),
-        stdout=subprocess.DEVNULL,
-        check=True,
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *COMMANDS[case]], env=environment(tree, threads), stdout=subprocess.DEVNULL
     )
-    return time.perf_counter() - begun
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"`brittle {' '.join(COMMANDS[case])}` in {tree} failed; its error stands above")
+    return Seconds(time.perf_counter() - begun, used.ru_utime + used.ru_stime)
 
 
-def alternate(turns: int, both: Sequence[Callable[[], float]]) -> list[tuple[float, float]]:
-    """(before, after) of every turn."""
+def alternate(turns: int, both: Sequence[Callable[[], Seconds]], first: int) -> list[Turn]:
+    """Turns of both, the one at place `first` first, then the other, and so on."""
     found = []
     for number in range(turns):
-        first = number % 2
-        times = {side: both[side]() for side in (first, 1 - first)}
-        found.append((times[0], times[1]))
+        leads = (first + number) % 2
+        times = {side: both[side]() for side in (leads, 1 - leads)}
+        found.append(Turn(times[0], times[1]))
     return found
 
 
-def measured(trees: Sequence[Path], options: argparse.Namespace) -> dict[str, list[tuple[float, float]]]:
-    times: dict[str, list[tuple[float, float]]] = {case: [] for case in options.only}
+def measured(trees: Sequence[Path], options: argparse.Namespace) -> dict[str, list[list[Turn]]]:
+    """By kind of work: the turns of every round."""
+    times: dict[str, list[list[Turn]]] = {case: [] for case in options.only}
     for number in range(options.rounds):
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
-        workers: list[Worker] = []
+        first = number % 2
+        workers: dict[int, Worker] = {}
         try:
-            workers += [Worker(tree, options.threads) for tree in trees]
+            for side in (first, 1 - first):
+                workers[side] = Worker(trees[side], options.threads)
             for case in (case for case in options.only if case in MEASURED):
-                alternate(1, [lambda worker=worker, case=case: worker.turn(case) for worker in workers])  # warm-up
-                times[case] += alternate(
-                    options.turns, [lambda worker=worker, case=case: worker.turn(case) for worker in workers]
-                )
+                both = [partial(workers[side].turn, case) for side in (0, 1)]
+                alternate(1, both, first)  # warm-up
+                times[case].append(alternate(options.turns, both, first))
         finally:
-            for worker in workers:
+            for worker in workers.values():
                 worker.end()
         for case in (case for case in options.only if case in COMMANDS):
-            times[case] += alternate(
-                options.turns, [lambda tree=tree, case=case: command(tree, options.threads, case) for tree in trees]
-            )
+            both = [partial(command, tree, options.threads, case) for tree in trees]
+            times[case].append(alternate(max(1, options.turns // 4), both, first))
     return times
 
 
@@ -136,14 +153,19 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, 
     return ordered[outside], ordered[-1 - outside]
 
 
-def row(case: str, times: Sequence[tuple[float, float]]) -> str:
-    before, after = zip(*times, strict=True)
-    ratios = [late / early for early, late in times]
-    low, high = interval(ratios)
-    return (
-        f"| {case} | {statistics.median(before):.2f} | {statistics.median(after):.2f} | "
-        f"{statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}] | {min(ratios):.2f} to {max(ratios):.2f} |"
-    )
+def row(case: str, rounds: Sequence[Sequence[Turn]]) -> str:
+    """Turns of one round share their processes' luck: the interval is over rounds."""
+    columns = [case, f"{len(rounds)} × {len(rounds[0])}"]
+    for kind in Seconds._fields:
+        pairs = [[(getattr(turn.before, kind), getattr(turn.after, kind)) for turn in turns] for turns in rounds]
+        ratios = [statistics.median(after / before for before, after in turns) for turns in pairs]
+        medians = (statistics.median(times) for times in zip(*chain(*pairs), strict=True))
+        low, high = interval(ratios)
+        columns.append(" / ".join(f"{median:.2f}" for median in medians))
+        columns.append(
+            f"{statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}], {min(ratios):.2f} to {max(ratios):.2f}"
+        )
+    return f"| {' | '.join(columns)} |"
 
 
 def main() -> None:
@@ -152,8 +174,8 @@ def main() -> None:
     parser.add_argument("before", help="a commit")
     parser.add_argument("after", nargs="?", default=WORKING_TREE, help="another; the working tree by default")
     parser.add_argument("--only", nargs="+", choices=cases, default=cases, help="some kinds of work")
-    parser.add_argument("--rounds", type=int, default=5, help="how often the processes are started")
-    parser.add_argument("--turns", type=int, default=6, help="turns in a round")
+    parser.add_argument("--rounds", type=int, default=10, help="how often the processes are started")
+    parser.add_argument("--turns", type=int, default=4, help="turns in a round; of commands a quarter")
     parser.add_argument(
         "--threads", type=int, default=1, help="of every process; two wait for each other on a busy machine"
     )
@@ -162,10 +184,10 @@ def main() -> None:
     with ExitStack() as stack:
         trees = [stack.enter_context(checked_out(commit)) for commit in commits]
         times = measured(trees, options)
-    print(
-        f"{commits[0][:12]} and {commits[1][:12]}, {options.threads} threads; {options.rounds * options.turns} turns\n"
-    )
-    print("| work | before, s | after, s | after ÷ before, median [95 %] | range |\n| --- | --- | --- | --- | --- |")
+    print(f"before {commits[0][:12]}, after {commits[1][:12]}; {options.threads} threads\n")
+    ratio = "after ÷ before: median [95 %], range"
+    print(f"| work | rounds × turns | clock, s | {ratio} | processor, s | {ratio} |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for case, found in times.items():
         print(row(case, found))
 

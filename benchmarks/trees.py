@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ def checked_out(commit: str) -> Iterator[Path]:
     if commit == WORKING_TREE or Path(commit).is_dir():
         yield REPOSITORY if commit == WORKING_TREE else Path(commit).resolve()
         return
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # the worktree goes then, too
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         git("worktree", "add", "--quiet", "--detach", str(tree), full_hash(commit))

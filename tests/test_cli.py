@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import tomli_w
 import torch
@@ -292,7 +291,7 @@ def test_a_full_disk_is_a_failure_with_status_1(cli, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert "the disk is full" in cli("run", study_file(tmp_path), "--out", tmp_path / "run").complaint(1)
 
 

@@ -154,15 +154,16 @@ def run(
     device: str | None = None,
     batch: int | None = None,
     engine: str = "local",
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Carries a study out into the folder `out`, or resumes or extends what is there; returns its summary.
 
-    With `out` None nothing is kept."""
+    With `out` None nothing is kept. The engine "ray" has several `workers` on this machine."""
     if not isinstance(study, Study):
         study = Study.of(study) if isinstance(study, dict) else Study.load(Path(study))
     where = None if out is None else named_folder(out)
-    done = run_study(study, where, device=device, batch=batch, engine=engine, progress=progress)
+    done = run_study(study, where, device=device, batch=batch, engine=engine, workers=workers, progress=progress)
     return Run(done.summary, done.summary)
 
 

@@ -77,7 +77,7 @@ class WeakPoints(Result):
         (entry,) = said["entries"]
         view = done.view(name)
         cell = view.cell(entry["classifier"], entry["image_set"], entry["nuisance"])
-        rows = pa.concat_tables(list(view.rows(cell)))
+        rows = view.table(cell)
         return cls(done.summary, entry | {"warnings": done.summary["warnings"]}, rows, done)
 
     @property

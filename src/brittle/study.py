@@ -63,9 +63,9 @@ class MeasureEntry(BaseModel):
 
     model_config = _OPEN
     kind: str
-    classifiers: tuple[str, ...] | None = None
-    images: tuple[str, ...] | None = None
-    nuisances: tuple[str, ...] | None = None
+    classifiers: tuple[str, ...] | None = Field(None, min_length=1)
+    images: tuple[str, ...] | None = Field(None, min_length=1)
+    nuisances: tuple[str, ...] | None = Field(None, min_length=1)
     reads: tuple[str, ...] = Field((), description="measures that it reads, where there are several of a kind")
 
     @property

@@ -15,9 +15,9 @@ from brittle.engine.assemble import assemble
 from brittle.engine.carry_out import run_study
 from brittle.engine.check import checked
 from brittle.engine.job import Job
+from brittle.engine.memory_store import MemoryStore
 from brittle.engine.remote import RemoteWorker, Setup
 from brittle.engine.runs import RunFolder
-from brittle.engine.store import MemoryStore
 from brittle.engine.view import summary
 from brittle.errors import Failure
 from brittle.measures.base import ROWS, Cell
@@ -42,6 +42,20 @@ class Counted(Progress):
 
 def job_of(study: dict[str, Any], batch: int) -> Job:
     return checked(assemble(Loadable.of(Study.of(study)), "cpu", batch)).job
+
+
+def test_what_a_derived_measure_reads_is_handed_out_though_the_study_does_not_ask_for_it(things):
+    study = things.study("first", "second", nuisances=[AFFINE])
+    del study["robustness"]
+    job = job_of(study | {"before-after": {"before": "first", "after": "second"}}, 100)
+    agenda = Agenda(job, MemoryStore(), progress := Counted())
+    tried = carry_out(agenda)
+    agenda.finish()
+    cells = [Cell("robustness", name, "toy", AFFINE) for name in ("first", "second")]
+    assert {cell for cell, _ in tried if cell.measure == "robustness"} == set(cells)
+    assert set(tried.values()) == {1}
+    assert [agenda.store.done(cell)[-1].end for cell in cells] == [len(job.plan(cell)) for cell in cells]
+    assert progress.advanced == 2 * things.IMAGES * 100
 
 
 @pytest.fixture
@@ -69,6 +83,35 @@ def carry_out(agenda: Agenda, fails: Callable[[Cell, int], str] = lambda cell, u
             store_units(agenda.store, work)
             agenda.done(work)
     return tried
+
+
+class Played:
+    """Workers played by one that computes what they would, in whatever order."""
+
+    def __init__(self, things, robustness: dict[str, Any]) -> None:
+        measured = things.study("first", "second", nuisances=[AFFINE], robustness=robustness)
+        self.study, self.job = Study.of(measured), job_of(measured, 64)
+        self.store = RunFolder(things.out).store(self.job)
+
+    def carry_out(
+        self, at_once: int, seed: int = 0, fails: Callable[[Cell, int], bool] = lambda cell, unit: False
+    ) -> dict[str, Any]:
+        worker, shuffled, doing = RemoteWorker(), random.Random(seed), []
+        assert worker.begin(Setup.of(self.job, self.study, self.store, torch.get_num_threads())).error is None
+        agenda = Agenda(self.job, self.store, Progress())
+        while True:
+            while len(doing) < at_once and (work := agenda.take(idle=True)) is not None:
+                doing.append(work)
+            if not doing:
+                break
+            work = doing.pop(shuffled.randrange(len(doing)))
+            if any(fails(cell, unit) for cell in work.cells for unit in range(*work.span)):
+                agenda.failed(work, "it broke")
+                continue
+            assert worker.compute(work.cells, work.span).error is None
+            agenda.done(work)
+        agenda.finish()
+        return summary(self.job, self.store)
 
 
 def test_each_unit_is_handed_out_once_and_after_what_it_reads(job):
@@ -130,6 +173,26 @@ def test_a_cell_that_fails_again_and_again_is_given_up_and_the_others_are_done(t
     assert sum(end - first for first, end in store.done(bad._replace(classifier="second"))) == len(job.plan(bad))
 
 
+def test_units_that_fail_here_and_there_do_not_keep_the_others_of_their_cell_from_being_done(things):
+    things.write_images(count=1000)
+    job = job_of(things.study(nuisances=[AFFINE], robustness={"samples": 1000}), 1000)
+    store, cell = MemoryStore(), Cell("robustness", "first", "toy", AFFINE)
+    carry_out(Agenda(job, store, Progress()), lambda which, unit: "it broke" if which == cell and unit % 2 else "")
+    assert len(job.plan(cell)) > 2 * FAILING
+    assert store.done(cell) == [Span(unit, unit + 1) for unit in range(0, len(job.plan(cell)), 2)]
+
+
+def test_what_could_stop_early_is_not_computed_past_a_unit_that_failed(things):
+    things.write_images(count=700)
+    played = Played(things, {"samples": 5, "tolerance": 1e-6})
+    cell = Cell("robustness", "first", "toy", AFFINE)
+    with pytest.raises(Failure, match=r"unit 2 failed .* left out because of that: robustness · first"):
+        played.carry_out(1, fails=lambda which, unit: which == cell and unit == 2)
+    assert played.store.done(cell) == [Span(0, 2)]
+    every = played.store.done(cell._replace(classifier="second"))
+    assert every == [Span(0, len(played.job.plan(cell)))]
+
+
 def test_what_was_beside_other_work_when_its_worker_died_is_not_blamed_and_is_next_done_alone(job):
     store = MemoryStore()
     agenda = Agenda(job, store, Progress())
@@ -152,10 +215,15 @@ def test_what_was_beside_other_work_when_its_worker_died_is_not_blamed_and_is_ne
 def test_work_that_was_committed_before_its_worker_died_is_not_done_again(job):
     store = MemoryStore()
     agenda = Agenda(job, store, Progress())
-    clean = agenda.take(idle=True)
-    store_units(store, clean)
-    agenda.failed(clean, "its worker died")
-    assert agenda.take(idle=True).group.assignment.name == "robustness"
+    for _ in range(2):  # the clean predictions, and the first span
+        work = agenda.take(idle=True)
+        store_units(store, work)
+        agenda.done(work)
+    work = agenda.take(idle=True)
+    assert work.span == Span(2, 4)
+    store_units(store, work)
+    agenda.failed(work, "its worker died")
+    assert agenda.take(idle=True).span == Span(4, 6)
 
 
 @pytest.mark.parametrize(("at_once", "seed"), [(1, 0), (3, 1), (8, 2)])
@@ -163,28 +231,32 @@ def test_work_that_was_committed_before_its_worker_died_is_not_done_again(job):
 def test_a_tolerance_stops_at_the_same_unit_in_whatever_order_spans_arrive(things, estimand, at_once, seed):
     things.write_images(count=200 if estimand == "set" else 700)
     options = {"samples": 300, "tolerance": 0.05} if estimand == "set" else {"samples": 5, "tolerance": 0.06}
-    measured = things.study("first", "second", nuisances=[AFFINE], robustness=options | {"estimand": estimand})
-    study = Study.of(measured)
-    alone = run_study(study, None, batch=64).summary
-    folder, job = RunFolder(things.out), job_of(measured, 64)
-    store, progress = folder.store(job), Counted()
-    worker = RemoteWorker()
-    assert worker.begin(Setup.of(job, study, store, torch.get_num_threads())).error is None
-    agenda, doing = Agenda(job, store, progress), []
-    shuffled = random.Random(seed)
-    while True:
-        while len(doing) < at_once and (work := agenda.take(idle=True)) is not None:
-            doing.append(work)
-        if not doing:
-            break
-        work = doing.pop(shuffled.randrange(len(doing)))
-        assert worker.compute(work.cells, work.span).error is None
-        agenda.done(work)
-    agenda.finish()
-    found = summary(job, store)
+    played = Played(things, options | {"estimand": estimand})
+    alone, found = run_study(played.study, None, batch=64).summary, played.carry_out(at_once, seed)
     assert found["calls"] == alone["calls"]
     for one, other in zip(*(each["measures"]["robustness"]["results"] for each in (alone, found)), strict=True):
         assert (other["images"], other["samples"]) == (one["images"], one["samples"])
         assert other["rho"] == pytest.approx(one["rho"], abs=1e-6)
     cell = Cell("robustness", "first", "toy", AFFINE)
-    assert sum(end - first for first, end in store.done(cell)) < len(job.plan(cell)), "nothing stopped"
+    assert sum(end - first for first, end in played.store.done(cell)) < len(played.job.plan(cell)), "nothing stopped"
+
+
+def test_nothing_is_handed_out_past_a_stopping_point_that_is_known(things):
+    things.write_images(count=700)
+    played = Played(things, {"samples": 5, "tolerance": 0.06})
+    alone = run_study(played.study, things.folder / "alone", batch=64)
+    played.carry_out(at_once=1)
+    for name in ("first", "second"):
+        for cell in (Cell("robustness", name, "toy", AFFINE), Cell("clean", name, "toy")):
+            assert played.store.done(cell) == alone.store.done(cell)
+
+
+def test_a_resumed_run_goes_on_from_what_is_there(things):
+    things.write_images(count=700)
+    played = Played(things, {"samples": 5, "tolerance": 0.06})
+    alone = run_study(played.study, things.out, batch=64)
+    for path in things.out.glob("units/clean/first/**/*.parquet"):
+        path.unlink()
+    things.rows()
+    assert played.carry_out(at_once=3)["measures"] == alone.summary["measures"]
+    assert things.rows() == things.CHECKED + 256, "more was done than the clean predictions that were lost"

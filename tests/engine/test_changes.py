@@ -1,6 +1,7 @@
 """A run may be extended by anything. What was computed stays: a change is refused, and the difference is shown."""
 
 import shutil
+import tomllib
 
 import numpy as np
 import pytest
@@ -30,6 +31,53 @@ def test_adding_a_classifier_computes_only_the_new_one(things, own):
     assert after == run(things.study("first", "second"), things.folder / "at once")
 
 
+def test_adding_a_nuisance_computes_only_the_new_one(things, own):
+    before = results(things.study(nuisances=["affine:alpha=20"]), things.out)
+    things.rows()
+    two = things.study(nuisances=["rotation:sigma=20", "affine:alpha=20"])
+    after = run(two, things.out)
+    assert things.rows() == things.CHECKED + things.IMAGES * 20
+    old = [row for row in after["measures"]["robustness"]["results"] if row["nuisance"] == "affine:alpha=20"]
+    assert list(map(own, old)) == list(map(own, before))
+    assert after == run(two, things.folder / "at once")
+
+
+def test_adding_an_image_set_computes_only_the_new_one(things, own):
+    before = results(things.study(), things.out)
+    things.rows()
+    images = np.random.default_rng(1).integers(0, 256, (30, 8, 8), dtype=np.uint8)
+    np.savez(things.folder / "more.npz", images=images, labels=np.arange(30) % 4)
+    two = things.study(images=things.study()["images"] | {"more": f"npz:{things.folder}/more.npz"})
+    after = run(two, things.out)
+    assert things.rows() == 2 * things.CHECKED + 30 * 61
+    old = [row for row in after["measures"]["robustness"]["results"] if row["image_set"] == "toy"]
+    assert list(map(own, old)) == list(map(own, before))
+    assert after == run(two, things.folder / "at once")
+
+
+def test_adding_a_measure_computes_only_the_new_one(things):
+    before = run(things.study(), things.out)
+    things.rows()
+    fine = {"kind": "robustness", "samples": 7, "nuisances": ["affine:alpha=20"]}
+    two = things.study(measures={"fine": fine, "clean": {"kind": "clean"}})
+    after = run(two, things.out)
+    assert things.rows() == things.CHECKED + things.IMAGES * 7
+    assert after["measures"]["robustness"] == before["measures"]["robustness"]
+    assert after == run(two, things.folder / "at once")
+
+
+def test_title_group_and_attributes_may_change(things):
+    before = run(things.study(), things.out)
+    things.rows()
+    entry = {"spec": things.study()["classifiers"]["first"], "group": "flat", "epochs": 30}
+    after = run(things.study(classifiers={"first": entry}, title="Another title"), things.out)
+    assert things.rows() == things.CHECKED
+    assert after["measures"] == before["measures"]
+    assert after["classifiers"]["first"].items() >= {"group": "flat", "attributes": {"epochs": 30}}.items()
+    assert tomllib.loads((things.out / "study.toml").read_text())["title"] == "Another title"
+    assert run(things.study(), things.out) == before
+
+
 def test_an_extended_run_stays_extended(things):
     run(things.study("first"), things.out)
     run(things.study("first", "second"), things.out)
@@ -48,6 +96,11 @@ CHANGES = {
         {"classifiers": {"first": "bundled:plain"}},
         r"classifiers\.first: '.*' → 'bundled:plain'",
     ),
+    "nuisances a measure is restricted to": (
+        {"robustness": {"samples": 20, "nuisances": ["affine:alpha=20"]}},
+        r"measures\.robustness\.nuisances: nothing → ",
+    ),
+    "nuisance removed": ({"nuisances": ["affine:alpha=20"]}, r"nuisances\.rotation:sigma=20: .* → nothing"),
     "classifier's name": ({"classifiers": {"1st": "bundled:plain"}}, r"classifiers\.first: '.*' → nothing"),
 }
 
@@ -61,6 +114,12 @@ def test_a_changed_study_is_refused_and_the_difference_shown(things, change, wor
     assert refusal.value.exit_status == 2
     assert "\n" not in str(refusal.value)
     assert (things.out / "study.toml").read_bytes() == kept
+
+
+def test_a_removed_measure_is_refused_and_the_difference_shown(things):
+    run(things.study(clean={}), things.out)
+    with pytest.raises(BrittleError, match=r"measures\.clean: .* → nothing"):
+        run(things.study(), things.out)
 
 
 def test_a_changed_count_of_images_is_refused(things):

@@ -1,12 +1,21 @@
-"""When memory runs out the batch is halved, and it says so; the numbers stay."""
+"""When memory runs out the batch is halved, and it says so; rows past some size go to disk; the numbers stay."""
 
+import itertools
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 import torch
 
+import brittle
 from brittle.api import measure
 from brittle.classifiers import classifier
+from brittle.engine import carry_out
+from brittle.engine.memory_store import MemoryStore
 from brittle.errors import Failure
 from brittle.images.base import ImageSet
+from brittle.measures.base import Cell
+from brittle.measures.plan import Span
 from brittle.memory import in_pieces, out_of_memory
 from brittle.progress import Progress
 
@@ -83,3 +92,34 @@ def test_rounds_over_a_set_too_large_to_keep_are_read_in_parts(monkeypatch):
     assert whole["rho"] == pytest.approx(
         measure("bundled:plain", "sample", "rotation", estimand="set", samples=3)["rho"], abs=1e-6
     )
+
+
+def test_rows_past_what_memory_may_hold_go_to_disk_and_come_back_the_same():
+    cell, table = Cell("robustness", "a", "b", "c"), pa.table({"unit": [0, 0, 1], "value": [1.5, 2.5, 3.5]})
+    plain, spilling = MemoryStore(), MemoryStore(most=table.nbytes)
+    for store in (plain, spilling):
+        for place in range(4):
+            units = pa.table({"unit": pa.array([2 * place, 2 * place, 2 * place + 1]), "value": table["value"]})
+            store.write(cell, Span(2 * place, 2 * place + 2), {"rows": units, "images": units.slice(0, 1)})
+    for name, span in itertools.product(("rows", "images"), (None, Span(1, 6))):
+        kept, brought = (
+            [(at, each.to_pydict()) for at, each in store.read(cell, span, name)] for store in (plain, spilling)
+        )
+        assert kept == brought
+    assert len(list(Path(spilling._folder.name).iterdir())) == 8
+
+
+def test_memory_without_a_folder_does_not_grow_with_draws(monkeypatch):
+    held = []
+
+    class Watched(MemoryStore):
+        def write(self, cell, span, tables):
+            super().write(cell, span, tables)
+            kept = [table for spans in self._tables.values() for tables in spans.values() for table in tables.values()]
+            held.append(sum(table.nbytes for table in kept if isinstance(table, pa.Table)))
+
+    monkeypatch.setattr(carry_out, "MemoryStore", lambda: Watched(most=20_000))
+    few = brittle.measure("bundled:plain", "sample", "rotation", count=100, samples=10, batch=64)
+    many = brittle.measure("bundled:plain", "sample", "rotation", count=100, samples=60, batch=64)
+    assert max(held) <= 20_000
+    assert (few["samples"], many["samples"]) == (10, 60)

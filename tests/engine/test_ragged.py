@@ -15,7 +15,7 @@ from PIL import Image
 
 from brittle import classifier, image_set, measure
 from brittle.api import run
-from brittle.engine.store import MemoryStore
+from brittle.engine.memory_store import MemoryStore
 from brittle.errors import BrittleError
 
 SHAPES = [(12, 20), (20, 12), (9, 9), (12, 20), (31, 8), (8, 30), (16, 16), (20, 12), (12, 20), (11, 13), (16, 16)]

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from brittle.engine.assemble import Things as Loadable
+from brittle.engine.assemble import assemble
 from brittle.engine.carry_out import Done, executor, run_study, run_things
-from brittle.engine.check import cells_of
+from brittle.engine.check import checked
 from brittle.engine.ray import cluster, import_ray
 from brittle.errors import BrittleError, Failure, MissingPackage
 from brittle.images.selection import Selection
@@ -23,6 +24,7 @@ from brittle.measures.plan import covering
 from brittle.progress import Progress
 from brittle.study import MeasureEntry, Study
 
+BATCH = 128
 TROUBLE = """
 import os
 import pathlib
@@ -83,11 +85,11 @@ class Watched(Progress):
 
 
 def on_ray(study: dict[str, Any], out: Path, progress: Progress | None = None) -> Done:
-    return run_study(Study.of(study), out, engine="ray", workers=2, batch=32, progress=progress)
+    return run_study(Study.of(study), out, engine="ray", workers=2, batch=BATCH, progress=progress)
 
 
 def locally(study: dict[str, Any], out: Path) -> Done:
-    return run_study(Study.of(study), out, batch=32)
+    return run_study(Study.of(study), out, batch=BATCH)
 
 
 def tables(done: Done, cell: Cell) -> dict[str, pa.Table]:
@@ -100,7 +102,7 @@ def tables(done: Done, cell: Cell) -> dict[str, pa.Table]:
 
 def assert_same_rows(one: Done, other: Done) -> None:
     for assignment in one.job.assignments.values():
-        for cell in cells_of(assignment):
+        for cell in assignment.cells():
             first, second = tables(one, cell), tables(other, cell)
             assert first.keys() == second.keys(), cell
             for name, table in first.items():
@@ -161,9 +163,9 @@ def test_a_unit_that_always_fails_is_named_after_everything_else_is_done(ray, th
     study = troubled("first", "picky", robustness={"samples": 500}, clean={})
     with pytest.raises(Failure) as failure:
         on_ray(study, things.out)
-    job = run_things(Loadable.of(Study.of(troubled("first", robustness={"samples": 500}, clean={})))).job
+    job = checked(assemble(Loadable.of(Study.of(study)))).job
     place = job.subject("toy").ids.tolist().index(300)
-    unit = covering(job.plan(Cell("clean", "first", "toy")), place, place + 1)[0].first
+    unit = covering(job.plan(Cell("clean", "picky", "toy")), place, place + 1)[0].first
     said = str(failure.value)
     assert failure.value.exit_status == 1
     assert f"clean · picky · toy: unit {unit} failed 3 times (ValueError: an image is black)" in said
@@ -175,8 +177,7 @@ def test_a_unit_that_always_fails_is_named_after_everything_else_is_done(ray, th
     assert list((units / "clean" / "picky").rglob("*.parquet"))
     assert list((units / "robustness" / "picky").rglob("*.parquet"))
     (things.folder / "trouble.py").write_text(TROUBLE.replace("raise ValueError", "print"))
-    done = on_ray(study, things.out)
-    assert_same_rows(locally(study, things.folder / "alone"), done)
+    assert_same_rows(locally(study, things.out), locally(study, things.folder / "alone"))
 
 
 def test_workers_stop_at_the_unit_where_one_process_stops(ray, things):

@@ -16,7 +16,8 @@ import pytest
 
 from brittle.api import run
 from brittle.engine.disk import Disk
-from brittle.engine.store import FolderStore, MemoryStore, Merging, gaps, refuse_same_folders, safe_name, whole_tables
+from brittle.engine.memory_store import MemoryStore
+from brittle.engine.store import FolderStore, Merging, gaps, refuse_same_folders, safe_name, whole_tables
 from brittle.errors import BrittleError, Failure
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span

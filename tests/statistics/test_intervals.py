@@ -340,15 +340,53 @@ def test_rounds_beside_hoeffding() -> None:
 
 @pytest.mark.parametrize("planned", [None, 200])
 @pytest.mark.parametrize("population", [None, 220])
-def test_more_data_never_widen_the_interval(planned: int | None, population: int | None) -> None:
-    ends = [betting_bounds(SAMPLE[:t], 0.95, planned=planned, population=population).pair() for t in range(0, 201, 10)]
-    for (low, high), (later_low, later_high) in itertools.pairwise(ends):
-        assert later_low >= low - 1e-10
-        assert later_high <= high + 1e-10
-    by_round = [rounds_bounds(SAMPLE.reshape(20, 10)[:r], 0.95).pair() for r in range(21)]
-    for (low, high), (later_low, later_high) in itertools.pairwise(by_round):
-        assert later_low >= low
-        assert later_high <= high
+def test_more_data_widen_the_interval_only_as_far_as_its_mean(planned: int | None, population: int | None) -> None:
+    ends = [
+        (betting_bounds(SAMPLE[:t], 0.95, planned=planned, population=population).pair(), SAMPLE[:t].mean())
+        for t in range(10, 201, 10)
+    ]
+    rows = SAMPLE.reshape(20, 10)
+    by_round = [(rounds_bounds(rows[:r], 0.95).pair(), rows[:r].mean()) for r in range(1, 21)]
+    for sequence in (ends, by_round):
+        for ((low, high), _), ((later_low, later_high), mean) in itertools.pairwise(sequence):
+            assert later_low >= min(low, mean) - 1e-10
+            assert later_high <= max(high, mean) + 1e-10
+
+
+# The mean of the values themselves
+
+
+# Found by search: high at first, so that low candidates are excluded, which the mean then falls below.
+FALLING = np.concatenate([np.full(40, 0.9), np.zeros(9)])
+
+
+def test_an_interval_holds_a_mean_that_the_running_intersection_excludes() -> None:
+    alone = betting.lower_end(FALLING, 0.05, betting.Horizon(), None)
+    assert alone > FALLING.mean()
+    low, high = betting_bounds(FALLING, 0.95).pair()
+    assert low == FALLING.mean() < alone < high < 1
+    by_round = np.concatenate([np.full((4, 5), 0.9), np.zeros((3, 5))])
+    lows, highs = rounds.round_ends(by_round, 0.05, None, None)
+    assert by_round.mean() < lows.max() < highs.min()
+    assert rounds_bounds(by_round, 0.95).pair() == pytest.approx((by_round.mean(), highs.min()), abs=1e-15)
+
+
+@pytest.mark.parametrize("support", [(0.0, 1.0), (-1.0, 1.0)])
+def test_every_interval_holds_the_mean_of_its_values(support: tuple[float, float]) -> None:
+    rng = np.random.default_rng(14)
+    start, width = support[0], support[1] - support[0]
+    values = start + width * (rng.random((2000, 300)) < 0.97)
+    for size in range(20, 301, 20):
+        here, mean = values[:, :size], values[:, :size].mean(-1)
+        of_rounds = here.reshape(2000, -1, 20)
+        for bounds in (
+            betting_bounds(here, 0.8, planned=300, support=support),
+            betting_bounds(here, 0.8, target=0.05, support=support),
+            finite_bounds(here, 0.8, population=300, draws=10**9, planned=300, support=support),
+            rounds_bounds(of_rounds, 0.8, planned=1, support=support),
+        ):
+            assert (bounds.low <= mean + 1e-12).all()
+            assert (bounds.high >= mean - 1e-12).all()
 
 
 # Edges

@@ -33,7 +33,9 @@ def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
     from brittle.progress import Bar
 
     with Bar() as progress:
-        summary = run(study, out, device=how.device, batch=how.batch, engine=how.engine, progress=progress)
+        summary = run(
+            study, out, device=how.device, batch=how.batch, engine=how.engine, workers=how.workers, progress=progress
+        )
     warn(summary["warnings"])
     return summary
 

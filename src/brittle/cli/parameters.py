@@ -46,8 +46,9 @@ class Execution(Device):
 
     batch: int | None = option(None, "images classified at once", least=1)
     engine: Literal["local", "ray"] = option(
-        "local", "what carries it out: local (this process) or ray (workers of a cluster)"
+        "local", "what carries it out: local (this process) or ray (several worker processes)"
     )
+    workers: int | None = option(None, "how many workers ray starts; as many as suit the machine by default", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,7 @@ class Agenda:
     def __init__(self, job: Job, store: Store, progress: Progress) -> None:
         self.job, self.store, self.progress = job, store, progress
         self._done, self._claimed = Ledger(job, store), Ledger(job, store)  # claimed: done, or once handed out
-        self._planned = self._plan()
+        self._planned: Iterator[Work | None] | None = self._plan()
         self._waiting: list[Work] = []
         self._prefixes: dict[Cell, tuple[CellGroup, Prefix]] = {}
         self._merging = Merging(store)
@@ -69,18 +69,35 @@ class Agenda:
         self._lost: dict[Cell, set[int]] = {}  # units that failed, or can't be had because of those
         self._given_up: set[Cell] = set()
 
+    def ahead(self, most: int) -> int:
+        """How many pieces of work there are to hand out, as far as can be told now and counted up to `most`."""
+        while len(self._waiting) < most and self._look_further():
+            pass
+        return min(most, len(self._waiting))
+
     @property
-    def waiting(self) -> list[Work]:
-        """Work in planned order, as far as it is looked at; none when everything has been handed out."""
-        while len(self._waiting) < WINDOW and (work := next(self._planned, None)) is not None:
+    def exhausted(self) -> bool:
+        """Whether everything has been handed out."""
+        return not self.ahead(1) and self._planned is None
+
+    def _look_further(self) -> bool:
+        """Plans the next piece, no sooner than it is wanted: what has stopped by then is not planned any more."""
+        if self._planned is None or len(self._waiting) >= WINDOW:
+            return False
+        try:
+            work = next(self._planned)
+        except StopIteration:
+            self._planned = None
+            return False
+        if work is not None:
             self._waiting.append(work)
-        return self._waiting
+        return work is not None
 
     def take(self, *, idle: bool) -> Work | None:
         """The first piece whose reads are there, for a worker that is `idle` or has something to do already; None
         while there is none."""
         place = 0
-        while place < len(self.waiting):
+        while place < len(self._waiting) or self._look_further():
             work = self._still_wanted(self._waiting[place])
             self._waiting[place : place + 1] = [work] if work.cells else []
             if not work.cells:
@@ -138,20 +155,25 @@ class Agenda:
         if self._failed:
             raise self._failure()
 
-    def _plan(self) -> Iterator[Work]:
-        """Everything that is missing, in planned order; what a piece reads comes just ahead of it."""
+    def _plan(self) -> Iterator[Work | None]:
+        """Everything that is missing, in planned order; what a piece reads comes just ahead of it. None where the
+        next piece can't be told before more is done."""
         for group in asked_groups(self.job):
             self.progress.at(group_title(self.job, group))
             if group.assignment.measure.stops:
                 yield from self._begin_prefixes(group)
             yield from self._group(group)
 
-    def _begin_prefixes(self, group: CellGroup) -> Iterator[Work]:
+    def _begin_prefixes(self, group: CellGroup) -> Iterator[Work | None]:
         """Follows cells that may stop early, from what is done; what was read for that may have been lost."""
+        begun = [(group.only([name]), span) for name, cell in group.cells.items() for span in self._done.done(cell)]
         for name, cell in group.cells.items():
             self._prefixes[cell] = group.only([name]), prefix_of(self.job, self.store, cell)
-            for span in self._done.done(cell):
-                yield from self._reads(group.only([name]), span)
+        for one, span in begun:
+            yield from self._reads(one, span)
+        for one, span in begun:
+            while (lacking := self._lacking(one, span)) and not self._any_lost(lacking):
+                yield None
         self._feed()
 
     def _group(self, group: CellGroup) -> Iterator[Work]:
@@ -209,9 +231,12 @@ class Agenda:
         ]
 
     def _can_not_be_had(self, work: Work, lacking: list[tuple[Cell, Span]]) -> bool:
-        return any(cell in self._given_up for cell in work.cells) or any(
-            cell in self._given_up or any(gap.first <= unit < gap.end for unit in self._lost.get(cell, ()))
-            for cell, gap in lacking
+        return any(cell in self._given_up for cell in work.cells) or self._any_lost(lacking)
+
+    def _any_lost(self, units: list[tuple[Cell, Span]]) -> bool:
+        return any(
+            cell in self._given_up or any(span.first <= unit < span.end for unit in self._lost.get(cell, ()))
+            for cell, span in units
         )
 
     def _fail(self, work: Work, why: str) -> None:
@@ -254,7 +279,7 @@ class Agenda:
             missing = sum(gap.end - gap.first for gap in gaps(self._done.done(cell), plan))
             missing -= len(self._failed.get(cell, ()))
             if missing and not self._stopped(cell):
-                left_out.append(f"{_named(cell)} ({missing} units)")
+                left_out.append(f"{_named(cell)} ({missing} {'unit' if missing == 1 else 'units'})")
         because = f"; left out because of that: {_some(left_out, ', ')}" if left_out else ""
         return Failure(
             _some(failed, "; ") + because,

@@ -75,10 +75,11 @@ def assign(
     _add_reads(found, entries)
     ordered = _in_order(found)
     _widen(ordered)
-    for name, each in ordered.items():
+    for each in sorted(ordered.values(), key=lambda one: not one.asked):
         if not each.axis(NUISANCE):
             raise BrittleError(
-                f"the measure {name!r} needs a nuisance, and the study names none", 'Add nuisances = ["affine"] to it.'
+                f"the measure {each.name!r} needs a nuisance, and the study names none",
+                'Add nuisances = ["affine"] to it.',
             )
     return ordered
 

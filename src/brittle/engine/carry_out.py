@@ -11,8 +11,9 @@ from brittle.engine import local
 from brittle.engine.assemble import Things, assemble
 from brittle.engine.check import checked
 from brittle.engine.job import Job
+from brittle.engine.memory_store import MemoryStore
 from brittle.engine.runs import RunFolder
-from brittle.engine.store import FolderStore, MemoryStore, Store
+from brittle.engine.store import FolderStore, Store
 from brittle.engine.view import View, summary
 from brittle.errors import BrittleError
 from brittle.progress import Progress

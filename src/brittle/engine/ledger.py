@@ -65,34 +65,33 @@ def spans(plan: Plan, calls: Callable[[Unit], int], batch: int, *, end_with_roun
 
 
 def asked_groups(job: Job) -> list[CellGroup]:
-    """All that a study asks for: image set by image set, then what looks at no image; readers after what they read."""
-    whole = wholly_read(job)
-    wanted = [each for each in job.assignments.values() if each.asked or each.name in whole]
-    sets = dict.fromkeys(name for each in wanted for name in each.axis(IMAGES) if name)
-    return [
-        group
-        for images in (*sets, "")
-        for assignment in wanted
-        if images in assignment.axis(IMAGES)
-        for group in groups(job, assignment, images)
-    ]
-
-
-def wholly_read(job: Job) -> set[str]:
-    """Measures that nobody asks for and that somebody needs all of: those that derive everything from others, and those
-    whose cells do not say which of another's cells they mean."""
-    found: set[str] = set()
-    for reader in reversed(list(job.assignments.values())):
-        if reader.asked or reader.name in found:
-            for read in reader.measure.reads:
-                name = reader.reads.get(read.kind, "")
-                if (
-                    name
-                    and not job.assignments[name].asked
-                    and any(not len(job.plan(cell)) or read.kind not in job.reads(cell) for cell in reader.cells())
-                ):
-                    found.add(name)
+    """All that is carried out in full, because a study asks for it or a derived measure reads it: image set by image
+    set, then what looks at no image; readers after what they read."""
+    derived_from = read_in_full(job)
+    sets = dict.fromkeys(name for each in job.assignments.values() for name in each.axis(IMAGES) if name)
+    found = []
+    for images in (*sets, ""):
+        for assignment in job.assignments.values():
+            if images in assignment.axis(IMAGES):
+                for group in groups(job, assignment, images):
+                    asked = [name for name, cell in group.cells.items() if assignment.asked or cell in derived_from]
+                    found += [group.only(asked)] if asked else []
     return found
+
+
+def read_in_full(job: Job) -> set[Cell]:
+    """Cells that are carried out in full because of a reader without a plan, of which no unit asks for any of theirs,
+    or one whose cells do not say which of another's they mean. What both name must be the same; of what only one names,
+    all is read."""
+    return {
+        each
+        for reader in job.assignments.values()
+        for cell in reader.cells()
+        for read in reader.measure.reads
+        if read.kind in reader.reads and (not len(job.plan(cell)) or read.kind not in job.reads(cell))
+        for each in job.assignments[reader.reads[read.kind]].cells()
+        if all(mine == other or not mine or not other for mine, other in zip(cell[1:], each[1:], strict=True))
+    }
 
 
 def group_title(job: Job, group: CellGroup) -> str:

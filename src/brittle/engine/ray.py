@@ -40,7 +40,7 @@ class RayExecutor:
         assert isinstance(store, FolderStore), "workers commit to a run folder"
         progress.start(sum(planned_calls(group) for group in asked_groups(job)))
         agenda = Agenda(job, store, progress)
-        if agenda.waiting:
+        if not agenda.exhausted:
             with cluster(self.ray):
                 self._carry_out(agenda, job, store, progress)
         agenda.finish()
@@ -50,7 +50,7 @@ class RayExecutor:
         setup = Setup.of(job, self.study, store, share.threads)
         crew = Crew(self.ray, agenda, job, setup, share, progress)
         try:
-            crew.work(min(share.workers, len(agenda.waiting)))
+            crew.work()
         finally:
             crew.dismiss()
 
@@ -92,14 +92,13 @@ class Crew:
         self._starting: dict[Any, Any] = {}  # answer to come → worker
         self._died_starting = 0
 
-    def work(self, workers: int) -> None:
+    def work(self) -> None:
         """Until everything has been handed out and answered."""
-        for _ in range(workers):
-            self._start()
         while True:
+            self._recruit()
             self._hand_out()
             answers = [answer for doing in self._doing.values() for answer in doing]
-            if not answers and not self.agenda.waiting:
+            if not answers and self.agenda.exhausted:
                 return
             ready, _ = self.ray.wait([*answers, *self._starting], num_returns=1)
             for answer in ready:
@@ -110,9 +109,14 @@ class Crew:
         for worker in (*self._doing, *self._starting.values()):
             self.ray.kill(worker)
 
-    def _start(self) -> None:
-        worker = self._kind.remote()
-        self._starting[worker.begin.remote(self._setup)] = worker
+    def _recruit(self) -> None:
+        """Starts as many workers as there is work for, in the place of those that died too."""
+        vacant = self.share.workers - len(self._doing) - len(self._starting)
+        if vacant:
+            idle = len(self._starting) + sum(not doing for doing in self._doing.values())
+            for _ in range(min(vacant, self.agenda.ahead(self.share.workers) - idle)):
+                worker = self._kind.remote()
+                self._starting[worker.begin.remote(self._setup)] = worker
 
     def _hand_out(self) -> None:
         """Gives work to whoever has room: first to those that have nothing to do."""
@@ -131,12 +135,12 @@ class Crew:
             self._begun(self._starting.pop(answer), answer)
             return
         worker = next((worker for worker, doing in self._doing.items() if answer in doing), None)
-        if worker is None:  # it died, and was replaced
+        if worker is None:  # it died, and this was done again
             return
         try:
             found: Answer = self.ray.get(answer)
         except self.ray.exceptions.RayError:
-            self._replace(worker)
+            self._died(worker)
             return
         work = self._doing[worker].pop(answer)
         self._tell(found)
@@ -149,7 +153,6 @@ class Crew:
             if found.spoiled:
                 for beside in self._dismissed(worker):
                     self.agenda.again(beside)
-                self._start()
 
     def _begun(self, worker: Any, answer: Any) -> None:
         try:
@@ -160,7 +163,6 @@ class Crew:
                 raise Failure(
                     "worker processes die as they load the study's things", "Is there enough memory for several?"
                 ) from error
-            self._start()
             return
         self._doing[worker] = {}
         self._tell(found)
@@ -175,13 +177,12 @@ class Crew:
                         "It changed meanwhile, or depends on the process: run again, or use --engine local.",
                     )
 
-    def _replace(self, worker: Any) -> None:
-        """Puts another in the place of a worker that died. If it had one thing to do, that may be to blame."""
+    def _died(self, worker: Any) -> None:
+        """Has done again what a worker was doing when it died. If that was one thing, it may be to blame."""
         lost = self._dismissed(worker)
         self.progress.note("a worker process died; what it was doing is done again")
         for work in reversed(lost):
             self.agenda.failed(work, "its worker process died", blamed=len(lost) == 1, alone=True)
-        self._start()
 
     def _dismissed(self, worker: Any) -> list[Work]:
         """Ends a worker; what it was doing."""

@@ -1,4 +1,4 @@
-"""Where finished units live: in memory, or in a run folder that survives `kill -9` at any moment.
+"""Where finished units live: in a run folder that survives `kill -9` at any moment.
 
 A file holds one table of a range of consecutive units of one cell, in planned order, and says so in its metadata. It is
 written under another name, flushed, then renamed; a unit's `rows`, which name its other tables, come last: where they
@@ -71,30 +71,6 @@ class Merging:
         self._written[cell] += 1
         if self._written[cell] % FAN == 0:
             self.store.compact(cell)
-
-
-class MemoryStore:
-    """For a measurement nobody wants to resume."""
-
-    def __init__(self) -> None:
-        self._tables: dict[Cell, dict[Span, Tables]] = {}
-
-    def done(self, cell: Cell) -> list[Span]:
-        return sorted(self._tables.get(cell, {}))
-
-    def write(self, cell: Cell, span: Span, tables: Tables) -> None:
-        self._tables.setdefault(cell, {})[span] = tables
-
-    def read(self, cell: Cell, span: Span | None = None, table: str = ROWS) -> Iterator[tuple[Span, pa.Table]]:
-        for here, tables in sorted(self._tables.get(cell, {}).items(), key=lambda item: item[0]):
-            if table in tables and (span is None or (here.first < span.end and span.first < here.end)):
-                yield cut(here, tables[table], span)
-
-    def tables(self, cell: Cell) -> set[str]:
-        return {name for tables in self._tables.get(cell, {}).values() for name in tables}
-
-    def compact(self, cell: Cell, *, finished: bool = False) -> None:
-        """Nothing to merge."""
 
 
 class UnitFile(NamedTuple):

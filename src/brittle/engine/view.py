@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from brittle.engine.assignments import Assignment
 from brittle.engine.job import Job
 from brittle.engine.labels import doubtful
-from brittle.engine.ledger import image_range, spans_read, wholly_read
+from brittle.engine.ledger import image_range, read_in_full, spans_read
 from brittle.engine.stopping import Prefix, prefix_of
-from brittle.engine.store import Store, whole_tables
-from brittle.errors import BrittleError
+from brittle.engine.store import Store, together, whole_tables
+from brittle.errors import BrittleError, Failure
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
 from brittle.measures.plan import Plan, Span
@@ -70,6 +70,13 @@ class View:
         end = self.end(cell)
         return (rows for _, rows in self.store.read(cell, None if end is None else Span(0, end), table))
 
+    def table(self, cell: Cell, table: str = ROWS) -> pa.Table:
+        parts = list(self.rows(cell, table))
+        if not parts:
+            named = " · ".join(filter(None, cell))
+            raise Failure(f"the run holds nothing of {named} yet", "Give the same command again to resume it.")
+        return together(parts)
+
     def end(self, cell: Cell) -> int | None:
         """The unit at which a measure that may stop early did so; None for the others."""
         return self._prefix(cell).read if self.job.assignments[cell.measure].measure.stops else None
@@ -115,7 +122,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))
             warnings += found.pop("warnings", [])
-            for classifier, count in found.pop("calls", {}).items():
+            for classifier, count in found.pop("calls", _planned_calls(views[name])).items():
                 calls[classifier] += count
             said[name] = {"kind": assignment.kind} | _plain(name, found)
     for cell, places in _needed(views).items():
@@ -146,16 +153,25 @@ def _plain(name: str, said: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def _planned_calls(view: View) -> dict[str, int]:
+    """What a measure planned for each classifier, as far as it went."""
+    calls, count = dict.fromkeys(view.classifiers, 0), view.job.assignments[view.name].measure.calls
+    for cell in view.cells():
+        if cell.classifier:
+            calls[cell.classifier] += sum(map(count, view.plan(cell)[: view.end(cell)]))
+    return calls
+
+
 def _needed(views: Mapping[str, View]) -> dict[Cell, set[int]]:
     """Of what was computed only to be read, the units that readers needed: how much was read past a stopping point is
     an accident."""
     found: dict[Cell, set[int]] = {}
     for name in reversed(list(views)):  # readers first
         view = views[name]
-        job, asked, whole = view.job, view.job.assignments[name].asked, name in wholly_read(view.job)
+        job, asked, whole = view.job, view.job.assignments[name].asked, read_in_full(view.job)
         for cell in view.cells():
             plan = view.plan(cell)
-            if whole:
+            if cell in whole and not asked:
                 found[cell] = set(range(len(plan))[: view.end(cell)])
             reads = [read for read in job.reads(cell).values() if not job.assignments[read.measure].asked]
             if reads:

@@ -172,6 +172,13 @@ class Task:
             parts.append((numbers, rows.repeat_interleave(len(places)), places.repeat(len(rows))))
         return Pairs(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
+    def keys(self, axis: str = "") -> dict[str, NDArray[Any]]:
+        """The first columns of a table with a row per pair: unit, image and, by the name given, the place on the
+        axis."""
+        pairs = self.pairs
+        found = {"unit": pairs.units.numpy().astype(np.int32), "image": self.ids[pairs.rows.numpy()]}
+        return found | ({axis: pairs.axis.numpy().astype(np.int32)} if axis else {})
+
 
 class Fold(Protocol):
     """Reads a cell's units in planned order and says when there are enough."""
@@ -218,6 +225,10 @@ class RunView(Protocol):
 
     def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
         """What is finished, in planned order, and never past the point where the measure stopped."""
+        ...
+
+    def table(self, cell: Cell, table: str = ROWS) -> pa.Table:
+        """All of that as one table."""
         ...
 
     def fold(self, cell: Cell) -> Fold:
@@ -275,8 +286,8 @@ class Measure(ABC):
 
     @abstractmethod
     def summarise(self, run: RunView) -> dict[str, Any]:
-        """Plain values for summary.json. `warnings`, a list of sentences, and `calls`, images classified per
-        classifier, are gathered from all measures."""
+        """Plain values for summary.json. `warnings`, a list of sentences, are gathered from all measures, and so are
+        `calls`, images classified per classifier, where the measure knows better than its plan."""
 
 
 def looked_up(table: pa.Table, column: str, ids: NDArray[np.int64]) -> NDArray[Any]:

@@ -81,7 +81,7 @@ def betting_bounds(
     horizon = betting.Horizon(planned, None if target is None else target / (support[1] - support[0]))
     low = betting.lower_end(unit, delta, horizon, population)
     high = 1 - betting.lower_end(1 - unit, delta, horizon, population)
-    return _finished(low, high, least, most, support)
+    return _finished(low, high, least, most, unit.mean(-1), support)
 
 
 def rounds_bounds(
@@ -107,7 +107,7 @@ def rounds_bounds(
     width = None if target is None else target / (support[1] - support[0])
     lows, highs = rounds.round_ends(unit, delta, planned, width)
     low, high = lows.max(-1), highs.min(-1)
-    return _finished(low, high, np.zeros_like(low), np.ones_like(high), support)
+    return _finished(low, high, np.zeros_like(low), np.ones_like(high), unit.mean((-2, -1)), support)
 
 
 def finite_bounds(
@@ -172,11 +172,14 @@ def simultaneous(confidence: float, count: int) -> float:
     return 1 - _delta(confidence) / count
 
 
-def _finished(low: Array, high: Array, least: Array, most: Array, support: Support) -> Bounds:
-    """Ends on [0, 1] → clipped to what is possible, all of it where they have crossed, on the support's scale."""
+def _finished(low: Array, high: Array, least: Array, most: Array, mean: Array, support: Support) -> Bounds:
+    """Ends on [0, 1] → clipped to what is possible, all of it where they have crossed, on the support's scale.
+
+    A running intersection may exclude the mean of the values themselves. What is given always holds it: an interval
+    that holds another covers at least as often, whenever one stops."""
     crossed = low > high
-    low = np.where(crossed, least, np.clip(low, least, most))
-    high = np.where(crossed, most, np.clip(high, least, most))
+    low = np.where(crossed, least, np.minimum(np.clip(low, least, most), mean))
+    high = np.where(crossed, most, np.maximum(np.clip(high, least, most), mean))
     start, stop = support
     return Bounds(start + (stop - start) * low, start + (stop - start) * high)
 

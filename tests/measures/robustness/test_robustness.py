@@ -13,6 +13,9 @@ from brittle.errors import BrittleError
 from brittle.measures.draws import draw_theta
 from brittle.measures.outcomes import outcome
 from brittle.measures.plan import Unit
+from brittle.measures.robustness.estimate import Reach, estimate
+from brittle.measures.robustness.measure import Robustness
+from brittle.measures.robustness.summary import clean_accuracy
 from brittle.measures.robustness.tally import Tally
 from brittle.random import stream_root
 
@@ -246,3 +249,31 @@ def test_classes_that_the_images_do_not_name_are_called_as_the_classifier_calls_
     images = (batch.images[:, 0].mul(255).round().byte().numpy(), batch.labels.numpy())
     found = brittle.measure("bundled:plain", images, "rotation", samples=2)
     assert {row["class"] for row in found["classes"]} <= set(brittle.classifier("bundled:plain").labels)
+
+
+@pytest.mark.parametrize("estimand", ["population", "set", "drawn"])
+def test_every_estimate_lies_in_its_interval(estimand):
+    """Over simulated studies, with means that fall towards the end of the plan: ρ, accuracies, paired differences."""
+    measure = Robustness(samples=4, estimand=estimand, confidence=0.8)
+    rng, images, outside = np.random.default_rng(3), 120, []
+    for _ in range(150):
+        p = rng.beta(8, 0.4, (2, 4, images)) * np.where(np.arange(images) < rng.integers(40, 120), 1.0, 0.6)
+        first, second = (simulated_tally(measure, each) for each in p)
+        reach = Reach(images, 4, 1, True)
+        first_half = np.arange(images) < 60
+        found = [estimate(measure, first, reach, 500, what) for what in ("confidence", "correct", "flips", "worst")]
+        found += [estimate(measure, first, reach, 500, what, minus=second) for what in ("confidence", "correct")]
+        found += [estimate(measure, first, reach, 500, only=first_half, minus=second)]
+        found += [clean_accuracy(measure, p[0, 0] > 0.7, images, 500)]
+        outside += [each for each in found if not each.low <= each.value <= each.high]
+    assert outside == []
+
+
+def simulated_tally(measure: Robustness, p: np.ndarray) -> Tally:
+    """p (draws, images), right where it is above ½."""
+    draws, images = p.shape
+    tally = measure.tally(images)
+    unit = Unit(range(images), range(draws))
+    wrong = (p.T <= 0.5).astype(np.int32).ravel()
+    tally.update(unit, rows_of(np.log(p.T.ravel()), wrong, wrong), np.zeros(images, np.int64))
+    return tally

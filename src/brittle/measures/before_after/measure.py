@@ -97,6 +97,6 @@ class BeforeAfter(BeforeAfterOptions, Measure):
             said |= {name: moved.value, f"{name}_interval": moved.interval}
         right = [(each.clean["rank"][: shorter.images] == 0).astype(np.float64) for each in (after, before)]
         gained = (right[0] - right[1])[only[: shorter.images]]
-        low, high = betting_bounds(gained, confidence, planned=len(gained), support=(-1.0, 1.0))
-        clean = Estimate(float(gained.mean()), float(low), float(high))
+        bounds = betting_bounds(gained, confidence, planned=len(gained), support=(-1.0, 1.0))
+        clean = Estimate.within(float(gained.mean()), bounds)
         return said | {"accuracy_clean": clean.value, "accuracy_clean_interval": clean.interval}

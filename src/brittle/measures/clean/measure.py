@@ -68,7 +68,7 @@ class Clean(CleanOptions, Measure):
     def summarise(self, run: RunView) -> dict[str, Any]:
         results = []
         for cell in run.cells():
-            rows = pa.concat_tables(list(run.rows(cell)))
+            rows = run.table(cell)
             labels, right = run.images[cell.images].labels, rows["rank"].to_numpy() == 0
             labelled = bool((labels >= 0).all())
             low, high = betting_bounds(right.astype(np.float64), self.confidence, planned=len(right))
@@ -92,7 +92,7 @@ def _tables(task: Task, found: Outcome) -> Tables:
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong)
-    return {ROWS: pa.table({"unit": task.pairs.units.numpy().astype(np.int32), "image": task.ids[rows]} | columns)}
+    return {ROWS: pa.table(task.keys() | columns)}
 
 
 def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -112,5 +112,5 @@ def clean_columns(run: RunView, classifier: str, images: str, count: int | None 
     subject, view = run.images[images], run.read(KIND)
     assert view is not None
     ids = subject.ids[:count]
-    rows = pa.concat_tables(list(view.rows(view.cell(classifier, images))))
+    rows = view.table(view.cell(classifier, images))
     return {name: looked_up(rows, name, ids) for name in ("predicted", "rank", "log_p_label", "log_p_predicted")}

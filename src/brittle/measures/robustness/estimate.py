@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.robustness.tally import Array, Tally
+from brittle.statistics.intervals import Bounds
 
 if TYPE_CHECKING:
     from brittle.measures.robustness.measure import Robustness
@@ -32,6 +33,12 @@ class Estimate(NamedTuple):
     value: float
     low: float | None = None
     high: float | None = None
+
+    @classmethod
+    def within(cls, value: float, bounds: Bounds) -> Estimate:
+        """The mean that the bounds are of: they hold it, and here to the last bit, however the sums were rounded."""
+        low, high = bounds.pair()
+        return cls(value, min(low, value), max(high, value))
 
     @property
     def half_width(self) -> float | None:
@@ -102,7 +109,7 @@ def estimate(
         share=planned / tally.images,
         paired=minus is not None,
     )
-    return Estimate(mean, float(bounds.low), float(bounds.high))
+    return Estimate.within(mean, bounds)
 
 
 def enough(measure: Robustness, tally: Tally, reach: Reach, population: int) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import torch
 
@@ -138,6 +137,4 @@ def _tables(task: Task, found: Outcome) -> Tables:
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong, draw=int(draws[bad.row]))
-    ids = task.ids[rows]
-    keys = {"unit": pairs.units.numpy().astype(np.int32), "image": ids, "draw": draws.astype(np.int32)}
-    return {ROWS: pa.table(keys | columns)}
+    return {ROWS: pa.table(task.keys("draw") | columns)}

@@ -38,14 +38,14 @@ def clean_accuracy(measure: Robustness, correct: NDArray[np.bool_], planned: int
     mean = float(values.mean())
     if measure.estimand == "set":
         return Estimate(mean, mean, mean)
-    low, high = betting_bounds(
+    bounds = betting_bounds(
         values,
         measure.confidence,
         planned=planned,
         target=measure.tolerance,
         population=population if measure.estimand == "drawn" else None,
     )
-    return Estimate(mean, float(low), float(high))
+    return Estimate.within(mean, bounds)
 
 
 def summarise(measure: Robustness, finding: Finding, subject: Subject, family: int) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.measures.base import Cell, ClassifierFacts, RunView
@@ -40,7 +39,7 @@ class Weak(NamedTuple):
 
 def read(run: RunView, cell: Cell) -> list[Weak]:
     """Every image's weak points in planned order."""
-    diagnoses = pa.concat_tables(list(run.rows(cell, "images"))).to_pylist()
+    diagnoses = run.table(cell, "images").to_pylist()
     subject, references = run.images[cell.images], run.references(cell.classifier, cell.images)
     clean = clean_columns(run, cell.classifier, cell.images, len(diagnoses))["predicted"]
     predicted = np.concatenate([rows["predicted"].to_numpy() for rows in run.rows(cell)])

@@ -1,0 +1,508 @@
+"""What the engine promises a measure: its units as planned, what it reads and nothing past a stop, any tables of any
+length, and one line where it breaks its own word."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from brittle.api import run
+from brittle.engine.carry_out import run_study
+from brittle.errors import BrittleError
+from brittle.images import image_set
+from brittle.measures import measures
+from brittle.measures.base import Measure, Read
+from brittle.measures.plan import Grid, Unit
+from brittle.registry import option
+from brittle.study import Study
+
+
+def rows_per_image(task, count):
+    """Units and places in the batch, each image as often as `count` says of its id."""
+    pairs = [(unit, row) for unit, rows, _ in task.pieces for row in rows.tolist()]
+    return [(unit, row) for unit, row in pairs for _ in range(count(int(task.ids[row])))]
+
+
+@dataclass(frozen=True)
+class Scattered(Measure):
+    """As many rows of an image as its id says, up to three; a picture of some images only."""
+
+    over: ClassVar = frozenset({"classifier", "images"})
+
+    def plan(self, about):
+        return Grid(about.count, 1, 2, 1)
+
+    def evaluate(self, task):
+        return {name: partial(self.tables, task) for name in task.classifiers}
+
+    def tables(self, task):
+        tables = {}
+        for name, count in (("rows", lambda id: id % 4), ("pictures", lambda id: id % 5 == 0)):
+            kept = rows_per_image(task, count)
+            units, rows = (np.array([pair[place] for pair in kept], np.int64) for place in (0, 1))
+            tables[name] = pa.table({"unit": units, "image": task.ids[rows], "value": task.ids[rows] / 2})
+        return tables if tables["pictures"].num_rows else {"rows": tables["rows"]}
+
+    def summarise(self, run):
+        return {
+            table: [row["image"] for cell in run.cells() for part in run.rows(cell, table) for row in part.to_pylist()]
+            for table in ("rows", "pictures")
+        }
+
+
+@dataclass
+class Counter:
+    """Has enough after some units."""
+
+    enough: int
+    units: list = field(default_factory=list)
+
+    @property
+    def finished(self):
+        return len(self.units) >= self.enough
+
+    def feed(self, unit, tables, given):
+        self.units.append((unit.images.start, tables["rows"].num_rows, tables["notes"].num_rows))
+
+
+@dataclass(frozen=True)
+class Patient(Measure):
+    """One image after the other, until it has seen enough of them."""
+
+    over: ClassVar = frozenset({"classifier", "images"})
+    enough: int = option(5, "images")
+
+    @property
+    def stops(self):
+        return True
+
+    def plan(self, about):
+        return Grid(about.count, 1, 1, 1)
+
+    def evaluate(self, task):
+        units = task.pairs.units.numpy()
+        rows = pa.table({"unit": units, "image": task.ids[task.pairs.rows.numpy()]})
+        return {name: lambda: {"rows": rows, "notes": rows.slice(0)} for name in task.classifiers}
+
+    def fold(self, about):
+        return Counter(self.enough)
+
+    def summarise(self, run):
+        return {"seen": [run.fold(cell).units for cell in run.cells()]}
+
+
+@dataclass(frozen=True)
+class Onlooker(Measure):
+    """Derives what it says from what others have seen."""
+
+    over: ClassVar = frozenset({"classifier"})
+    reads: ClassVar = (Read("patient"),)
+
+    def summarise(self, run):
+        read = run.read("patient")
+        return {
+            table: {
+                f"{cell.classifier} {cell.images}": sum(part.num_rows for part in read.rows(cell, table))
+                for cell in read.cells()
+            }
+            for table in ("rows", "notes")
+        }
+
+
+@dataclass(frozen=True)
+class Borrower(Measure):
+    """How many rows of robustness it is given of each image; −1 where it is given none at all."""
+
+    reads: ClassVar = (Read("robustness", required=False),)
+
+    def plan(self, about):
+        return Grid(about.count, 1, 7, 1)
+
+    def evaluate(self, task):
+        units, ids = task.pairs.units.numpy(), task.ids[task.pairs.rows.numpy()]
+        found = {}
+        for name in task.classifiers:
+            given = task.given[name].get("robustness")
+            images = [] if given is None else given["rows"]["image"].to_numpy()
+            counts = [-1 if given is None else int((images == id).sum()) for id in ids]
+            found[name] = partial(pa.table, {"unit": units, "image": ids, "given": counts})
+        return {name: lambda made=made: {"rows": made()} for name, made in found.items()}
+
+    def summarise(self, run):
+        return {
+            cell.nuisance: sorted({row for part in run.rows(cell) for row in part["given"].to_pylist()})
+            for cell in run.cells()
+        }
+
+
+@dataclass(frozen=True)
+class Layers(Measure):
+    """Looks at no image: some numbers per classifier and layer."""
+
+    over: ClassVar = frozenset({"classifier"})
+    layers: int = option(6, "how many")
+
+    def plan(self, about):
+        return [Unit((), range(layer, layer + 1)) for layer in range(self.layers)]
+
+    def evaluate(self, task):
+        assert len(task.batch.images) == len(task.ids) == 0
+        units = np.array([piece.unit for piece in task.pieces for _ in piece.axis])
+        layers = np.array([layer for piece in task.pieces for layer in piece.axis])
+        return {
+            name: lambda name=name: {"rows": pa.table({"unit": units, "layer": layers, "value": layers * len(name)})}
+            for name in task.classifiers
+        }
+
+    def summarise(self, run):
+        return {
+            cell.classifier: [row["value"] for part in run.rows(cell) for row in part.to_pylist()]
+            for cell in run.cells()
+        }
+
+
+@dataclass(frozen=True)
+class Brightness(Measure):
+    """Asks no classifier; a last unit has no image and says how many there are."""
+
+    over: ClassVar = frozenset({"images"})
+    reads: ClassVar = (Read("layers", required=False),)
+
+    def plan(self, about):
+        return [*Grid(about.count, 1, 25, 1), Unit((), range(1))]
+
+    def evaluate(self, task):
+        assert not task.classifiers
+        last = len(task.about.subject)
+        pairs = [(unit, row) for unit, rows, _ in task.pieces for row in rows.tolist()]
+        rows = {"unit": [unit for unit, _ in pairs], "image": [int(task.ids[row]) for _, row in pairs]}
+        means = task.batch.images.mean((1, 2, 3)) if len(task.ids) else []
+        rows["mean"] = [float(means[row]) for _, row in pairs]
+        bare = [piece.unit for piece in task.pieces if not len(piece.rows)]
+        alone = {"unit": bare, "image": [-1] * len(bare), "mean": [float(last)] * len(bare)}
+        return {"": lambda: {"rows": pa.concat_tables([pa.table(rows), pa.table(alone)], promote_options="default")}}
+
+    def summarise(self, run):
+        (cell,) = run.cells()
+        rows = [row for part in run.rows(cell) for row in part.to_pylist()]
+        return {"means": [row["mean"] for row in rows], "images": [row["image"] for row in rows]}
+
+
+@dataclass(frozen=True)
+class LayerReader(Measure):
+    """Reads a measure that names no image, for each image."""
+
+    over: ClassVar = frozenset({"classifier", "images"})
+    reads: ClassVar = (Read("layers", options={"layers": 4}),)
+
+    def plan(self, about):
+        return Grid(about.count, 1, 20, 1)
+
+    def evaluate(self, task):
+        units, ids = task.pairs.units.numpy(), task.ids[task.pairs.rows.numpy()]
+        return {
+            name: lambda total=sum(task.given[name]["layers"]["rows"]["value"].to_pylist()): {
+                "rows": pa.table({"unit": units, "image": ids, "total": [total] * len(ids)})
+            }
+            for name in task.classifiers
+        }
+
+    def summarise(self, run):
+        return {
+            cell.classifier: sorted({row for part in run.rows(cell) for row in part["total"].to_pylist()})
+            for cell in run.cells()
+        }
+
+
+@runtime_checkable
+class Dreaming(Protocol):
+    def dream(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Dreams(Scattered):
+    needs: ClassVar = (Dreaming,)
+
+
+@dataclass(frozen=True)
+class Careless(Scattered):
+    """Breaks its word in one way or another."""
+
+    how: str = option("", "how")
+
+    def check(self, about):
+        if self.how == "check":
+            raise BrittleError(f"{about.classifier.name} on {about.subject.name} can't be measured", "Leave it.")
+
+    def evaluate(self, task):
+        rows = pa.table({"unit": task.pairs.units.numpy(), "image": task.ids[task.pairs.rows.numpy()]})
+        tables = {
+            "no unit": {"rows": rows.select(["image"])},
+            "unit last": {"rows": rows.select(["image", "unit"])},
+            "not sorted": {"rows": rows.take(np.arange(rows.num_rows)[::-1])},
+            "others' units": {"rows": rows.set_column(0, "unit", pa.array(task.pairs.units.numpy() + 1000))},
+            "no rows": {"pictures": rows},
+            "a wrong name": {"rows": rows, "My Pictures": rows},
+        }.get(self.how, {"rows": rows})
+        return {name: lambda: tables for name in task.classifiers if self.how != "nothing"}
+
+    def summarise(self, run):
+        return {"value": np.float32(1)}
+
+
+KINDS = {
+    "scattered": Scattered,
+    "patient": Patient,
+    "onlooker": Onlooker,
+    "borrower": Borrower,
+    "layers": Layers,
+    "brightness": Brightness,
+    "layer-reader": LayerReader,
+    "dreams": Dreams,
+    "careless": Careless,
+}
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    measures.names()
+    monkeypatch.setattr(measures, "_kinds", dict(measures._kinds))
+    for name, kind in KINDS.items():
+        measures.register(name)(kind)
+
+
+@pytest.fixture
+def study(things):
+    """A study of both classifiers and the measures given, without a nuisance."""
+
+    def make(**entries):
+        made = things.study("first", "second", nuisances=[]) | entries
+        del made["robustness"]
+        return made
+
+    return make
+
+
+def said(found, name):
+    return {key: value for key, value in found["measures"][name].items() if key != "kind"}
+
+
+# Rows
+
+
+@pytest.mark.parametrize("batch", [1, 7, 64])
+def test_units_have_any_number_of_rows_and_tables_stand_beside_one_another(things, study, batch):
+    ids = image_set(f"npz:{things.folder}/images.npz").choose(None, 0).ids.tolist()
+    found = run(study(scattered={}), things.out, batch=batch)
+    assert said(found, "scattered") == {
+        "rows": [id for id in ids for _ in range(id % 4)] * 2,
+        "pictures": [id for id in ids if id % 5 == 0] * 2,
+    }
+    assert run(study(scattered={}), None, batch=batch) == found
+    names = {path.name.split(".", 1)[1] for path in (things.out / "units" / "scattered").rglob("*.parquet")}
+    assert names == {"rows.parquet", "pictures.parquet"}
+    assert run(study(scattered={}), things.out) == found
+
+
+def test_a_picture_that_was_lost_has_its_unit_done_again(things, study, small_units, unmerged):
+    small_units(2)
+    found = run(study(scattered={}), things.out)
+    pictures = sorted((things.out / "units" / "scattered").rglob("*.pictures.parquet"))
+    assert len(pictures) > 4
+    pictures[3].unlink()
+    assert run(study(scattered={}), things.out) == found
+    assert sorted((things.out / "units" / "scattered").rglob("*.pictures.parquet")) == pictures
+
+
+# What cells name
+
+
+def test_a_measure_that_looks_at_no_image_is_carried_out_and_resumed(things, study, small_units, unmerged):
+    small_units(1)
+    found = run(study(layers={}), things.out)
+    assert said(found, "layers") == {name: [layer * len(name) for layer in range(6)] for name in ("first", "second")}
+    files = sorted((things.out / "units" / "layers" / "first").glob("*.parquet"))
+    assert len(files) == 6
+    files[2].unlink()
+    assert run(study(layers={}), things.out) == found
+
+
+def test_a_measure_may_ask_no_classifier_and_have_units_without_images(things, study):
+    whole = image_set(f"npz:{things.folder}/images.npz").choose(None, 0)
+    found = said(run(study(brightness={}, layers={}), things.out), "brightness")
+    assert found["images"] == [*whole.ids.tolist(), -1]
+    assert found["means"][-1] == 60
+    assert found["means"][:-1] == pytest.approx(whole.batch(range(60)).images.mean((1, 2, 3)).tolist(), abs=1e-6)
+    assert [path.parts[-2] for path in (things.out / "units" / "brightness").rglob("*.parquet")] == ["toy"]
+
+
+def test_a_study_without_nuisances_is_carried_out_where_no_measure_wants_one(things, study):
+    found = run(study(clean={}), things.out)
+    assert [row["images"] for row in said(found, "clean")["results"]] == [60, 60]
+    assert {path.parent.name for path in (things.out / "units").rglob("*.parquet")} == {"toy"}
+
+
+def test_measures_of_one_kind_are_computed_for_what_each_is_restricted_to(things, own):
+    entries = {
+        "one": {"kind": "robustness", "samples": 4, "classifiers": ["first"], "nuisances": ["affine:alpha=20"]},
+        "two": {"kind": "robustness", "samples": 6, "classifiers": ["second"], "nuisances": ["rotation:sigma=20"]},
+    }
+    both = things.study("first", "second", measures=entries)
+    del both["robustness"]
+    found = run(both, things.out)
+    assert (things.rows("first"), things.rows("second")) == (things.CHECKED + 60 * 5, things.CHECKED + 60 * 7)
+    for name, entry in entries.items():
+        alone = things.study(*entry["classifiers"], nuisances=entry["nuisances"])
+        wanted = run(alone | {"robustness": {"samples": entry["samples"]}}, None)["measures"]["robustness"]["results"]
+        assert list(map(own, found["measures"][name]["results"])) == list(map(own, wanted))
+    assert found["calls"] == {"first": 300, "second": 420}
+
+
+def test_images_only_trained_on_are_classified_only_where_a_measure_names_them(things, study):
+    spec = f"npz:{things.folder}/images.npz"
+    images = {"toy": {"spec": spec, "train": "old", "count": 10}, "old": {"spec": spec, "count": 30}}
+    found = run(study(images=images, clean={}), None)
+    assert [row["image_set"] for row in said(found, "clean")["results"]] == ["toy", "toy"]
+    assert things.rows("first") == things.CHECKED + 10
+    measured = study(images=images, measures={"all": {"kind": "clean", "images": ["toy", "old"]}})
+    assert [row["images"] for row in said(run(measured, None), "all")["results"]] == [10, 10, 30, 30]
+
+
+# What is read
+
+
+def test_a_required_read_is_computed_only_as_far_as_it_is_needed(things):
+    things.write_images(count=3000)
+    study = things.study(nuisances=["affine:alpha=20"], robustness={"samples": 5, "tolerance": 0.1})
+    found = run(study, things.out)
+    (row,) = found["measures"]["robustness"]["results"]
+    assert row["tolerance_reached"]
+    clean = sum(pq.read_metadata(path).num_rows for path in things.unit_files("clean"))
+    assert row["images"] <= clean < 1000
+    assert things.rows() < things.CHECKED + 1000 * 6
+    assert "clean" not in found["measures"]
+
+
+def test_what_a_derived_measure_reads_is_carried_out_although_nobody_asks_for_it(things, study):
+    found = run(study(onlooker={}), things.out)
+    assert said(found, "onlooker")["rows"] == {"first toy": 5, "second toy": 5}
+    assert list(found["measures"]) == ["onlooker"]
+    assert run(study(onlooker={}), things.out) == found
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_readers_never_see_rows_past_a_stopping_point(things, study, batch):
+    found = run(study(patient={"enough": 9}, onlooker={}), things.out, batch=batch)
+    assert said(found, "onlooker") == {table: {"first toy": 9, "second toy": 9} for table in ("rows", "notes")}
+    assert said(found, "patient") == {"seen": [[[place, 1, 1] for place in range(9)]] * 2}
+    stored = [
+        pq.read_metadata(path).num_rows for path in (things.out / "units").rglob("patient/first/**/*.rows.parquet")
+    ]
+    assert sum(stored) > 9, "nothing was computed past the stop: the test tests nothing"
+
+
+def borrowed(things, **entries):
+    made = things.study(nuisances=["affine:alpha=20", "rotation:sigma=20"]) | entries
+    return said(run(made, None), "borrower")
+
+
+def test_an_optional_read_is_given_where_the_study_has_it_and_it_can_not_stop_early(things):
+    everywhere = {"affine:alpha=20": [4], "rotation:sigma=20": [4]}
+    nowhere = {"affine:alpha=20": [-1], "rotation:sigma=20": [-1]}
+    assert borrowed(things, borrower={}, robustness={"samples": 4}) == everywhere
+    assert borrowed(things, borrower={}, robustness={"samples": 4, "tolerance": 0.4}) == nowhere
+    here = {"samples": 4, "nuisances": ["rotation:sigma=20"]}
+    assert borrowed(things, borrower={}, robustness=here) == {"affine:alpha=20": [-1], "rotation:sigma=20": [4]}
+    made = things.study(nuisances=["affine:alpha=20", "rotation:sigma=20"], borrower={})
+    del made["robustness"]
+    assert said(run(made, None), "borrower") == nowhere
+
+
+def test_units_that_read_what_may_stop_early_are_refused_before_work_begins(things, study):
+    class Hasty(Borrower):
+        over: ClassVar = frozenset({"classifier", "images"})
+        reads: ClassVar = (Read("patient"),)
+
+    measures.register("hasty")(Hasty)
+    with pytest.raises(BrittleError, match="'hasty' reads rows of 'patient', which may stop before it has them all"):
+        run(study(hasty={}), things.out)
+    assert not (things.out / "units").exists()
+
+
+def test_a_measure_that_names_no_image_is_read_whole(things, study):
+    found = run(study(**{"layer-reader": {}}), things.out)
+    assert said(found, "layer-reader") == {"first": [6 * 5], "second": [6 * 6]}
+    assert run(study(**{"layer-reader": {}}), things.out) == found
+
+
+# One line
+
+
+def test_a_classifier_that_lacks_what_a_measure_needs_is_refused_before_work_begins(things, study):
+    with pytest.raises(
+        BrittleError, match="'dreams' needs a dreaming classifier, and 'first' is not one: it has no dream"
+    ):
+        run(study(dreams={}), things.out)
+    assert not (things.out / "units").exists()
+
+
+def test_what_a_measure_checks_is_checked_before_work_begins(things, study):
+    with pytest.raises(BrittleError, match=r"first on images\.npz can't be measured"):
+        run(study(careless={"how": "check"}), things.out)
+    assert not (things.out / "units").exists()
+
+
+WRONG = {
+    "no unit": "a table 'rows' whose first column is not 'unit'",
+    "unit last": "a table 'rows' whose first column is not 'unit'",
+    "not sorted": "a table 'rows' that is not sorted by unit",
+    "others' units": "a table 'rows' that is not sorted by unit, or of units that it was not asked for",
+    "no rows": "gives no table 'rows'",
+    "a wrong name": "a table 'My Pictures', whose name is not",
+    "nothing": "gives nothing of the classifier 'first'",
+}
+
+
+@pytest.mark.parametrize(("how", "words"), WRONG.items(), ids=WRONG)
+def test_tables_that_could_not_be_read_again_are_refused_with_the_measures_name(things, study, how, words):
+    with pytest.raises(BrittleError, match="the measure 'careless' ") as error:
+        run(study(careless={"how": how}), things.out)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_summary_that_is_not_plain_is_refused_and_the_rows_are_kept(things, study):
+    with pytest.raises(BrittleError, match=r"'careless' sums up in what is not a plain value: .*float32"):
+        run(study(careless={}), things.out)
+    kept = list((things.out / "units" / "careless").rglob("*.parquet"))
+    assert sum(pq.read_metadata(path).num_rows for path in kept) == 120
+
+
+# The view
+
+
+def test_a_view_says_what_its_measure_is_asked_about(things):
+    spec = things.study("first", "second")["classifiers"]
+    entries = {"first": {"spec": spec["first"], "group": "wide", "width": 8}, "second": spec["second"]}
+    measure = {"r": {"kind": "robustness", "samples": 2}}
+    made = things.study(classifiers=entries, nuisances=["rotation"], measures=measure)
+    del made["robustness"]
+    done = run_study(Study.of(made), None)
+    view = done.view("r")
+    assert (view.name, view.seed, list(view.nuisances)) == ("r", 0, ["rotation"])
+    assert {name: each.group for name, each in view.classifiers.items()} == {"first": "wide", "second": ""}
+    assert view.classifiers["first"].attributes == {"width": 8}
+    assert len(view.classifiers["first"].labels) == 4
+    assert view.images["toy"].population == 60
+    assert view.read("clean").name == "clean"
+    assert view.read("weak-points") is None
+    assert view.references("first", "toy").tolist() == view.images["toy"].labels.tolist()
+    cells = list(view.cells())
+    assert cells == [view.cell("first", "toy", "rotation"), view.cell("second", "toy", "rotation")]
+    assert sum(part.num_rows for part in view.rows(cells[0])) == 120
+    assert view.plan(cells[0]) == done.job.plan(cells[0])
+    assert view.about(cells[0]).nuisance_name == "rotation"
