@@ -30,6 +30,7 @@ def write_durably(path: Path, write: Callable[[Path], object]) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)  # a link of that name would be followed
         write(temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
@@ -19,12 +20,13 @@ from torch import Tensor
 
 from brittle.classifiers.preprocess import Preprocess
 from brittle.device import usable_device
-from brittle.errors import BrittleError, Failure
+from brittle.errors import BrittleError, Failure, users_line
 from brittle.names import class_names
 from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
 SUM_TOLERANCE = 1e-3
+ABOUT_SHAPE = re.compile(r"shape|size|channel|dimension|feature|\bdim\b", re.IGNORECASE)
 
 
 @runtime_checkable
@@ -72,6 +74,7 @@ class AdaptedClassifier(abc.ABC):
         self.device = usable_device(device)
         self._labels = None if labels is None else tuple(labels)
         self._can, self._hard = can, False
+        self.copies = False  # whether it changes its input, and is therefore given a copy
         self._classes: int | None = None
         self._shapes: set[torch.Size] = set()  # image shapes that have worked
 
@@ -85,6 +88,11 @@ class AdaptedClassifier(abc.ABC):
         if self._labels is not None:
             return self._labels
         return tuple(map(str, range(self._classes or 0)))
+
+    @property
+    def named(self) -> bool:
+        """Whether its labels are names that somebody gave it."""
+        return self._labels is not None
 
     @property
     def can(self) -> frozenset[str]:
@@ -106,21 +114,30 @@ class AdaptedClassifier(abc.ABC):
         return _log(raw, self.output).to(images.device)
 
     def check(self, images: Tensor) -> None:
-        """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid."""
-        with torch.no_grad():
-            self._settle(self._raw(images), images)
+        """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid.
 
-    def _raw(self, images: Tensor) -> Tensor:
+        Also finds out whether the input is changed in place, which one memory layout may hide."""
+        with torch.no_grad():
+            for given in layouts(images):
+                self._settle(self._raw(given, watched=not self.copies), images)
+
+    def _raw(self, images: Tensor, *, watched: bool = False) -> Tensor:
         try:
-            raw = self.scores(self.preprocess(images.to(self.device)))
+            prepared = self.preprocess(images.to(self.device))
+            given = prepared.clone() if watched or self.copies else prepared
+            raw = self.scores(given)
+            self.copies = self.copies or (watched and not torch.equal(given, prepared))
         except (BrittleError, MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            # On a shape that has worked before, or for lack of memory, the shape is not to blame.
-            if images.shape[1:] in self._shapes or "memory" in str(error):
+            # On a shape that has worked before, or for lack of memory, the shape is not to blame; nor is it where the
+            # user's own code fails with an error that speaks of something else.
+            where = users_line(error)
+            if images.shape[1:] in self._shapes or "memory" in str(error) or (where and not _about_shape(error)):
                 raise
+            said = f"{first_line(error)}{f' ({where})' if where else ''}"
             raise BrittleError(
-                f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {first_line(error)}",
+                f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {said}",
                 "Give channels=… or size=….",
             ) from error
         self._shapes.add(images.shape[1:])
@@ -179,6 +196,18 @@ def _log(raw: Tensor, output: Output) -> Tensor:
     # Rounding leaves p slightly above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
     # Values further off are not rounding errors and become NaN, which is noticed where rows are checked.
     return wide.clamp(0, 1).where((wide - 0.5).abs() < 0.51, torch.nan).log().float()
+
+
+def _about_shape(error: Exception) -> bool:
+    """Whether an error may be due to the shape of the images: libraries have no type of error for that."""
+    return isinstance(error, (RuntimeError, ValueError, IndexError)) and bool(ABOUT_SHAPE.search(str(error)))
+
+
+def layouts(images: Tensor) -> list[Tensor]:
+    """Copies of the images in the memory layouts that differ for them."""
+    plain = images.clone(memory_format=torch.contiguous_format)
+    alike = plain.is_contiguous(memory_format=torch.channels_last)
+    return [plain] if alike else [plain, plain.contiguous(memory_format=torch.channels_last)]
 
 
 def first_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from brittle.classifiers.base import first_line, no_file
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, users_line
 from brittle.registry import did_you_mean
 
 SHAPE = "Write package.module:name or path/to/file.py:name."
@@ -46,7 +46,8 @@ def make(target: str, finished: Callable[[Any], bool]) -> Any:
         raise
     except Exception as error:
         raise BrittleError(
-            f"{target} failed: {type(error).__name__}: {first_line(error)}", "It must work without arguments."
+            f"{target} failed: {type(error).__name__}: {first_line(error)}{_line(error)}",
+            "It must work without arguments.",
         ) from error
 
 
@@ -95,5 +96,11 @@ def _importable(folder: Path) -> None:
 
 def _broken(what: str, error: Exception) -> BrittleError:
     return BrittleError(
-        f"{what} can't be imported: {type(error).__name__}: {first_line(error)}", "Fix it, or install what it needs."
+        f"{what} can't be imported: {type(error).__name__}: {first_line(error)}{_line(error)}",
+        "Fix it, or install what it needs.",
     )
+
+
+def _line(error: Exception) -> str:
+    where = users_line(error)
+    return f" ({where})" if where else ""
