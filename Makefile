@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow lint types check bench docs bundled sample clean
+.PHONY: demo test test-slow fuzz lint types check bench docs bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -23,6 +23,11 @@ check: .venv/test-ready
 # Long trainings, a hardening of default size, the wheel in an environment of its own.
 test-slow: .venv/test-ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
+
+# Inputs made up by hypothesis, CASES of each target: `make test` tries a few hundred.
+CASES ?= 20000
+fuzz: .venv/test-ready
+	OMP_NUM_THREADS=1 BRITTLE_FUZZ=$(CASES) $(BIN)/pytest -n 2 tests/fuzz
 
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/measure.py

@@ -198,7 +198,7 @@ MISTAKES = {
     "unknown option": ((*MEASURE[:4], "affine:alhpa=3"), "Did you mean 'alpha'?"),
     "no number": ((*MEASURE[:4], "affine:alpha=much"), "alpha is 'much', but must be a number above 0"),
     "unknown choice": ((*MEASURE[:4], "affine:interpolation=bilinaer"), "Did you mean 'bilinear'?"),
-    "samples": ((*MEASURE, "--samples", 0), "samples is 0, but must be at least 1"),
+    "samples": ((*MEASURE, "--samples", 0), "samples is 0, but must lie between 1 and 10000000"),
     "tolerance": ((*MEASURE, "--tolerance", 2), "tolerance is 2"),
     "confidence": ((*MEASURE, "--confidence", 1), "confidence is 1"),
     "estimand": ((*MEASURE, "--estimand", "populace"), "must be population, set or drawn"),

@@ -17,7 +17,19 @@ import pytest
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
-GROUND = ("types", "random", "registry", "errors", "files", "progress", "device", "memory", "changes", "commands")
+GROUND = (
+    "types",
+    "random",
+    "registry",
+    "errors",
+    "files",
+    "names",
+    "progress",
+    "device",
+    "memory",
+    "changes",
+    "commands",
+)
 # From the bottom up: a name may import what stands on a lower floor. Those on one floor know nothing of each other.
 FLOORS = (
     ("classifiers", "images", "nuisances"),

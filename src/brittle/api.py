@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from brittle.engine.assemble import Things
 from brittle.engine.carry_out import Done, run_study, run_things
+from brittle.engine.runs import named_folder
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.selection import Selection
@@ -161,7 +162,7 @@ def run(
     With `out` None nothing is kept. The engine "ray" has several `workers` on this machine."""
     if not isinstance(study, Study):
         study = Study.of(study) if isinstance(study, dict) else Study.load(Path(study))
-    where = None if out is None else Path(out)
+    where = None if out is None else named_folder(out)
     done = run_study(study, where, device=device, batch=batch, engine=engine, workers=workers, progress=progress)
     return Run(done.summary, done.summary)
 

@@ -11,12 +11,23 @@ def pick_device(device: str | None) -> torch.device:
     """The device asked for, or a GPU where there is one."""
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return usable_device(device)
+
+
+def usable_device(device: str | torch.device) -> torch.device:
+    """A device that numbers can be computed on and read back from: `meta` is a device, but holds none."""
     try:
         place = torch.device(device)
     except RuntimeError as error:
-        raise BrittleError(f"unknown device {device!r}", "Use cpu, cuda or cuda:1.") from error
+        raise BrittleError(f"unknown device {str(device)!r}", "Use cpu, cuda or cuda:1.") from error
     if place.type == "cuda" and not torch.cuda.is_available():
         raise BrittleError(
-            f"device {device!r} was asked for, but torch sees no GPU", "Use cpu, or install a CUDA build."
+            f"device {str(device)!r} was asked for, but torch sees no GPU", "Use cpu, or install a CUDA build."
         )
+    try:
+        torch.zeros(1, device=place).add(1).item()
+    except Exception as error:  # backends that are not there raise many kinds
+        raise BrittleError(
+            f"nothing can be computed on device {str(device)!r} here", "Use cpu, cuda or cuda:1."
+        ) from error
     return place

@@ -1,5 +1,13 @@
 """The one kind of error a user sees: what is wrong, what to do about it, and an exit status."""
 
+import os
+import sysconfig
+import traceback
+
+_OURS = os.path.dirname(__file__) + os.sep
+_PATHS = sysconfig.get_paths()
+_INSTALLED = tuple(_PATHS[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+
 
 class BrittleError(Exception):
     """A mistake the user can fix: one line that says what is wrong, and the remedy. Exit status 2."""
@@ -29,3 +37,31 @@ class MissingPackage(BrittleError):
 
     def __reduce__(self) -> tuple[type["MissingPackage"], tuple[str, str, str]]:  # type: ignore[override]
         return type(self), self._arguments
+
+
+class ForeignError(Failure):
+    """Code that is not Brittle's own failed: a classifier, a nuisance, a module that a spec names."""
+
+
+def foreign(who: str, error: BaseException) -> ForeignError:
+    """The error for what somebody's code raised: whose it is, what it said, in which line."""
+    ended = isinstance(error, SystemExit)
+    said = (str(error).strip().splitlines() or [""])[0].rstrip(".:")
+    what = f"ended the program (exit status {said or 0})" if ended else f"raised {type(error).__name__}: {said}"
+    where = users_line(error)
+    return ForeignError(
+        f"{who} {what.rstrip(': ')}{f' ({where})' if where else ''}",
+        "Fix it there; BRITTLE_TRACEBACK=1 shows the whole traceback.",
+    )
+
+
+def users_line(error: BaseException) -> str:
+    """The last line of the user's own code on the way to an error: "net.py, line 12"; "" where none is involved."""
+    frames = traceback.extract_tb(error.__traceback__)
+    found = next((frame for frame in reversed(frames) if is_users(frame.filename)), None)
+    return "" if found is None else f"{found.filename}, line {found.lineno}"
+
+
+def is_users(file: str) -> bool:
+    """Whether a source file is neither ours nor an installed package's."""
+    return not file.startswith((_OURS, *_INSTALLED, "<frozen")) and f"{os.sep}site-packages{os.sep}" not in file

@@ -1,13 +1,28 @@
-"""Files that either exist in full or not at all."""
+"""Files that either exist in full or not at all, and names of files that are not text."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from brittle.errors import Failure
+
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+def printable(path: str) -> str:
+    """A path as text that can be stored and shown: bytes that are not UTF-8 become \\xe9 and the like."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def real_path(text: str) -> str:
+    """The path that `printable` text stands for: as it is where that exists, or else with its bytes put back."""
+    if "\\x" not in text or os.path.lexists(text):
+        return text
+    return os.fsdecode(_ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(text)))
 
 
 def write_durably(path: Path, write: Callable[[Path], object]) -> None:
@@ -15,6 +30,7 @@ def write_durably(path: Path, write: Callable[[Path], object]) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)  # a link of that name would be followed
         write(temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())

@@ -22,6 +22,8 @@ def scores(name, images, seed):
     if (HERE / "delay").exists():
         time.sleep(float((HERE / "delay").read_text()))
     weights = torch.randn(64, 4, generator=torch.Generator().manual_seed(seed))
+    if (HERE / "scale").exists():  # in a file that no spec names
+        weights = weights * float((HERE / "scale").read_text())
     return images.flatten(1) @ weights
 
 
@@ -38,7 +40,7 @@ class Things:
     """The folder of the user's things, and studies of them."""
 
     IMAGES = 60
-    CHECKED = 16  # rows classified before work begins: 8 to settle the classifier, 8 for its answers
+    CHECKED = 32  # rows classified before work begins: 8 to settle the classifier, 8 three times for its answers
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.out = folder, folder / "run"

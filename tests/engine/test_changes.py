@@ -1,12 +1,16 @@
 """A run may be extended by anything. What was computed stays: a change is refused, and the difference is shown."""
 
+import shutil
 import tomllib
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from brittle.api import run
 from brittle.errors import BrittleError
+from brittle.report.html import write_report
 
 
 def results(*arguments, **options):
@@ -159,7 +163,7 @@ def test_more_images_behind_the_same_spec_are_refused(things):
 
 
 @pytest.mark.parametrize("sure", [False, True], ids=["unsure", "sure of every image"])
-def test_other_weights_behind_the_same_spec_are_refused(things, sure):
+def test_other_weights_in_a_file_that_no_spec_names_are_refused(things, sure):
     """Two trainings of a classifier that is sure of every image agree in p(c | x) to many digits: not in log p."""
     module = things.folder / "things.py"
     text = module.read_text()
@@ -169,19 +173,17 @@ def test_other_weights_behind_the_same_spec_are_refused(things, sure):
         )
         module.write_text(text)
     run(things.study(), things.out)
-    module.write_text(text.replace("manual_seed(seed)", "manual_seed(seed + 7)"))
+    (things.folder / "scale").write_text("-1")
     with pytest.raises(BrittleError, match="classifier 'first' no longer answers as it did"):
         run(things.study(), things.out)
 
 
 def test_weights_that_drift_a_little_at_every_resumption_are_refused_in_the_end(things):
-    module = things.folder / "things.py"
-    text = module.read_text()
     run(things.study(), things.out)
 
     def drift():
         for step in range(1, 20):
-            module.write_text(text.replace("@ weights", f"@ (weights * {1 + 0.003 * step})"))
+            (things.folder / "scale").write_text(str(1 + 0.003 * step))
             run(things.study(), things.out)
 
     with pytest.raises(BrittleError, match="no longer answers"):
@@ -189,7 +191,71 @@ def test_weights_that_drift_a_little_at_every_resumption_are_refused_in_the_end(
 
 
 def test_last_digits_as_another_device_gives_them_are_no_change(things):
-    module = things.folder / "things.py"
     run(things.study(), things.out)
-    module.write_text(module.read_text().replace("@ weights", "@ (weights * 1.0001)"))
+    (things.folder / "scale").write_text("1.0001")
     assert results(things.study(), things.out)
+
+
+NETWORK = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(64, 4))
+
+    def forward(self, images):
+        return torch.nn.functional.one_hot((images.flatten(1) @ self.weight).argmax(1), 4).float()
+"""
+
+
+def swapped(things, **also):
+    """A study of a hard classifier, and a way to save its weights with a little noise."""
+    (things.folder / "net.py").write_text(NETWORK)
+    weights = torch.randn(64, 4, generator=torch.Generator().manual_seed(0))
+
+    def save(noise):
+        save_file({"weight": weights + noise * torch.randn(64, 4)}, things.folder / "net.safetensors")
+
+    save(0)
+    spec = f"torch:{things.folder}/net.py:Net,weights={things.folder}/net.safetensors"
+    return things.study(classifiers={"net": spec}, nuisances=["affine:alpha=20"], **also), save
+
+
+def test_a_hard_classifier_with_slightly_other_weights_is_refused(things):
+    study, save = swapped(things)
+    run(study, things.out)
+    save(0.002)
+    with pytest.raises(BrittleError, match="files that the classifier 'net' is made from have changed"):
+        run(study, things.out)
+
+
+def test_another_source_file_is_refused(things):
+    run(things.study(), things.out)
+    module = things.folder / "things.py"
+    module.write_text(module.read_text() + "\n")
+    with pytest.raises(BrittleError, match="files that the classifier 'first' is made from have changed"):
+        run(things.study(), things.out)
+
+
+def test_rows_of_other_weights_are_not_taken_from_another_run(things):
+    study, save = swapped(things)
+    run(study, things.folder / "other")
+    save(0.002)
+    run(study, things.out)
+    shutil.rmtree(things.out / "units")
+    shutil.copytree(things.folder / "other" / "units", things.out / "units")
+    with pytest.raises(BrittleError, match="was computed from other things than this study names"):
+        run(study, things.out)
+
+
+def test_the_report_reads_rows_whose_weights_are_gone_or_others(things):
+    study, save = swapped(things)
+    run(study, things.out)
+    save(0.002)
+    text = write_report(things.out).read_text()
+    assert "its files are no longer those of the run" in text
+    assert "only the summary is shown" not in text
+    (things.folder / "net.safetensors").unlink()
+    assert "only the summary is shown" not in write_report(things.out).read_text()

@@ -7,6 +7,7 @@ import pytest
 
 from brittle.api import run
 from brittle.engine import runs
+from brittle.engine.job import FORMAT
 from brittle.errors import BrittleError
 
 SOMEBODYS = {
@@ -86,13 +87,16 @@ def test_a_run_killed_while_it_began_begins_again_with_any_study(things, monkeyp
 @pytest.mark.parametrize("written", range(3))
 def test_an_extension_killed_while_it_began_binds_to_nothing_new(things, monkeypatch, written):
     run(things.study("first"), things.out)
+    module, text = things.folder / "more.py", (things.folder / "things.py").read_text()
+    module.write_text(text)
+    extended = things.study("first")
+    extended["classifiers"]["second"] = f"python:{module}:second"
     _killed_at(monkeypatch, written)
     with pytest.raises(KeyboardInterrupt):
-        run(things.study("first", "second"), things.out)
+        run(extended, things.out)
     monkeypatch.undo()
-    module = things.folder / "things.py"
-    module.write_text(module.read_text().replace('scores("second", images, 2)', 'scores("second", images, 3)'))
-    assert run(things.study("first", "second"), things.out) == run(things.study("first", "second"), None)
+    module.write_text(text.replace('scores("second", images, 2)', 'scores("second", images, 3)'))
+    assert run(extended, things.out) == run(extended, None)
 
 
 def _killed_at(monkeypatch: pytest.MonkeyPatch, written: int) -> None:
@@ -111,7 +115,7 @@ def _killed_at(monkeypatch: pytest.MonkeyPatch, written: int) -> None:
 def test_a_run_of_an_older_version_is_refused_in_one_line(things):
     run(things.study(), things.out)
     begun = things.out / "begun.json"
-    begun.write_text(begun.read_text().replace('"format": 2, ', ""))
+    begun.write_text(begun.read_text().replace(f'"format": {FORMAT}, ', ""))
     before = everything(things.out / "units")
     with pytest.raises(BrittleError, match=r"was made by another version .*into another folder") as refusal:
         run(things.study(), things.out)

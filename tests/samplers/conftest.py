@@ -41,6 +41,7 @@ class Toy:
     hard: bool = False
     differentiable: bool = True
     measured: int = 0
+    known: PriorDraws | None = None  # what was drawn before
 
     @property
     def parts(self) -> int:
@@ -51,7 +52,14 @@ class Toy:
 
     def prior(self, count: int) -> PriorDraws:
         position = self.draw(fold(self.prior_keys[:, None], torch.arange(count)))
-        return PriorDraws(position, self.evaluate(position), max(0, count - self.measured))
+        if self.known is None:
+            return PriorDraws(position, self.evaluate(position), max(0, count - self.measured))
+        have = min(count, self.known.position.shape[1])
+        before = Evaluation(*(each[:, :have] for each in self.known.evaluation))
+        if have == count:
+            return PriorDraws(position, before, 0)
+        parts = zip(before, self.evaluate(position[:, have:]), strict=True)
+        return PriorDraws(position, Evaluation(*(torch.cat(each, 1) for each in parts)), count - have)
 
     def log_prior(self, position: Tensor) -> Tensor | None:
         return -0.5 * position.square().sum(-1) if self.density else None
@@ -65,7 +73,16 @@ class Toy:
         return self.evaluate(position), gradient.nan_to_num()
 
     def take(self, images: Tensor) -> Toy:
-        return replace(self, keys=self.keys[images], prior_keys=self.prior_keys[images], facts=self.facts[images])
+        known = self.known
+        if known is not None:
+            evaluation = Evaluation(*(each[images] for each in known.evaluation))
+            known = PriorDraws(known.position[images], evaluation, known.calls)
+        return replace(
+            self, keys=self.keys[images], prior_keys=self.prior_keys[images], facts=self.facts[images], known=known
+        )
+
+    def knowing(self, drawn: PriorDraws) -> Toy:
+        return replace(self, known=drawn)
 
 
 def make(log_p: Callable[[Tensor, Tensor], Tensor], size: int, images: int, seed: int = 0, **more: object) -> Toy:

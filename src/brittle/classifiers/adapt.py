@@ -30,7 +30,7 @@ def adapt(what: object, device: str, options: Mapping[str, Any]) -> Classifier:
     if isinstance(what, type):
         raise BrittleError(f"{what.__name__} is a class, not a classifier", "Give an instance of it.")
     if isinstance(what, (str, os.PathLike)):
-        return _load(_loader(what), device, options)
+        return _load(loader_of(what), device, options)
     if isinstance(what, Classifier):
         if options:
             raise BrittleError(
@@ -55,7 +55,8 @@ def _load(loader: ClassifierLoader, device: str, options: Mapping[str, Any]) -> 
     return changed.load(device)
 
 
-def _loader(what: str | os.PathLike[str]) -> ClassifierLoader:
+def loader_of(what: str | os.PathLike[str]) -> ClassifierLoader:
+    """What loads the classifier that a spec, or the path of an .onnx file, names."""
     text = os.fspath(what)
     if not isinstance(what, str):
         if not text.lower().endswith(".onnx"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
@@ -19,11 +19,14 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers.preprocess import Preprocess
-from brittle.errors import BrittleError, Failure
+from brittle.device import usable_device
+from brittle.errors import BrittleError, Failure, users_line
+from brittle.names import class_names
 from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
 SUM_TOLERANCE = 1e-3
+ABOUT_SHAPE = re.compile(r"shape|size|channel|dimension|feature|\bdim\b", re.IGNORECASE)
 
 
 @runtime_checkable
@@ -48,21 +51,8 @@ class AdapterOptions(Preprocess):
     def settings(self) -> dict[str, Any]:
         """The same as keyword arguments of an `AdaptedClassifier`."""
         steps = {field.name: getattr(self, field.name) for field in dataclasses.fields(Preprocess)}
-        return {"preprocess": Preprocess(**steps), "output": self.output, "labels": read_labels(self.labels)}
-
-
-def read_labels(labels: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names from a text file (one per line) or from a/b/c."""
-    if labels is None or not isinstance(labels, (str, os.PathLike)):
-        return None if labels is None else tuple(map(str, labels))
-    path = Path(labels)
-    if path.is_file():
-        return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    if path.suffix or "/" not in str(labels):
-        raise BrittleError(
-            f"there is no file of class names {labels}", "Give a text file with one name per line, or a/b/c."
-        )
-    return tuple(str(labels).split("/"))
+        labels = None if self.labels is None else class_names(self.labels, "labels")
+        return {"preprocess": Preprocess(**steps), "output": self.output, "labels": labels}
 
 
 class AdaptedClassifier(abc.ABC):
@@ -81,9 +71,10 @@ class AdaptedClassifier(abc.ABC):
         self.name = name or type(self).__name__
         self.preprocess = preprocess or Preprocess()
         self.output: Output = output
-        self.device = _device(device)
+        self.device = usable_device(device)
         self._labels = None if labels is None else tuple(labels)
         self._can, self._hard = can, False
+        self.copies = False  # whether it changes its input, and is therefore given a copy
         self._classes: int | None = None
         self._shapes: set[torch.Size] = set()  # image shapes that have worked
 
@@ -97,6 +88,11 @@ class AdaptedClassifier(abc.ABC):
         if self._labels is not None:
             return self._labels
         return tuple(map(str, range(self._classes or 0)))
+
+    @property
+    def named(self) -> bool:
+        """Whether its labels are names that somebody gave it."""
+        return self._labels is not None
 
     @property
     def can(self) -> frozenset[str]:
@@ -118,21 +114,30 @@ class AdaptedClassifier(abc.ABC):
         return _log(raw, self.output).to(images.device)
 
     def check(self, images: Tensor) -> None:
-        """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid."""
-        with torch.no_grad():
-            self._settle(self._raw(images), images)
+        """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid.
 
-    def _raw(self, images: Tensor) -> Tensor:
+        Also finds out whether the input is changed in place, which one memory layout may hide."""
+        with torch.no_grad():
+            for given in layouts(images):
+                self._settle(self._raw(given, watched=not self.copies), images)
+
+    def _raw(self, images: Tensor, *, watched: bool = False) -> Tensor:
         try:
-            raw = self.scores(self.preprocess(images.to(self.device)))
+            prepared = self.preprocess(images.to(self.device))
+            given = prepared.clone() if watched or self.copies else prepared
+            raw = self.scores(given)
+            self.copies = self.copies or (watched and not torch.equal(given, prepared))
         except (BrittleError, MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            # On a shape that has worked before, or for lack of memory, the shape is not to blame.
-            if images.shape[1:] in self._shapes or "memory" in str(error):
+            # On a shape that has worked before, or for lack of memory, the shape is not to blame; nor is it where the
+            # user's own code fails with an error that speaks of something else.
+            where = users_line(error)
+            if images.shape[1:] in self._shapes or "memory" in str(error) or (where and not _about_shape(error)):
                 raise
+            said = f"{first_line(error)}{f' ({where})' if where else ''}"
             raise BrittleError(
-                f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {first_line(error)}",
+                f"classifier {self.name} can't take images of {_times(images.shape[1:])}: {said}",
                 "Give channels=… or size=….",
             ) from error
         self._shapes.add(images.shape[1:])
@@ -184,15 +189,6 @@ class AdaptedClassifier(abc.ABC):
         return self.output
 
 
-def _device(device: str | torch.device) -> torch.device:
-    try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError) as error:
-        raise BrittleError(f"there is no device {device} here: {first_line(error)}", "Set device=cpu.") from error
-    return found
-
-
 def _log(raw: Tensor, output: Output) -> Tensor:
     wide = raw if raw.dtype in (torch.float32, torch.float64) else raw.float()
     if output == "logits":
@@ -200,6 +196,18 @@ def _log(raw: Tensor, output: Output) -> Tensor:
     # Rounding leaves p slightly above 1 or below 0; the logarithm of float64 keeps what float32 would lose near 0.
     # Values further off are not rounding errors and become NaN, which is noticed where rows are checked.
     return wide.clamp(0, 1).where((wide - 0.5).abs() < 0.51, torch.nan).log().float()
+
+
+def _about_shape(error: Exception) -> bool:
+    """Whether an error may be due to the shape of the images: libraries have no type of error for that."""
+    return isinstance(error, (RuntimeError, ValueError, IndexError)) and bool(ABOUT_SHAPE.search(str(error)))
+
+
+def layouts(images: Tensor) -> list[Tensor]:
+    """Copies of the images in the memory layouts that differ for them."""
+    plain = images.clone(memory_format=torch.contiguous_format)
+    alike = plain.is_contiguous(memory_format=torch.channels_last)
+    return [plain] if alike else [plain, plain.contiguous(memory_format=torch.channels_last)]
 
 
 def first_line(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+import zipfile
 from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from brittle.classifiers.base import first_line, no_file
 from brittle.errors import BrittleError
+from brittle.files import real_path
 
 PICKLED = (".pt", ".pth", ".bin", ".ckpt")
 
@@ -36,13 +38,21 @@ def load_weights(module: nn.Module, path: str | Path) -> None:
                 f"{path} doesn't fit the network: {key} is {there} there and {here} here",
                 "Give weights of exactly this network.",
             )
-    module.load_state_dict(weights)
+        if value.is_complex() != wanted[key].is_complex() or value.layout != wanted[key].layout or value.is_quantized:
+            kind = "complex" if value.is_complex() else "sparse or quantised"
+            raise BrittleError(f"{path} doesn't fit the network: {key} is {kind} there", "Save plain dense weights.")
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        raise BrittleError(
+            f"{path} doesn't fit the network: {first_line(error)}", "Give weights of exactly this network."
+        ) from error
 
 
 def read_weights(path: str | Path, wanted: Container[str] = ()) -> dict[str, Tensor]:
     """Name → tensor, from .safetensors or a torch checkpoint. Wrappers' prefixes are stripped, except from names that
     are wanted with them."""
-    path = Path(path)
+    path = Path(real_path(str(path)))
     if not path.is_file():
         raise no_file(path, f"*{path.suffix}")
     if path.suffix == ".safetensors":
@@ -58,11 +68,12 @@ def _safetensors(path: Path) -> Mapping[str, Any]:
 
     try:
         return load_file(path)
-    except SafetensorError as error:
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise BrittleError(f"{path} can't be read: {first_line(error)}", "Save or download it again.") from error
 
 
 def _torch(path: Path) -> Any:
+    _refuse_packed(path)
     try:
         with warnings.catch_warnings():  # torch warns about pickles before refusing them; our error says enough
             warnings.simplefilter("ignore")
@@ -77,8 +88,24 @@ def _torch(path: Path) -> Any:
             "If you trust it, save the weights alone:"
             " safetensors.torch.save_file(model.state_dict(), 'weights.safetensors').",
         ) from error
-    except (RuntimeError, EOFError, ValueError, OSError, KeyError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged pickles raise many kinds: TypeError, IndexError, AttributeError, …
         raise BrittleError(f"{path} can't be read: {first_line(error)}", "Save or download it again.") from error
+
+
+def _refuse_packed(path: Path) -> None:
+    """torch writes weights as they are: an archive that holds more than its own size would unpack to any size."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            held = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return  # an older format, or no checkpoint at all, which torch finds out
+    if held > path.stat().st_size:
+        raise BrittleError(
+            f"{path} is compressed and unpacks to {held} bytes, which torch never writes",
+            "Save it again with torch.save.",
+        )
 
 
 def _bare(found: Any, wanted: Container[str]) -> dict[str, Tensor]:
@@ -86,7 +113,8 @@ def _bare(found: Any, wanted: Container[str]) -> dict[str, Tensor]:
     for key in ("state_dict", "model"):
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]
-    if not isinstance(found, Mapping) or not found or not all(isinstance(value, Tensor) for value in found.values()):
+    plain = isinstance(found, Mapping) and all(isinstance(each, Tensor) for each in found.values())
+    if not plain or not found or not all(isinstance(key, str) for key in found):
         raise BrittleError(
             "the checkpoint holds no state dict", "Save model.state_dict(), alone or under the key 'state_dict'."
         )

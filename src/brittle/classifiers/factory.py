@@ -13,14 +13,14 @@ from types import ModuleType
 from typing import Any
 
 from brittle.classifiers.base import first_line, no_file
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, users_line
 from brittle.registry import did_you_mean
 
 SHAPE = "Write package.module:name or path/to/file.py:name."
 
 
 def resolve(target: str) -> Any:
-    """The object that `target` names. The current folder, or the file's own, becomes importable, as for a script."""
+    """The object that `target` names. The current folder, or the file's own, becomes importable, after all others."""
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise BrittleError(f"{target!r} doesn't name anything in a module", SHAPE)
@@ -46,7 +46,8 @@ def make(target: str, finished: Callable[[Any], bool]) -> Any:
         raise
     except Exception as error:
         raise BrittleError(
-            f"{target} failed: {type(error).__name__}: {first_line(error)}", "It must work without arguments."
+            f"{target} failed: {type(error).__name__}: {first_line(error)}{_line(error)}",
+            "It must work without arguments.",
         ) from error
 
 
@@ -90,10 +91,16 @@ def _siblings(parent: str) -> list[str]:
 def _importable(folder: Path) -> None:
     text = str(folder.resolve())
     if text not in sys.path:
-        sys.path.insert(0, text)
+        sys.path.append(text)  # at the front, a rich.py of theirs would be imported in place of the real one
 
 
 def _broken(what: str, error: Exception) -> BrittleError:
     return BrittleError(
-        f"{what} can't be imported: {type(error).__name__}: {first_line(error)}", "Fix it, or install what it needs."
+        f"{what} can't be imported: {type(error).__name__}: {first_line(error)}{_line(error)}",
+        "Fix it, or install what it needs.",
     )
+
+
+def _line(error: Exception) -> str:
+    where = users_line(error)
+    return f" ({where})" if where else ""

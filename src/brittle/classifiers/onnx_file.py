@@ -38,10 +38,11 @@ class OnnxClassifier(AdaptedClassifier):
         **settings: Any,
     ) -> None:
         self.session = _open(Path(path), str(device))
-        (entry, *others) = self.session.get_inputs()
-        if others or entry.type not in FLOATS or len(entry.shape) not in (2, 4):
+        inputs = self.session.get_inputs()
+        entry = inputs[0] if len(inputs) == 1 else None
+        if entry is None or entry.type not in FLOATS or len(entry.shape) not in (2, 4):
             raise BrittleError(
-                f"{path} takes {', '.join(f'{i.name} {i.type} {i.shape}' for i in self.session.get_inputs())}",
+                f"{path} takes {', '.join(f'{i.name} {i.type} {i.shape}' for i in inputs) or 'no input'}",
                 "Export a model with one input: float images, (batch, channels, height, width) or flat.",
             )
         self._input, self._dtype = entry.name, FLOATS[entry.type]
@@ -133,7 +134,7 @@ def _choose_output(outputs: Sequence[Any], wanted: str | None, path: str) -> str
     for found in (*matrices, *maps, *floats):
         return str(found.name)
     raise BrittleError(
-        f"{path} does not output scores, only {', '.join(f'{output.name} {output.type}' for output in outputs)}",
+        f"{path} does not output scores, only {', '.join(f'{each.name} {each.type}' for each in outputs) or 'nothing'}",
         "Export it with its logits or probabilities as an output.",
     )
 

@@ -40,10 +40,17 @@ def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
     return summary
 
 
-def write_report(folder: str) -> Path:
+def write_report(folder: str, *, load: bool = True) -> Path:
     from brittle.report.html import write_report as write
 
-    return write(Path(folder))
+    return write(Path(folder), nothing_loaded=not load)
+
+
+def code_named(folder: str) -> list[str]:
+    """What a report of the run in a folder would run."""
+    from brittle.report.page.loaded import code_named as named
+
+    return named(Path(folder))
 
 
 def show(summary: dict[str, Any]) -> None:

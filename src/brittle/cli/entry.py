@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import traceback
 from typing import NoReturn
 
 import typer
 
 from brittle.cli.assemble import make_app
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, foreign, users_line
 
 INTERRUPTED = 130
 
@@ -17,13 +19,17 @@ INTERRUPTED = 130
 def main() -> NoReturn:
     """A mistake is one line on standard error, never a traceback."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # a user's own module beside them, as with `python -m`
+        sys.path.append("")  # a user's own module beside them, in place of no other
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal can't show is no reason to fail
     try:
-        status = make_app()(sys.argv[1:] or ["--help"], standalone_mode=False)
+        status = _status()
         if status == INTERRUPTED:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
         sys.exit(status or 0)
     except BrittleError as error:
+        if os.environ.get("BRITTLE_TRACEBACK"):
+            traceback.print_exception(error)
         _complain(str(error), error.exit_status)
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted; the same command with the same --out resumes from its finished units", INTERRUPTED)
@@ -37,7 +43,18 @@ def main() -> NoReturn:
         if os.environ.get("BRITTLE_TRACEBACK"):
             raise
         first = (str(error).splitlines() or [""])[0]
-        _complain(f"{type(error).__name__}: {first} (set BRITTLE_TRACEBACK=1 to see where)", 1)
+        where = users_line(error)
+        where = f"{where}; BRITTLE_TRACEBACK=1 shows all" if where else "set BRITTLE_TRACEBACK=1 to see where"
+        _complain(f"{type(error).__name__}: {first} ({where})", 1)
+
+
+def _status() -> int | None:
+    """What the command ends with. A program that ends elsewhere was ended by somebody's code."""
+    try:
+        status: int | None = make_app()(sys.argv[1:] or ["--help"], standalone_mode=False)
+    except SystemExit as error:
+        raise foreign("code that was loaded", error) from error
+    return status
 
 
 def _complain(text: str, status: int) -> NoReturn:

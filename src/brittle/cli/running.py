@@ -8,7 +8,7 @@ from importlib import resources
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import print_json, print_report, run_study, show, write_report
+from brittle.cli.carry_out import code_named, print_json, print_report, run_study, show, warn, write_report
 from brittle.cli.parameters import Execution, Output
 from brittle.registry.options import option
 
@@ -27,6 +27,10 @@ class Run:
 @dataclass(frozen=True, kw_only=True)
 class Report:
     folder: str = option(MISSING, "a run folder", positional=True)
+    load: bool = option(
+        True,
+        "load what the study names, which runs code that it names (docs/trust.md); without, there are no pictures",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +80,12 @@ def _carried_out(study: str, out: str, how: Execution, *, as_json: bool) -> None
 
 
 def _report(given: Given) -> None:
-    print_report(write_report(given.made(Report).folder))
+    what = given.made(Report)
+    if what.load and (code := code_named(what.folder)):
+        warn(
+            [f"code that the study in {what.folder} names is run: {', '.join(code)}; --no-load writes a report without"]
+        )
+    print_report(write_report(what.folder, load=what.load))
 
 
 def _list(given: Given) -> None:

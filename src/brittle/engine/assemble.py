@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from brittle.classifiers import classifier
 from brittle.device import pick_device
 from brittle.engine.assignments import assign
+from brittle.engine.border import bordered, told_as_theirs
 from brittle.engine.job import Job
+from brittle.engine.named_files import files_hash
 from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
 from brittle.images import image_set
@@ -67,10 +69,10 @@ def assemble(
     device: str | None = None,
     batch: int | None = None,
     failed: Callable[[str, str, Exception], None] | None = None,
-    load_classifiers: bool = True,
+    load: bool = True,
 ) -> Job:
-    """Loads everything. What can't be loaded is an error, or where a report only wants what is still there, `failed`
-    is told its sort, its name and why."""
+    """Loads everything, or nothing, where only names are wanted. What can't be loaded is an error, or where a report
+    only wants what is still there, `failed` is told its sort, its name and why."""
     place = pick_device(device)
     only_trained_on = set(things.trained_on.values()) - set(things.trained_on)
     assignments = assign(
@@ -84,9 +86,10 @@ def assemble(
 
     def opened(sort: str, wanted: Mapping[str, Any], open_one: Callable[[Any], T]) -> dict[str, T]:
         found = {}
-        for name, what in wanted.items():
+        for name, what in wanted.items() if load else ():
             try:
-                found[name] = open_one(what)
+                with told_as_theirs({}, f"the {sort} {name!r}"):
+                    found[name] = open_one(what)
             except (BrittleError, OSError, ImportError, SyntaxError) as error:
                 if failed is None:
                     raise
@@ -96,12 +99,13 @@ def assemble(
     def chosen(what: tuple[Any, Selection]) -> Chosen:
         return what[1].choose(image_set(what[0]), things.seed)
 
-    spaces = opened("nuisance", every, lambda what: with_image_sets(open_nuisance(what)))
+    spaces = opened("nuisance", every, lambda what: bordered(with_image_sets(open_nuisance(what))))
     images = opened("image set", things.images, chosen)
     fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
-    wanted = things.classifiers if load_classifiers else {}
+    classifiers = opened("classifier", things.classifiers, lambda what: classifier(what, device=str(place)))
+    files = {name: files_hash(what) for name, what in things.classifiers.items() if name in classifiers and _spec(what)}
     return Job(
-        classifiers=opened("classifier", wanted, lambda what: classifier(what, device=str(place))),
+        classifiers=classifiers,
         images={name: images[name] for name in fingerprints},
         nuisances=spaces,
         assignments=assignments,
@@ -109,18 +113,26 @@ def assemble(
         device=place,
         batch=batch,
         facts=things.facts,
-        entries=_entries(things, fingerprints, every),
+        entries=_entries(things, fingerprints, every, files),
         trained_on=things.trained_on,
     )
 
 
-def _entries(things: Things, fingerprints: Mapping[str, str], spaces: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _spec(what: Any) -> str | None:
+    return what if isinstance(what, str) else None
+
+
+def _entries(
+    things: Things, fingerprints: Mapping[str, str], spaces: Mapping[str, Any], files: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
     """What each thing was made from, in plain values."""
     return {
-        "classifiers": {name: what if isinstance(what, str) else None for name, what in things.classifiers.items()},
+        "classifiers": {
+            name: {"spec": _spec(what), "files": files.get(name, "")} for name, what in things.classifiers.items()
+        },
         "images": {
             name: {
-                "spec": things.images[name][0] if isinstance(things.images[name][0], str) else None,
+                "spec": _spec(things.images[name][0]),
                 "selection": dataclasses.astuple(things.images[name][1]),
                 "fingerprint": found,
             }

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from brittle.engine.assignments import Assignment
+from brittle.engine.border import told_as_theirs
 from brittle.engine.job import Job
+from brittle.engine.trial import OwnCopy, Trial, doubts, tried
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.images.pixels import Shape, ragged
 from brittle.measures.base import Cell, ClassifierFacts
-from brittle.memory import halving, slices
+from brittle.memory import halving
 from brittle.types import Classifier, Nuisance
 
 CHECKED_IMAGES = 8
-FAINTEST = -15.0
 
 Answers = dict[str, dict[str, list[list[float]]]]  # classifier → image set → log-probabilities of a few images
 
@@ -35,9 +35,24 @@ class Checked(NamedTuple):
 def checked(job: Job) -> Checked:
     """Tries everything on a few images of every set, and raises what would go wrong later."""
     answers: Answers = {}
+    classifiers, warnings = dict(job.classifiers), dict[str, None]()
     for images, names in _together(job).items():
-        for name, found in _tried(job, images, names).items():
-            answers.setdefault(name, {})[images] = found
+        there = job.images[images].images
+        count = min(CHECKED_IMAGES, len(there))
+        places = [*range(count), *(place for place in _extremes(there) if place >= count)]
+        with told_as_theirs({}, f"the image set {images!r}"):
+            groups = there.groups(places, job.device)
+        order = torch.cat([group.places for group in groups]).argsort()
+        for name in names:
+            with told_as_theirs({f"classifier {name!r}": classifiers[name]}, f"classifier {name!r}"):
+                trials = list(_trials(classifiers[name], there, places, groups))
+            classifiers[name] = trials[-1].classifier
+            warnings |= dict.fromkeys(text for trial in trials for text in doubts(name, trial))
+            found = torch.cat([trial.answers for trial in trials])[order][:count]
+            # Answers that are others each time tell nothing of changed weights.
+            steady = not any(trial.unsteady for trial in trials)
+            answers.setdefault(name, {})[images] = found.double().round(decimals=4).tolist() if steady else []
+    job = replace(job, classifiers=classifiers, warnings=tuple(warnings), _known={})
     job = replace(job, facts={name: facts(job, name) for name in job.classifiers}, _known={})
     for assignment in job.assignments.values():
         for cell in assignment.cells():
@@ -64,6 +79,7 @@ def facts(job: Job, name: str) -> ClassifierFacts:
         tuple(getattr(classifier, "layers", ())),
         entry.group if entry is not None else "",
         entry.attributes if entry is not None else {},
+        bool(getattr(classifier, "named", True)),
     )
 
 
@@ -76,21 +92,10 @@ def _together(job: Job) -> dict[str, list[str]]:
     return {images: list(names) for images, names in found.items()}
 
 
-def _tried(job: Job, images: str, names: Sequence[str]) -> dict[str, list[list[float]]]:
-    there = job.images[images].images
-    count = min(CHECKED_IMAGES, len(there))
-    tried = [*range(count), *(place for place in _extremes(there) if place >= count)]
-    groups = there.groups(tried, job.device)
-    found = {}
-    for name in names:
-        answers = _answers(job.classifiers[name], there, tried, groups)[:count]
-        found[name] = answers.double().round(decimals=4).tolist()
-    return found
-
-
 def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
     """Refuses a classifier that lacks what a measure needs."""
     live = job.classifiers.get(classifier)
+    live = live.inner if isinstance(live, OwnCopy) else live
     for protocol in assignment.measure.needs:
         if live is not None and not isinstance(live, protocol):
             members = sorted(name for name in vars(protocol) if not name.startswith("_"))
@@ -130,7 +135,8 @@ def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "")
             "Use another.",
         )
     try:
-        nuisance.check(shape)
+        with told_as_theirs({f"the nuisance {name!r}": nuisance}):
+            nuisance.check(shape)
     except BrittleError as error:
         if not image:
             raise
@@ -146,14 +152,13 @@ def _extremes(images: ImageSet) -> list[int]:
     return list({images.shapes[pick(images.shapes, key=key)][0]: None for key in keys for pick in (min, max)})
 
 
-def _answers(
+def _trials(
     classifier: Classifier, images: ImageSet, positions: Sequence[int], groups: Sequence[ShapeGroup]
-) -> Tensor:
-    """log p(c | x) (B, K) of the images at `positions`, tried one shape after the other."""
-    found = []
+) -> Iterator[Trial]:
+    """What a classifier does with the images at `positions`, tried one shape after the other."""
     for places, batch in groups:
         try:
-            found.append(halving(partial(_first_answers, classifier, batch.images), len(places))[0])
+            trial, _ = halving(partial(tried, classifier, batch.images), len(places))
         except BrittleError as error:
             shape = shape_of(batch.images)
             other = next((each for each in images.shapes if each != shape), None)
@@ -162,18 +167,5 @@ def _answers(
             name, other_name = images.names[positions[int(places[0])]], images.names[images.shapes[other][0]]
             differing = ragged(name, shape, other_name, other)
             raise BrittleError(f"{error.what}, and {differing.what}", f"{error.remedy} {differing.remedy}") from error
-    return torch.cat(found)[torch.cat([group.places for group in groups]).argsort()]
-
-
-def _first_answers(classifier: Classifier, images: Tensor, size: int) -> Tensor:
-    """log p(c | x) (B, K), no less than FAINTEST: below it devices differ."""
-    settle(classifier, images[:size])
-    with torch.inference_mode():
-        found = [classifier.log_probs(images[part]).cpu() for part in slices(len(images), size)]
-    return torch.cat(found).clamp(min=FAINTEST)
-
-
-def settle(classifier: Classifier, images: Tensor) -> None:
-    """Lets a classifier tell from a first batch what its outputs are, where it wants to."""
-    if (check := getattr(classifier, "check", None)) is not None:
-        check(images)
+        classifier = trial.classifier
+        yield trial

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,15 @@ class Disk:
     system: Any = field(default_factory=fs.LocalFileSystem)
 
     def names(self, folder: str) -> list[str]:
-        """The files in a folder, by name; none where there is no such folder."""
+        """The files in a folder, by name; none where there is no such folder. Links are none of ours."""
         found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-        return [info.base_name for info in found if info.is_file]
+        return [info.base_name for info in found if info.is_file and not self.is_link(info.path)]
 
     def is_file(self, path: str) -> bool:
-        return bool(self.system.get_file_info(path).is_file)
+        return bool(self.system.get_file_info(path).is_file) and not self.is_link(path)
+
+    def is_link(self, path: str) -> bool:
+        return isinstance(self.system, fs.LocalFileSystem) and os.path.islink(path)
 
     def read(self, path: str) -> bytes:
         with self.open(path) as file:
@@ -32,6 +37,8 @@ class Disk:
         return content
 
     def open(self, path: str) -> Any:
+        if self.is_link(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         return self.system.open_input_file(path)
 
     def remove(self, path: str) -> None:

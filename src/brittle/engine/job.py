@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from brittle.nuisances import nuisances
 from brittle.registry import options_of
 from brittle.types import Classifier, Nuisance
 
-FORMAT = 2  # of run folders
+FORMAT = 3  # of run folders
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Job:
     facts: Mapping[str, ClassifierFacts] = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # sort → name → plain values
     trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
+    warnings: Sequence[str] = ()  # of what was found out about its things before work began
     _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def stream(self, nuisance: str) -> str:
@@ -74,7 +75,7 @@ class Job:
         """Labels (M,) as a classifier counts its classes; −1 where an image has none."""
         key = ("references", classifier, images)
         if key not in self._known:
-            self._known[key] = reference_labels(self.facts[classifier].labels, classifier, self.subject(images))
+            self._known[key] = reference_labels(self.facts[classifier], self.subject(images))
         found: NDArray[np.int64] = self._known[key]
         return found
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
-from brittle.measures.base import Subject
+from brittle.measures.base import ClassifierFacts, Subject
 
 
-def reference_labels(labels: Sequence[str], name: str, subject: Subject) -> NDArray[np.int64]:
-    """Labels (n,) of the images as the classifier `name` with these `labels` counts its classes: by name where every
-    class of the set is one of the classifier's labels (a class without a name goes by its number), by number
-    otherwise. −1 stays."""
+def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[np.int64]:
+    """Labels (n,) of the images as the classifier counts its classes: by name where every class of the set is one of
+    the classifier's labels (a class without a name goes by its number), by number otherwise, and always where the
+    classifier has no names of its own. −1 stays."""
+    labels, name = classifier.labels, classifier.name
     counts = Counter(labels)
-    places = {label: place for place, label in enumerate(labels) if counts[label] == 1}
+    places = {label: place for place, label in enumerate(labels) if counts[label] == 1} if classifier.named else {}
     given = subject.labels
     named = tuple(subject.classes) or tuple(map(str, range(int(given.max()) + 1)))
-    if all(named[label] in places for label in set(given.tolist()) if label >= 0):
+    if classifier.named and all(named[label] in places for label in set(given.tolist()) if label >= 0):
         by_name = np.array([places.get(label, -1) for label in named], dtype=np.int64)
         return np.where(given >= 0, by_name[np.maximum(given, 0)], given) if len(named) else given
     outside = np.flatnonzero(given >= len(labels))
@@ -41,3 +41,32 @@ def reference_labels(labels: Sequence[str], name: str, subject: Subject) -> NDAr
             "Name the classes alike in both: labels=… for the classifier, classes=… or folder names for the images.",
         )
     return given
+
+
+def doubtful(classifier: ClassifierFacts, subject: Subject) -> str:
+    """Where classes are named by numbers, and matching by name and by number disagree: what was done; "" elsewhere."""
+    given = subject.labels
+    present = sorted(set(given[given >= 0].tolist()))
+    names = {label: subject.class_name(label) for label in present}
+    moved = [label for label, name in names.items() if not name.isdecimal() or int(name) != label]
+    if not all(name.isdecimal() for name in names.values()):
+        return ""
+    if not classifier.named:
+        if not moved:
+            return ""
+        label = moved[0]
+        return (
+            f"the classes of {subject.name!r} are named by numbers and go to those of {classifier.name!r}, which has "
+            f"no names, by their place ({names[label]!r} to {label}): if they mean its classes of these numbers, name "
+            "those with labels=…"
+        )
+    found = reference_labels(classifier, subject)
+    others = np.flatnonzero((found != given) & (given < len(classifier.labels)))
+    if not len(others):
+        return ""
+    first = others[given[others].argmin()]
+    label, to = int(given[first]), int(found[first])
+    return (
+        f"the classes of {subject.name!r} go to those of {classifier.name!r} by their names, which are numbers "
+        f"({names[label]!r} to the one in place {to}, not {label}): if they mean places, give the classifier no labels"
+    )

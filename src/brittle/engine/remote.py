@@ -24,7 +24,7 @@ from brittle.engine.job import Job
 from brittle.engine.ledger import CellGroup, image_range
 from brittle.engine.store import FolderStore
 from brittle.engine.worker import Worker
-from brittle.errors import BrittleError, Failure
+from brittle.errors import BrittleError, Failure, ForeignError
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
 from brittle.memory import keep_mapped
@@ -139,7 +139,8 @@ class RemoteWorker:
         notes = tuple(self._notes)
         self._notes.clear()
         if error is None or isinstance(error, BrittleError):
-            return Answer(error, notes=notes)
+            spoiled = self._device == "cuda" and isinstance(error, ForeignError)
+            return Answer(error, spoiled=spoiled, notes=notes)
         told = Failure(f"{type(error).__name__}: {first_line(error)}")
         return Answer(told, spoiled=self._device == "cuda", notes=notes)
 

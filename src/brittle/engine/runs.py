@@ -33,6 +33,13 @@ HOLDER = "process"  # what a lock begins with
 ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
 
+def named_folder(out: str | Path) -> Path:
+    """The path of a run folder; an empty name would be the current folder."""
+    if not os.fspath(out).strip():
+        raise BrittleError("the name of the run folder is empty", "Name one: --out run.")
+    return Path(out)
+
+
 class RunFolder:
     """A folder that a study is carried out into."""
 
@@ -80,7 +87,7 @@ class RunFolder:
                 return
             others = [each.name for each in self.path.iterdir() if each.name not in ours]
             lock = self.path / ".lock"
-            held = lock.read_text(errors="replace") if lock.is_file() else ""
+            held = lock.read_text(errors="replace") if lock.is_file() and not lock.is_symlink() else ""
         except OSError as error:
             raise self._unusable(error) from error
         if not all(_half_of(name) in {*FILES, *ours} for name in others) or not (held == "" or held.startswith(HOLDER)):
@@ -101,7 +108,7 @@ class RunFolder:
         return tomllib.loads(self.study.read_text(encoding="utf-8"))
 
     def read_begun(self) -> dict[str, Any]:
-        """What the study's things were when the run began: fingerprints, answers, facts."""
+        """What the study's things were when the run began: fingerprints, hashes of files, answers, facts."""
         begun: dict[str, Any] = json.loads(self.begun.read_text(encoding="utf-8"))
         if begun.get("format") != FORMAT:
             raise BrittleError(
@@ -151,6 +158,14 @@ class RunFolder:
                     f"the image set {name!r} is no longer what it was when the run in {self.path} began",
                     "Restore it, or run into another folder.",
                 )
+        files = {name: entry["files"] for name, entry in job.entries["classifiers"].items()}
+        for name, found in files.items():
+            if kept["files"].get(name, found) != found:
+                raise BrittleError(
+                    f"the files that the classifier {name!r} is made from have changed since the run in {self.path} "
+                    "began",
+                    "Restore them, add it under another name, or run into another folder.",
+                )
         for name, sets in answers.items():
             for there, found_there in sets.items():
                 before = kept["answers"].get(name, {}).get(there)
@@ -162,9 +177,15 @@ class RunFolder:
         return {
             "format": FORMAT,
             "images": images | kept["images"],
+            "files": files | kept["files"],
             "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in answers.items()},
             "classifiers": {
-                name: {"labels": list(each.labels), "can": sorted(each.can), "layers": list(each.layers)}
+                name: {
+                    "labels": list(each.labels),
+                    "named": each.named,
+                    "can": sorted(each.can),
+                    "layers": list(each.layers),
+                }
                 for name, each in job.facts.items()
             },
         }
@@ -174,7 +195,7 @@ class RunFolder:
         study, begun = (self.read_study(), self.read_begun()) if self.exists() else ({}, {})
         return {
             sort: {name: known for name, known in begun.get(sort, {}).items() if name in study.get(named, {})}
-            for sort, named in (("images", "images"), ("answers", "classifiers"))
+            for sort, named in (("images", "images"), ("files", "classifiers"), ("answers", "classifiers"))
         }
 
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -195,7 +216,10 @@ def _close(before: list[list[float]], after: list[list[float]]) -> bool:
 def environment() -> dict[str, Any]:
     """Versions, device and git state: what else the numbers may depend on."""
     packages = ("brittle", "torch", "numpy", "scipy", "pyarrow", "onnxruntime", "pillow")
-    git = {"commit": _git("rev-parse", "HEAD"), "changed": bool(_git("status", "--porcelain"))}
+    git = {
+        "commit": _git("rev-parse", "HEAD"),
+        "changed": bool(_git("status", "--porcelain", "--ignore-submodules=all")),
+    }
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.split()[0],
@@ -217,9 +241,23 @@ def _version(package: str) -> str | None:
 
 
 def _git(*arguments: str) -> str:
+    """What git says of the current folder, which may be anybody's: nothing that its configuration names is run."""
+    filters = _output("config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$").splitlines()
+    settings = [part for name in filters for part in ("-c", f"{name}=")]
+    return _output(*settings, *arguments)
+
+
+def _output(*arguments: str) -> str:
+    safe = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
     try:
         return subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, timeout=10, check=False
+            ["git", *safe, *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=10,
+            check=False,
+            env=os.environ | {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
         ).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         return ""

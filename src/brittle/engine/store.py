@@ -129,8 +129,8 @@ class FolderStore:
 
     def verify(self, cell: Cell) -> list[str]:
         """Removes what is damaged or incomplete, so that it is done again, and says which files those were; refuses
-        what is not this cell's. What a kill left behind goes too: half-written files, and files that a merge had no
-        time to remove."""
+        what is not this cell's, and folders that lead elsewhere. What a kill left behind goes too: half-written files,
+        and files that a merge had no time to remove."""
         removed: list[str] = []
         while damaged := [file.path for file in self._all(cell) if not self._whole(cell, file)]:
             for path in damaged:
@@ -187,10 +187,22 @@ class FolderStore:
 
     def _all(self, cell: Cell) -> list[UnitFile]:
         place, found = self._place(cell), []
+        self._refuse_links(place)
         for name in self.disk.names(place):
             if match := _NAME.fullmatch(name):
                 found.append(UnitFile(Span(int(match[1]), int(match[2])), match[3], f"{place}/{name}"))
         return sorted(found, key=lambda file: (file.span.first, -file.span.end))
+
+    def _refuse_links(self, place: str) -> None:
+        """What lies behind a link in a run folder is not the run's, to be read, merged or removed."""
+        root = str(self.folder)
+        inside = itertools.accumulate(place[len(root) :].split("/"), lambda above, name: f"{above}/{name}")
+        link = next((each for each in (root + below for below in inside) if self.disk.is_link(each)), None)
+        if link is not None:
+            raise BrittleError(
+                f"{link} is a symbolic link, which is not followed inside a run folder",
+                "Put the folder itself there, or run into another folder.",
+            )
 
     def tables(self, cell: Cell) -> set[str]:
         return {file.table for file in self._all(cell)}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
 from brittle.engine.job import Job
+from brittle.engine.labels import doubtful
 from brittle.engine.ledger import image_range, read_in_full, spans_read
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, together, whole_tables
@@ -124,7 +125,7 @@ def _with_names(subject: Subject, classifiers: Mapping[str, ClassifierFacts]) ->
 def summary(job: Job, store: Store) -> dict[str, Any]:
     """summary.json: what every measure says under its own name, warnings, and what was used."""
     said: dict[str, Any] = {}
-    warnings: list[str] = []
+    warnings = list(job.warnings)
     calls = dict.fromkeys(job.facts, 0)
     prefixes: dict[Cell, Prefix] = {}
     views = {name: View(job, store, name, prefixes) for name in job.assignments}
@@ -212,18 +213,34 @@ def _described(chosen: Chosen) -> dict[str, Any]:
     return described
 
 
+def _unlabelled(job: Job, name: str) -> list[str]:
+    """A spec says that its images have no labels; −1 among labels may be a mistake."""
+    labels = job.images[name].images.labels
+    without, spec = int((labels < 0).sum()), job.entries.get("images", {}).get(name, {}).get("spec")
+    if not without or (without == len(labels) and spec is not None):
+        return []
+    return [
+        f"{without} of the {len(labels)} images of {name!r} have no label (−1): for them agreement with the "
+        "classifier's own clean prediction is measured, not accuracy"
+    ]
+
+
 def _chosen_otherwise(job: Job, name: str) -> list[str]:
     """What a user may not expect of the images: fewer than asked for, or classes matched by number."""
     chosen, lines = job.images[name], []
     if chosen.asked is not None and chosen.asked > len(chosen.images):
         lines.append(f"the image set {name!r} has {len(chosen.images)} images; {chosen.asked} were asked for")
+    lines += _unlabelled(job, name)
     classes = chosen.images.classes
     for classifier, each in job.facts.items():
-        if classes and len(classes) != len(each.labels) and not set(classes) <= set(each.labels):
+        by_name = each.named and set(classes) <= set(each.labels)
+        if classes and len(classes) != len(each.labels) and not by_name:
             shown = ", ".join(f"{label} = {number}" for number, label in enumerate(classes[:3]))
             lines.append(
                 f"the classes of {name!r} go to the {len(each.labels)} classes of {classifier!r} by number "
                 f"({shown}, …): "
                 "if that is wrong, name the classifier's classes with labels=…"
             )
-    return lines
+    cells = (cell for assignment in job.assignments.values() for cell in assignment.cells())
+    asked = dict.fromkeys(cell.classifier for cell in cells if cell.classifier and cell.images == name)
+    return [*lines, *filter(None, (doubtful(job.facts[each], job.subject(name)) for each in asked))]

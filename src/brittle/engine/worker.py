@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from brittle.engine.border import spoilt, told_as_theirs
 from brittle.engine.check import check_nuisance
 from brittle.engine.job import Job
 from brittle.engine.ledger import IMAGES_KEPT, CellGroup, image_range
@@ -65,7 +66,8 @@ class Worker:
         found = [self._evaluated(group, span, self._no_images(), [], bare, given, tick)] if bare else []
         blocks = self._blocks(group.images, list(units.values())) if group.images else []
         for place, block in enumerate(blocks):
-            groups = self._read(group.images, *block).result()
+            with told_as_theirs({}, f"the image set {group.images!r}"):
+                groups = self._read(group.images, *block).result()
             if place + 1 < len(blocks):
                 self._read(group.images, *blocks[place + 1])
             else:
@@ -154,8 +156,15 @@ class Worker:
                 )
             )
 
-        pending, self.batch_sizes[images] = halving(evaluate, self.batch_sizes[images], self.note)
+        with told_as_theirs(self._things(group), f"the measure {group.assignment.name!r}"):
+            pending, self.batch_sizes[images] = halving(evaluate, self.batch_sizes[images], self.note)
         return Part(span, batch, places, pending)
+
+    def _things(self, group: CellGroup) -> dict[str, object]:
+        """What a measure calls, by what it is called in an error."""
+        found: dict[str, object] = {f"classifier {name!r}": self.job.classifiers[name] for name in group.cells if name}
+        nuisance = {f"the nuisance {group.nuisance!r}": self.job.nuisances[group.nuisance]} if group.nuisance else {}
+        return found | nuisance
 
     def _check_late(self, group: CellGroup, batch: Batch, place: int) -> None:
         """A shape that none of the images looked at beforehand had is checked when it turns up."""
@@ -190,6 +199,9 @@ class Worker:
                 where += f", draw {bad.draw}"
             if theta is not None:
                 where += f", θ = {_shown(nuisance.parameters, theta.tolist())}"
+                made = Replay(there, nuisance, "", self.job.seed, self.job.device).at(place, theta[None])[0]
+                if not bool(made.isfinite().all()):
+                    return spoilt(cell.nuisance, where, made)
         return Failure(
             f"classifier {cell.classifier!r} gave {bad.wrong} for the image {where}",
             "Check its weights and its preprocessing (mean, std, range) on that image; finished units are kept.",

@@ -27,7 +27,7 @@ from brittle.engine.assemble import with_image_sets
 from brittle.engine.check import CHECKED_IMAGES, check_nuisance
 from brittle.engine.job import subject_of
 from brittle.engine.labels import reference_labels
-from brittle.engine.runs import RunFolder
+from brittle.engine.runs import RunFolder, named_folder
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.hardening.before_after import AFTER, BEFORE, PairedRun, in_memory
@@ -39,6 +39,7 @@ from brittle.images import image_set
 from brittle.images.base import ImageSet, of_one_shape
 from brittle.images.fingerprint import fingerprint as images_fingerprint
 from brittle.images.selection import Chosen
+from brittle.measures.base import ClassifierFacts
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
@@ -102,7 +103,7 @@ def harden_classifier(
     parts |= {key: images_fingerprint(getattr(split, key)) for key in ("held_out", "test")}
     about = {"classifier": named, "weights": fingerprint(state_of(before.module)), "nuisance": name, "images": parts}
     about |= {"seed": seed} | asdict(settings)
-    folder, phases = None if out is None else Path(out), Phases(progress or Progress())
+    folder, phases = None if out is None else named_folder(out), Phases(progress or Progress())
     weights_file = None if folder is None else folder / "weights.safetensors"
 
     source = images if test is None else test
@@ -176,7 +177,8 @@ def same_images(images: Any, test: Any) -> list[str]:
 
 def right_labels(classifier: TorchClassifier, images: ImageSet) -> NDArray[np.int64]:
     """Labels as the classifier counts its classes."""
-    return reference_labels(classifier.labels, classifier.name, subject_of(Chosen(images, images)))
+    facts = ClassifierFacts(classifier.name, tuple(classifier.labels), named=classifier.named)
+    return reference_labels(facts, subject_of(Chosen(images, images)))
 
 
 def check_classes(classifier: TorchClassifier, split: Split) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,15 +80,3 @@ def whole_numbers(values: Any, what: str) -> Tensor:
         if np.array_equal(whole, array) and (array.dtype.kind != "u" or (whole >= 0).all()):
             return torch.from_numpy(whole)
     raise BrittleError(f"{what} are not whole numbers ({array.dtype}, shape {tuple(array.shape)})", "Give int64 (n,).")
-
-
-def class_names(classes: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Names from a/b/c or from a text file with one per line; a sequence is taken as it is."""
-    if classes is None or not isinstance(classes, str):
-        return tuple(classes or ())
-    if Path(classes).is_file():
-        lines = Path(classes).read_text(encoding="utf-8").splitlines()
-        return tuple(line.strip() for line in lines if line.strip())
-    if "/" not in classes or classes.endswith(".txt"):
-        raise BrittleError(f"classes={classes}: there is no such file", "Write classes=a/b/c, or name a text file.")
-    return tuple(classes.split("/"))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import unicodedata
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -15,14 +18,18 @@ import torch
 from PIL import Image, UnidentifiedImageError
 
 from brittle.errors import BrittleError
+from brittle.files import printable, real_path
 from brittle.images import register
 from brittle.images.base import ImageSet
+from brittle.images.limits import MEGAPIXEL, MEGAPIXELS, check_pixel_count, reason, size_of
 from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
 from brittle.registry import option
 from brittle.types import UNLABELLED
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
+FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "PPM")  # no others: Pillow hands PostScript to another program
 INSPECTED = 2000  # evenly spaced files whose headers are read before work begins
+MOST_PATHS = 100  # to one and the same folder, by way of links
 TURNED = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 ORIENTATION = 0x0112
 
@@ -43,6 +50,9 @@ class Folder:
         "stop", "stop at a damaged file, or check all files first and skip the damaged ones"
     )
     labels: Literal["folders", "none"] = option("folders", "folders: one folder per class; none: unlabelled")
+    megapixels: float = option(
+        MEGAPIXELS, "most pixels an image may have, as a file and resized, in millions; more is refused", above=0
+    )
 
     def __post_init__(self) -> None:
         if self.size is not None and self.crop is not None and self.crop > self.size:
@@ -51,7 +61,7 @@ class Folder:
             )
 
     def load(self) -> ImageSet:
-        root = Path(self.path)
+        root = Path(real_path(self.path))
         if not root.is_dir():
             raise BrittleError(
                 f"there is no folder {self.path}", "Name a folder of images, or one with a folder per class."
@@ -60,7 +70,7 @@ class Folder:
         classes = self._classes(root, files)
         skipped: tuple[str, ...] = ()
         if self.unreadable == "skip":
-            readable = in_threads(lambda file: is_readable(root / file), files)
+            readable = in_threads(lambda file: is_readable(root / file, self.megapixels), files)
             skipped = tuple(file for file, fine in zip(files, readable, strict=True) if not fine)
             files = [file for file, fine in zip(files, readable, strict=True) if fine]
         if not files:
@@ -68,13 +78,22 @@ class Folder:
             raise BrittleError(
                 f"there are no images in {self.path}{damaged}", f"Images are {', '.join(sorted(EXTENSIONS))}."
             )
-        reader = FolderReader(root, tuple(files), self.size, self.crop, self._channels(root, files))
+        channels = self._channels(root, files)
+        reader = FolderReader(root, tuple(files), self.size, self.crop, channels, self.megapixels)
         number = {name: label for label, name in enumerate(classes)}
         labels = [number[file.split("/", 1)[0]] if classes else UNLABELLED for file in files]
         ids = torch.tensor([path_id(file) for file in files], dtype=torch.int64)
-        folders = {"folder": [file.rpartition("/")[0] for file in files]}
+        names = [printable(file) for file in files]
+        folders = {"folder": [name.rpartition("/")[0] for name in names]}
         return ImageSet(
-            root.resolve().name or str(root), ids, torch.tensor(labels), classes, files, folders, reader, skipped
+            printable(root.resolve().name or str(root)),
+            ids,
+            torch.tensor(labels),
+            tuple(map(printable, classes)),
+            names,
+            folders,
+            reader,
+            tuple(map(printable, skipped)),
         )
 
     def _classes(self, root: Path, files: Sequence[str]) -> tuple[str, ...]:
@@ -87,7 +106,7 @@ class Folder:
             raise BrittleError(
                 f"{self.path} holds class folders and also {loose}", "Move it into one of them, or set labels=none."
             )
-        empty = next((entry.name for entry in entries(root) if entry.is_dir() and entry.name not in classes), None)
+        empty = next((entry.name for entry in entries(root) if is_folder(entry) and entry.name not in classes), None)
         if classes and empty is not None:  # skipping it would shift the labels of all later classes
             raise BrittleError(
                 f"the class folder {empty!r} of {self.path} has no images", "Remove it, or set labels=none."
@@ -98,7 +117,8 @@ class Folder:
         """The channels of the set: with auto, rgb if any file has colour."""
         some = files[:: -(-len(files) // INSPECTED)]
         grey = in_threads(
-            lambda file: reading(root / file, lambda image: self.channels != "auto" or is_grey(image)), some
+            lambda file: reading(root / file, lambda image: self.channels != "auto" or is_grey(image), self.megapixels),
+            some,
         )
         return self.channels if all(grey) else "rgb"
 
@@ -112,6 +132,7 @@ class FolderReader:
     size: int | None
     crop: int | None
     channels: str  # "auto" if no colour was found: a file that has some after all then shows it by its channels
+    megapixels: float
 
     @property
     def shape_samples(self) -> int:
@@ -122,7 +143,7 @@ class FolderReader:
 
     def shapes(self, positions: Sequence[int]) -> list[Shape]:
         """(C, H, W) after resizing and cropping, from the headers, without decoding any pixels."""
-        return in_threads(lambda place: reading(self.root / self.files[place], self._shape), positions)
+        return in_threads(lambda place: self._reading(self.files[place], self._shape), positions)
 
     def _shape(self, image: Image.Image) -> Shape:
         grey = self.channels == "grey" or (self.channels == "auto" and is_grey(image))
@@ -133,7 +154,15 @@ class FolderReader:
         return 1 if grey else 3, height, width
 
     def _read(self, file: str) -> Array:
-        return reading(self.root / file, lambda image: from_pil(image, self.channels, file, self.size, self.crop))
+        return self._reading(file, lambda image: from_pil(image, self.channels, file, self.size, self.crop))
+
+    def _reading(self, file: str, work: Callable[[Image.Image], R]) -> R:
+        def checked(image: Image.Image) -> R:
+            # A strip of 1×100,000 pixels is small until its shorter side is resized.
+            check_pixel_count(resized(image.size, self.size), self.megapixels, f"the image {file}, resized,")
+            return work(image)
+
+        return reading(self.root / file, checked, self.megapixels)
 
 
 def path_id(path: str) -> int:
@@ -142,44 +171,83 @@ def path_id(path: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
-def image_files(folder: Path, below: str = "", above: frozenset[str] = frozenset()) -> Iterator[str]:
+def image_files(root: Path) -> Iterator[str]:
     """Relative paths of the image files; links are followed, but not in cycles, and hidden names are skipped."""
-    real = os.path.realpath(folder)
-    if real in above:
-        return
-    for entry in entries(folder):
-        if entry.is_dir():
-            yield from image_files(folder / entry.name, f"{below}{entry.name}/", above | {real})
-        elif os.path.splitext(entry.name)[1].lower() in EXTENSIONS:
-            yield below + entry.name
+    reached: Counter[tuple[int, int]] = Counter()
+    waiting: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
+    while waiting:
+        below, above = waiting.pop()
+        folder = root / below
+        with naming(folder):
+            found = folder.stat()
+        real = found.st_dev, found.st_ino
+        if real in above:
+            continue
+        reached[real] += 1
+        if reached[real] > MOST_PATHS:
+            raise BrittleError(
+                f"folders below {root} link to one another: one is reached by more than {MOST_PATHS} paths,"
+                f" such as {below}",
+                "Remove links.",
+            )
+        for entry in entries(folder):
+            if is_folder(entry):
+                waiting.append((f"{below}{entry.name}/", above | {real}))
+            elif os.path.splitext(entry.name)[1].lower() in EXTENSIONS:
+                yield below + entry.name
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
     """The entries of a folder, without hidden ones."""
+    with naming(folder), os.scandir(folder) as found:
+        return [entry for entry in found if not entry.name.startswith(".")]
+
+
+@contextmanager
+def naming(folder: Path) -> Iterator[None]:
+    """Errors of the file system as one line that names the folder."""
     try:
-        with os.scandir(folder) as found:
-            return [entry for entry in found if not entry.name.startswith(".")]
+        yield
     except OSError as error:
         raise BrittleError(f"the folder {folder} can't be read: {error.strerror}", "Fix its permissions.") from error
 
 
-def reading(file: Path, work: Callable[[Image.Image], R]) -> R:
-    """work(image) for an image file; any error that a damaged file causes becomes one line that names it."""
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """A link to itself is none."""
     try:
-        with Image.open(file) as image:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def reading(file: Path, work: Callable[[Image.Image], R], megapixels: float) -> R:
+    """work(image) for an image file; any error that a damaged file causes becomes one line that names it."""
+    allowed = int(megapixels * MEGAPIXEL)
+    if Image.MAX_IMAGE_PIXELS is not None:
+        Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS, allowed)  # Pillow refuses twice as many by itself
+    try:
+        size_of(file)
+        with Image.open(file, formats=FORMATS) as image:
+            check_pixel_count(image.size, megapixels, f"the image {file}")
             return work(image)
     except (BrittleError, MemoryError):
         raise
+    except Image.DecompressionBombError:
+        raise BrittleError(
+            f"the image {file} has far more than the {megapixels:g} million pixels allowed",
+            "If the file is what you expect, allow more: megapixels=….",
+        ) from None
     except Exception as error:  # decoders raise many kinds: OSError, SyntaxError, ValueError, struct.error, zlib.error
-        reason = "not an image format that Pillow knows" if isinstance(error, UnidentifiedImageError) else str(error)
+        known = not isinstance(error, UnidentifiedImageError)
+        why = reason(error) if known else f"not an image format that Brittle reads ({', '.join(FORMATS)})"
         remedy = "Replace or remove it, or set unreadable=skip."
-        raise BrittleError(f"the image {file} can't be read: {reason or type(error).__name__}", remedy) from error
+        raise BrittleError(f"the image {file} can't be read: {why}", remedy) from error
 
 
-def is_readable(file: Path) -> bool:
+def is_readable(file: Path, megapixels: float) -> bool:
     """Whether the whole file can be decoded."""
     try:
-        reading(file, from_pil)
+        reading(file, from_pil, megapixels)
     except BrittleError:
         return False
     return True
@@ -187,12 +255,14 @@ def is_readable(file: Path) -> bool:
 
 def in_threads(work: Callable[[S], R], items: Sequence[S]) -> list[R]:
     """work(item) for every item, in order. Pillow releases the interpreter's lock while decoding."""
-    if len(items) < 2:
-        return [work(item) for item in items]
-    done: list[R] = []
-    with ThreadPoolExecutor(
-        min(16, os.cpu_count() or 1)
-    ) as pool:  # created each time: a shared pool would not survive a fork
-        for start in range(0, len(items), 4096):  # so that a million files are not a million futures at once
-            done.extend(pool.map(work, items[start : start + 4096]))
-    return done
+    with warnings.catch_warnings():  # out here, since threads share one list of filters
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit is ours, and refuses
+        if len(items) < 2:
+            return [work(item) for item in items]
+        done: list[R] = []
+        with ThreadPoolExecutor(
+            min(16, os.cpu_count() or 1)
+        ) as pool:  # created each time: a shared pool would not survive a fork
+            for start in range(0, len(items), 4096):  # so that a million files are not a million futures at once
+                done.extend(pool.map(work, items[start : start + 4096]))
+        return done

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from brittle.errors import BrittleError
+from brittle.files import real_path
 from brittle.images import register
-from brittle.images.arrays import class_names, from_arrays
+from brittle.images.arrays import from_arrays
 from brittle.images.base import ImageSet
+from brittle.images.limits import GIGABYTES, check_array, check_bytes, reason, size_of
 from brittle.images.pixels import Array
+from brittle.names import class_names
 from brittle.registry import did_you_mean, option
 
 # Where a file holds both, such as Keras's mnist.npz, the test half comes before the training half.
@@ -29,6 +35,11 @@ PAIRS = (
     ("x_train", "y_train"),
     ("train_images", "train_labels"),
 )
+SINGLE = b"\x93NUMPY"  # what a file of one array begins with
+COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+ENCRYPTED = 0x1
+MOST_ARRAYS = 1000
+LONGEST_HEADER = 1 << 16
 
 
 @register("npz")
@@ -41,38 +52,45 @@ class Npz:
     labels_key: str | None = option(None, "key of the labels; by default labels, y, y_test, …")
     classes: str | tuple[str, ...] | None = option(None, "class names a/b/c, or a text file with one per line")
 
+    gigabytes: float = option(GIGABYTES, "most that the arrays may take in memory, in GB; more is refused", above=0)
+
     def load(self) -> ImageSet:
+        file = Path(real_path(self.file))
+        size_of(file)
         try:
-            with np.load(self.file, allow_pickle=False) as archive:
-                if not isinstance(archive, np.lib.npyio.NpzFile):
+            with file.open("rb") as stream:
+                if stream.read(len(SINGLE)) == SINGLE:
                     raise BrittleError(
                         f"{self.file} holds a single array, not an npz archive", "Save it with numpy.savez."
                     )
+            with zipfile.ZipFile(file) as archive:
                 return self._read(archive)
-        except FileNotFoundError:
-            raise BrittleError(f"there is no file {self.file}", "Check the path.") from None
         except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            if "pickle" in reason:
-                reason = "it holds Python objects or is not an archive of plain arrays, and unpickling would run code"
-            raise BrittleError(f"{self.file} can't be read: {reason}", "Save it again with numpy.savez.") from error
+            raise BrittleError(
+                f"{self.file} can't be read: {reason(error)}", "Save it again with numpy.savez."
+            ) from error
 
-    def _read(self, archive: Mapping[str, Any]) -> ImageSet:
-        heads = headers(Path(self.file))
+    def _read(self, archive: zipfile.ZipFile) -> ImageSet:
+        heads = headers(archive)
         images_key, labels_key = self._keys(heads)
-        images = self._array(archive, heads, images_key)
-        labels = None if labels_key is None else self._array(archive, heads, labels_key)
-        used = {images_key, labels_key, "ids", "classes"}
-        columns = {
-            key: archive[key]
-            for key, head in heads.items()
-            if key not in used and head.shape == images.shape[:1] and not head.dtype.hasobject
-        }
-        classes = class_names(self.classes)
-        if not classes and "classes" in heads and heads["classes"].dtype.kind == "U":
-            classes = tuple(map(str, archive["classes"]))
-        ids = self._array(archive, heads, "ids") if "ids" in heads else None
-        return from_arrays(images, labels, name=Path(self.file).name, classes=classes, ids=ids, columns=columns)
+        count = heads[images_key].shape[:1]
+        named = [key for key in (images_key, labels_key, "ids") if key in heads]
+        extra = [key for key, head in heads.items() if key not in {*named, "classes"} and head.shape == count]
+        extra = [key for key in extra if not heads[key].dtype.hasobject]
+        named_inside = self.classes is None and "classes" in heads and heads["classes"].dtype.kind == "U"
+        wanted = [*named, *extra, *(["classes"] if named_inside else [])]
+        for key in named:
+            self._check(heads[key], key)
+        check_bytes(sum(heads[key].size for key in wanted), self.gigabytes, f"{self.file}")
+        arrays = {key: read_array(archive, heads[key]) for key in wanted}
+        return from_arrays(
+            arrays[images_key],
+            None if labels_key is None else arrays[labels_key],
+            name=Path(self.file).name,
+            classes=tuple(map(str, arrays["classes"])) if named_inside else class_names(self.classes),
+            ids=arrays.get("ids"),
+            columns={key: arrays[key] for key in extra},  # type: ignore[misc]
+        )
 
     def _keys(self, heads: Mapping[str, ArrayHeader]) -> tuple[str, str | None]:
         for key in (self.images_key, self.labels_key):
@@ -84,34 +102,55 @@ class Npz:
         if image is None:
             raise BrittleError(
                 f"{self.file} has no array named images or x",
-                f"Set images-key=… to one of: {', '.join(sorted(heads))}.",
+                f"Set images-key=… to one of: {', '.join(sorted(heads))}." if heads else "It holds no arrays at all.",
             )
         return image, self.labels_key or next((key for key in (label, "labels", "label", "y") if key in heads), None)
 
-    def _array(self, archive: Mapping[str, Any], heads: Mapping[str, ArrayHeader], key: str) -> Array:
-        if heads[key].dtype.hasobject:
+    def _check(self, head: ArrayHeader, key: str) -> None:
+        if head.dtype.hasobject:
             raise BrittleError(
                 f"{self.file}: {key!r} is an array of Python objects, and reading it would run code",
                 "Save it as a plain type: numbers, or fixed-width text.",
             )
-        return np.asarray(archive[key])
+        check_array(head.shape, head.dtype.itemsize, self.gigabytes, f"{self.file}: {key!r}")
 
 
 class ArrayHeader(NamedTuple):
     """Shape and type of an array, known without reading it, so that an unused training half is never loaded."""
 
+    entry: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
 
-def headers(file: Path) -> dict[str, ArrayHeader]:
+
+def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
     """Shape and type of every array of an npz file."""
+    names = archive.namelist()
+    if len(names) > MOST_ARRAYS:
+        raise ValueError(f"it holds {len(names)} arrays, and at most {MOST_ARRAYS} are read")
     found = {}
-    with zipfile.ZipFile(file) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as stream, suppress(ValueError):
-                version = np.lib.format.read_magic(stream)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, _, dtype = read(stream)
-                found[name.removesuffix(".npy")] = ArrayHeader(shape, dtype)
+    for name in names:
+        info = archive.getinfo(name)
+        if info.flag_bits & ENCRYPTED:
+            raise ValueError(f"{name!r} is encrypted")
+        if info.compress_type not in COMPRESSIONS:
+            raise ValueError(f"{name!r} is compressed in a way that numpy does not write")
+        with archive.open(name) as stream, suppress(ValueError, SyntaxError, TypeError, TokenError, RecursionError):
+            # A header may declare itself to be gigabytes long: numpy would read it all before refusing it.
+            start = io.BytesIO(stream.read(LONGEST_HEADER))
+            version = np.lib.format.read_magic(start)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(start)
+            if all(length >= 0 for length in shape):
+                found[name.removesuffix(".npy")] = ArrayHeader(name, shape, dtype)
     return found
+
+
+def read_array(archive: zipfile.ZipFile, head: ArrayHeader) -> Array:
+    """The values of an array whose header was found to be in order."""
+    with archive.open(head.entry) as stream:
+        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -25,6 +25,8 @@ def from_pil(
     `size` is the shorter side after a bilinear resize and `crop` a central square, both rounded as in torchvision.
     Transparency is dropped, as common loaders do, so that a classifier sees what it saw in training.
     """
+    if 0 in image.size:
+        raise BrittleError(f"{name} has no pixels: it is {image.width}×{image.height}", "Leave it out.")
     image = ImageOps.exif_transpose(image)
     grey = channels == "grey" or (channels == "auto" and is_grey(image))
     if image.mode[0] in "IF":
@@ -119,6 +121,8 @@ def channels_last(shape: tuple[int, ...], prefer_first: bool) -> bool:
 
 def check_pixels(pixels: Array, name: str) -> None:
     """Pixels are uint8, or floats in [0, 1]; only the user knows how to convert anything else."""
+    if pixels.size == 0:
+        raise BrittleError(f"{name} has no pixels: its shape is {tuple(pixels.shape)}", "Leave it out.")
     if pixels.dtype == np.uint8:
         return
     if pixels.dtype.kind != "f":
@@ -129,8 +133,6 @@ def check_pixels(pixels: Array, name: str) -> None:
 
 
 def check_range(pixels: Array, name: str, remedy: str) -> None:
-    if pixels.size == 0:
-        raise BrittleError(f"{name} has no pixels: its shape is {tuple(pixels.shape)}", "Leave it out.")
     low, high = float(pixels.min()), float(pixels.max())
     if not (low >= 0.0 and high <= 1.0):  # in this form, so that NaN fails
         raise BrittleError(f"{name} has values from {low:g} to {high:g}, outside [0, 1]", remedy + ".")

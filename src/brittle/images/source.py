@@ -12,9 +12,10 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.images import image_sets
-from brittle.images.arrays import class_names, from_arrays, label_numbers, whole_numbers
+from brittle.images.arrays import from_arrays, label_numbers, whole_numbers
 from brittle.images.base import ImageSet, IndexNames
 from brittle.images.pixels import Array, Shape, from_anything
+from brittle.names import class_names
 from brittle.registry import did_you_mean, parse_spec
 
 FREE_OPTIONS = ("name", "classes", "ids", "columns")

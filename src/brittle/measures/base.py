@@ -66,6 +66,7 @@ class ClassifierFacts:
     layers: tuple[str, ...] = ()
     group: str = ""  # several trainings of one model share one
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    named: bool = True  # False where the labels are numbers for want of names
 
 
 @dataclass(frozen=True)

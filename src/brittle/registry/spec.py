@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from brittle.errors import BrittleError
+from brittle.files import printable
 
 # Before a kind's name, not inside a number such as 1e+3, and not escaped as \+ in a path.
 _PLUS = re.compile(r"\s*(?<!\\)\+\s*(?=[a-z][a-z0-9-]*(?:[:+\s]|$))")
@@ -47,8 +48,9 @@ def parse_spec(text: str) -> Spec:
 
 def parse_named(text: str) -> tuple[str, str]:
     """`name=spec` → (name, spec); a spec alone is its own name."""
-    match = _NAMED.fullmatch(text.strip())
-    return (match[1], match[2]) if match else (text.strip(), text.strip())
+    text = printable(text.strip())  # it is written into study files
+    match = _NAMED.fullmatch(text)
+    return (match[1], match[2]) if match else (text, text)
 
 
 def summands(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")
 LONGEST_SHOWN = 80
+LARGEST = 2**63 - 1  # a whole number has 64 bits, in study files too
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,6 +161,8 @@ def _fit_number(value: Any, hint: type, limits: Limits) -> int | float:
     number = _number(value, hint)
     if number is None:
         raise Unfit(f"must be {described(hint, limits)}", _as_whole(value) if hint is int else "")
+    if hint is int and abs(number) > LARGEST:
+        raise Unfit(f"must be at most {LARGEST} either way")
     if limits.finite and not math.isfinite(number):
         raise Unfit(f"must be {described(hint, limits) if limits.range else 'finite'}")
     if not limits.hold(number):

@@ -10,9 +10,9 @@ from brittle.report.page.shell import render
 from brittle.report.sections import section_of
 
 
-def write_report(folder: Path) -> Path:
-    """Writes `report.html` into a run folder and returns its path."""
-    run = load(Path(folder))
+def write_report(folder: Path, *, nothing_loaded: bool = False) -> Path:
+    """Writes `report.html` into a run folder and returns its path. Loading what the study names may run code."""
+    run = load(Path(folder), nothing=nothing_loaded)
     text = render(run, section_of)
     write_durably(run.folder.report, lambda to: to.write_text(text, encoding="utf-8"))
     return run.folder.report

@@ -41,7 +41,8 @@ from brittle.samplers.target import Budget, PosteriorDraws, PriorDraws, Target, 
 CENTRE, KERNEL, NOISE, LEAD, PRIOR = 1, 2, 3, 4, 5  # streams of a round's randomness
 WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0)  # h, in standard deviations of the weighted draws
 ALONE = 0.8  # share of proposals that draw a single part from the fit, where there are several
-WIDE = 2.0  # while nothing has been found, the search is this many times as wide as the prior
+WIDE = 2.0  # while no failure has been found, the search is this many times as wide as the prior
+FAILURE = math.log(0.5)  # log p(not ℓ) from which a draw is a failure and not merely a doubt
 
 
 class Mixture(NamedTuple):
@@ -219,7 +220,10 @@ class AdaptiveImportance:
         return WeightedDraws(position, likelihood, outcomes, log_prior, proposals, (), count, evidence, (count,))
 
     def _fitted(self, half: WeightedDraws, keys: Tensor, parts: int) -> Mixture:
-        return fit(half.position, half.log_weight, half.blame(parts), keys, self.kernels, self.broad)
+        """Wide where the first draws hold no failure: their weights only tell one small doubt from
+        another, and a search around the larger ones would never meet a failure that is rare and sharp."""
+        found = half.log_likelihood >= FAILURE if not half.rounds else half.log_weight > -torch.inf
+        return fit(half.position, half.log_weight, half.blame(parts), keys, self.kernels, self.broad, ~found.any(1))
 
 
 def pooled(halves: list[WeightedDraws]) -> Tensor:
@@ -229,8 +233,12 @@ def pooled(halves: list[WeightedDraws]) -> Tensor:
     return torch.cat([half.evidence + log[:, None] for half, log in zip(halves, logs, strict=True)]).logsumexp(0)
 
 
-def fit(position: Tensor, log_weight: Tensor, blame: Tensor, keys: Tensor, kernels: int, broad: float) -> Mixture:
-    """A mixture fitted to weighted draws (B, N, d): centres drawn by weight, width by leave-one-out likelihood."""
+def fit(
+    position: Tensor, log_weight: Tensor, blame: Tensor, keys: Tensor, kernels: int, broad: float, wide: Tensor
+) -> Mixture:
+    """A mixture fitted to weighted draws (B, N, d): centres drawn by weight, width by leave-one-out likelihood.
+
+    Its spread is that of the draws, or where `wide` (B,) that of a search for what they don't show."""
     parts = blame.shape[-1]
     z = split(position, parts)
     d = z.shape[-1]
@@ -241,8 +249,7 @@ def fit(position: Tensor, log_weight: Tensor, blame: Tensor, keys: Tensor, kerne
     # A few draws say little about a covariance, so it is shrunk towards the prior's.
     share = (d / (d + 1 / weight.square().sum(-1)))[:, None, None]
     spread = (1 - share) * (weight[..., None] * off).mT @ off + (share + 1e-9) * eye
-    lost = (log_weight == -torch.inf).all(1)
-    factor = torch.where(lost[:, None, None], WIDE * eye, torch.linalg.cholesky(spread))
+    factor = torch.where(wide[:, None, None], WIDE * eye, torch.linalg.cholesky(spread))
     cumulative = weight.cumsum(-1)
     ladder = (torch.arange(kernels, device=z.device) + uniform(fold(keys, CENTRE), 1)) / kernels
     places = torch.searchsorted(cumulative, ladder * cumulative[:, -1:]).clamp(max=z.shape[1] - 1)

@@ -45,11 +45,15 @@ class Auto:
         pilot = target.prior(count)
         common = kish(pilot.evaluation.log_likelihood) >= self.enough * count
         left = budget._replace(calls=max(1, budget.calls - pilot.calls))
-        parts = []
-        for images, sampler in ((common, Importance()), (~common, SequentialMonteCarlo())):
-            places = images.nonzero()[:, 0]
-            if len(places):
-                parts.append((places, sampler.sample(target.take(places), left)))
+        # Measured draws are weighted alone, as `importance` does, with those the pilot added to them.
+        draws = max(count, target.measured) if target.measured else budget.calls
+        known, parts = target.knowing(pilot), []
+        if common.any():
+            places = common.nonzero()[:, 0]
+            parts.append((places, Importance().weigh(known.take(places), draws)))
+        if not common.all():
+            places = (~common).nonzero()[:, 0]
+            parts.append((places, SequentialMonteCarlo().sample(known.take(places), left)))
         found = joined(parts)
         return found._replace(calls=found.calls + pilot.calls)
 
@@ -86,8 +90,13 @@ def joined(parts: list[tuple[Tensor, PosteriorDraws]]) -> PosteriorDraws:
         chains=False,
         families=together([numbered(found) for found in every], -1) if families else None,
         evidence=torch.cat([_evidence(found) for found in every])[order],
+        bounded=torch.cat([_bounded(found) for found in every])[order],
     )
 
 
 def _evidence(found: PosteriorDraws) -> Tensor:
     return found.evidence if found.evidence is not None else torch.full_like(found.acceptance, torch.nan)
+
+
+def _bounded(found: PosteriorDraws) -> Tensor:
+    return found.bounded if found.bounded is not None else torch.zeros_like(found.acceptance, dtype=torch.bool)

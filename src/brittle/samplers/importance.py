@@ -26,7 +26,11 @@ class Importance:
         """Every prior can be drawn from."""
 
     def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
-        drawn, likelihood = prior_draws(target, target.measured or budget.calls)
+        return self.weigh(target, target.measured or budget.calls)
+
+    def weigh(self, target: Target, count: int) -> PosteriorDraws:
+        """The prior's first `count` draws, weighted."""
+        drawn, likelihood = prior_draws(target, count)
         return weighted(target, drawn, drawn.evaluation.log_likelihood, likelihood, self.name)
 
 
@@ -61,4 +65,5 @@ def weighted(target: Target, drawn: PriorDraws, log_weight: Tensor, likelihood: 
         (name,) * images,
         chains=False,
         evidence=likelihood.logsumexp(1) - math.log(likelihood.shape[1]),
+        bounded=torch.ones(images, dtype=torch.bool, device=device),
     )

@@ -92,6 +92,10 @@ class Target(Protocol):
         """The same target for some of the images."""
         ...
 
+    def knowing(self, drawn: PriorDraws) -> Target:
+        """The same target, which remembers these first draws from the prior as if a measurement had made them."""
+        ...
+
 
 class Budget(NamedTuple):
     """How much work may be spent per image: steps of chains, or calls for a population."""
@@ -117,6 +121,7 @@ class PosteriorDraws(NamedTuple):
     chains: bool = True  # whether draws are successive states of chains
     families: Tensor | None = None  # (B, n, s) the first ancestor of each particle
     evidence: Tensor | None = None  # (B,) log of the estimated 1 − µ(x), if the sampler gives one
+    bounded: Tensor | None = None  # (B,) whether weights are p(not ℓ) itself, which is at most 1; None: nowhere
 
     @property
     def found(self) -> Tensor:

@@ -15,7 +15,7 @@ from brittle.measures.outcomes import outcome
 from brittle.measures.plan import Unit
 from brittle.measures.robustness.estimate import Reach, estimate
 from brittle.measures.robustness.measure import Robustness
-from brittle.measures.robustness.summary import clean_accuracy
+from brittle.measures.robustness.summary import clean_accuracy, temperature
 from brittle.measures.robustness.tally import Tally
 from brittle.random import stream_root
 
@@ -277,3 +277,39 @@ def simulated_tally(measure: Robustness, p: np.ndarray) -> Tally:
     wrong = (p.T <= 0.5).astype(np.int32).ravel()
     tally.update(unit, rows_of(np.log(p.T.ravel()), wrong, wrong), np.zeros(images, np.int64))
     return tally
+
+
+class Tempered:
+    """The bundled classifier with its logits divided by T: the same predictions."""
+
+    def __init__(self, t: float) -> None:
+        self.network, self.t = brittle.classifier("bundled:augmented"), t
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        return self.network.log_probs(images) / self.t
+
+
+def test_a_confidence_far_from_accuracy_is_said_once():
+    found = brittle.compare(
+        {"doubting": Tempered(6.0), "as it is": "bundled:augmented"}, "sample", "translation", count=100, samples=4
+    )
+    said = [each for each in found.summary["warnings"] if "mean confidence" in each]
+    assert len(said) == 1
+    assert said[0].startswith("'doubting'")
+    assert "its logits are too small" in said[0]
+
+
+def test_the_temperature_is_exact_for_two_classes():
+    odds = np.random.default_rng(0).normal(2, 1, 500)
+    t = temperature(np.log(scipy.special.expit(odds / 3)), float(scipy.special.expit(odds).mean()))
+    assert t == pytest.approx(1 / 3, rel=1e-3)
+    assert temperature(np.log(np.full(5, 0.9)), 0.3) is None
+
+
+def test_rho_and_accuracy_that_favour_different_classifiers_are_said():
+    found = brittle.compare(
+        {"doubting": Tempered(6.0), "plain": "bundled:plain"}, "sample", "affine:alpha=100", count=150, samples=10
+    )
+    pair = found["comparisons"][0]
+    assert pair["rho_difference"] < 0 < pair["accuracy_nuisance_difference"]
+    assert any("ρ is higher for 'plain' and accuracy for 'doubting'" in each for each in found.summary["warnings"])

@@ -16,7 +16,7 @@ class RobustnessOptions:
     """The options of the measure `robustness`."""
 
     samples: int | None = option(
-        None, "draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000)", least=1
+        None, "draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000)", least=1, most=10**7
     )
     tolerance: float | None = option(
         None, "stop as soon as the interval's half-width is this small", above=0, below=0.5, remedy="Try 0.01."
@@ -24,7 +24,11 @@ class RobustnessOptions:
     estimand: Estimand = option("population", "what ρ is of: population, set (exactly these images) or drawn")
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
     worst_of: int = option(
-        10, "an image counts for worst-of-k accuracy if its first k draws are all right", least=1, rows=False
+        10,
+        "an image counts for worst-of-k accuracy if its first k draws are all right",
+        least=1,
+        most=10**7,
+        rows=False,
     )
     extra: tuple[Literal["nll", "ece", "top5"], ...] = option((), "also report nll, ece, top5", rows=False)
 

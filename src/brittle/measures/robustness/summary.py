@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject
@@ -21,6 +23,7 @@ from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, s
 if TYPE_CHECKING:
     from brittle.measures.robustness.measure import Robustness
 
+FAR_FROM_ACCURACY = 0.1  # a mean confidence on untouched images that far from their accuracy is said
 NEAR_CHANCE = 0.1  # of the way from chance to perfection: an accuracy below that is called near chance
 
 
@@ -209,8 +212,14 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
                 for name, finding in found.items()
             ]
             results += rows
-            comparisons += [names | pair for pair in compare_all(measure, found, subject, families[1])]
+            pairs = [names | pair for pair in compare_all(measure, found, subject, families[1])]
+            comparisons += pairs
             warnings += _near_chance(run, nuisance, rows)
+            if all(row["accuracy_nuisance"] is not None for row in rows):
+                warnings += [said for pair in pairs if (said := _ranked_apart(pair)) is not None]
+                warnings += [said for name in found if (said := _calibration(name, images, found[name])) is not None]
+    # Under each nuisance the same is said of the untouched images.
+    warnings = list(dict.fromkeys(warnings))
     return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": _calls(results)}
 
 
@@ -220,6 +229,53 @@ def _calls(results: list[dict[str, Any]]) -> dict[str, int]:
     for row in results:
         calls[row["classifier"]] = calls.get(row["classifier"], 0) + row["images"] * row["samples"]
     return calls
+
+
+def _ranked_apart(pair: Mapping[str, Any]) -> str | None:
+    """ρ moves with calibration and accuracy does not: they may favour different classifiers."""
+    rho, accuracy = pair["rho_difference"], pair["accuracy_nuisance_difference"]
+    if rho * accuracy >= 0 or pair["rho_better"] == pair["accuracy_nuisance_better"] == "tie":
+        return None
+    tied = "tie" in (pair["rho_better"], pair["accuracy_nuisance_better"])
+    first, second = (pair["first"], pair["second"])[:: 1 if rho > 0 else -1]
+    return (
+        f"under {pair['nuisance']} ρ is higher for {first!r} and accuracy for {second!r} (differences {abs(rho):.3f} "
+        f"and {abs(accuracy):.3f}{', one of them a tie' if tied else ''}): one is more confident, the other more often "
+        "right"
+    )
+
+
+def _calibration(name: str, images: str, finding: Finding) -> str | None:
+    """A mean confidence far from accuracy on untouched images moves ρ, whatever the nuisance does."""
+    clean = {key: values[: finding.reach.images] for key, values in finding.clean.items()}
+    log_p = clean["log_p_predicted"].astype(np.float64)
+    confidence, accuracy = float(np.exp(log_p).mean()), float((clean["rank"] == 0).mean())
+    if abs(confidence - accuracy) < FAR_FROM_ACCURACY:
+        return None
+    found = temperature(log_p, accuracy)
+    size = "small" if confidence < accuracy else "large"
+    remedy = f"too {size}" if found is None else f"too {size}: dividing them by about {found:.2g} would close the gap"
+    return (
+        f"{name!r} has a mean confidence of {confidence:.3f} on the untouched images of {images}, and an accuracy of "
+        f"{accuracy:.3f}: ρ says more about its confidence than about its answers. "
+        f"Check range, mean and std; its logits are {remedy}"
+    )
+
+
+def temperature(log_p: NDArray[np.float64], accuracy: float) -> float | None:
+    """The T at which the mean confidence is the accuracy, if the predicted class stood against all others as one.
+
+    Stored rows hold no logits of the other classes. With two classes this is exact; with more, the others together fall
+    off as one logit would, which is near enough for T close to 1. None if no T in [0.01, 100] does it."""
+    odds = log_p - np.log(-np.expm1(np.minimum(log_p, -1e-12)))
+
+    def gap(log_t: float) -> float:
+        return float(expit(odds / math.exp(log_t)).mean()) - accuracy
+
+    ends = math.log(0.01), math.log(100)
+    if gap(ends[0]) * gap(ends[1]) > 0:
+        return None
+    return math.exp(brentq(gap, *ends, xtol=1e-4))
 
 
 def _near_chance(run: RunView, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:

@@ -20,6 +20,7 @@ FEWEST = 25  # effective draws
 MOST_JUDGED = 64  # parameters whose mixing is looked at, evenly spread over θ
 PRIOR_DRAWS = 512
 TRUSTED, NOTHING, NOT_MIXED, WEIGHTS, FEW = "trusted", "nothing found", "not mixed", "weights not trusted", "too few"
+NO_OTHER_LABEL = "no other label"  # p(not ℓ) is above zero, but no draw is taken for anything else
 
 
 class Diagnosis(NamedTuple):
@@ -111,6 +112,9 @@ def diagnose(
         size = kish(log_weight) if families is None else family_kish(log_weight, families)
         effective = torch.minimum(weighted_ess(flat, log_weight, families), size[:, None])
         rhat, weights = torch.full_like(effective, math.nan), pareto_k(log_weight)
+        # k̂ looks for weights of infinite variance. Weights of at most 1 have a finite one, and Kish's size is honest.
+        if sampled.bounded is not None:
+            weights = weights.masked_fill(sampled.bounded, torch.nan)
     effective = effective.where(varies, torch.nan)
     rhat = rhat.where(varies, torch.nan)
     other = (predicted != posterior.labels[:, None, None]).flatten(1) & (log_weight > -torch.inf)
@@ -121,7 +125,7 @@ def diagnose(
     for image in range(len(theta)):
         least = _least(effective[image]) if found[image] else 0.0
         worst = _greatest(rhat[image]) if sampled.chains and found[image] else None
-        k = None if weights is None or not found[image] else float(weights[image])
+        k = None if weights is None or not found[image] or weights[image].isnan() else float(weights[image])
         small = bool(other[image].any()) and bool(density[image, best[image]] > -torch.inf)
         calls = int(sampled.calls[image])
         evidence = None if sampled.evidence is None else float(sampled.evidence[image].exp())
@@ -129,7 +133,7 @@ def diagnose(
             Diagnosis(
                 image=int(posterior.batch.ids[image]),
                 method=sampled.method[image],
-                status=_status(bool(found[image]), sampled.chains, least, worst, k),
+                status=judge(bool(found[image]), bool(other[image].any()), sampled.chains, least, worst, k),
                 calls=calls,
                 effective=least,
                 per_1000=1000 * least / max(1, calls),
@@ -153,9 +157,12 @@ def diagnose(
     return diagnoses
 
 
-def _status(found: bool, chains: bool, effective: float, rhat: float | None, k: float | None) -> str:
+def judge(found: bool, other: bool, chains: bool, effective: float, rhat: float | None, k: float | None) -> str:
+    """The status of an image whose draws do or don't have another label than ℓ somewhere."""
     if not found:
         return NOTHING
+    if not other:
+        return NO_OTHER_LABEL
     if chains and (rhat is None or not rhat <= GREATEST_RHAT):
         return NOT_MIXED
     if k is not None and not k <= GREATEST_K:

@@ -179,6 +179,11 @@ class Posterior:
             known=None if self.known is None else Outcome(*(each[images] for each in self.known)),
         )
 
+    def knowing(self, drawn: PriorDraws) -> Posterior:
+        if drawn.position.shape[1] <= self.measured:
+            return self
+        return replace(self, known=Outcome.unpacked(drawn.evaluation.outcomes))
+
 
 def _evaluation(record: Tensor) -> Evaluation:
     """Packed outcomes (B, n, 5), with the log-likelihood that samplers look at."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from brittle.measures.base import Cell, ClassifierFacts, RunView
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
+from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, NOTHING, TRUSTED, judged
 from brittle.types import Nuisance
 
 
@@ -82,6 +82,7 @@ def summarise(
         "images": len(weak),
         "found": sum(each.found for each in weak),
         "trusted": statuses[TRUSTED],
+        "no_other_label": statuses[NO_OTHER_LABEL],
         "statuses": dict(statuses),
         "methods": dict(Counter(each.diagnosis["method"] for each in weak)),
         "already_wrong": sum(each.wrong for each in weak),
@@ -200,8 +201,14 @@ def _median(values: Sequence[float]) -> float | None:
 
 def _warnings(entry: dict[str, Any]) -> list[str]:
     where = f"weak points of {entry['classifier']!r} under {entry['nuisance']}"
-    bad = {status: count for status, count in entry["statuses"].items() if status != TRUSTED}
-    if not bad:
-        return []
-    told = ", ".join(f"{status}: {count}" for status, count in sorted(bad.items()))
-    return [f"{where}: the draws of {sum(bad.values())} of {entry['images']} images can't be trusted ({told})"]
+    said = []
+    bad = {status: count for status, count in entry["statuses"].items() if status not in (TRUSTED, NO_OTHER_LABEL)}
+    if bad:
+        told = ", ".join(f"{status}: {count}" for status, count in sorted(bad.items()))
+        said += [f"{where}: the draws of {sum(bad.values())} of {entry['images']} images can't be trusted ({told})"]
+    if entry["no_other_label"]:
+        said += [
+            f"{where}: on {entry['no_other_label']} of {entry['images']} images no draw has another label; their 1 − µ "
+            "is what the classifier doubts there, and leaves out failures that were never met"
+        ]
+    return said

@@ -13,12 +13,13 @@ class LabelNames:
 
     labels: Sequence[str]  # as the classifier has them
     classes: Sequence[str]  # of the image set
+    named: bool = True  # False where the labels are numbers for want of names
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         labels, classes = [str(label) for label in self.labels], list(self.classes)
         numbered = all(label == str(place) for place, label in enumerate(labels))
-        if numbered and not set(classes) <= set(labels):
+        if not self.named or (numbered and not set(classes) <= set(labels)):
             return (*classes[: len(labels)], *labels[len(classes) :])
         return tuple(labels)
 

@@ -16,19 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from brittle.engine.assemble import Things, assemble
-from brittle.engine.check import CHECKED_IMAGES, settle
+from brittle.engine.check import CHECKED_IMAGES
 from brittle.engine.job import Job
 from brittle.engine.replay import Replay
 from brittle.engine.runs import RunFolder
 from brittle.engine.store import FolderStore
+from brittle.engine.trial import settled
 from brittle.engine.view import View
 from brittle.errors import BrittleError
 from brittle.images.selection import Chosen
 from brittle.measures import measures
 from brittle.measures.base import ClassifierFacts
+from brittle.registry import parse_spec
 from brittle.report.page.label_names import LabelNames
 from brittle.study import Study
 from brittle.types import Classifier
+
+RUNS_CODE = ("python", "torch", "sklearn")  # kinds of classifiers whose specs name a function or a module
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class LoadedRun:
     begun: dict[str, Any]
     job: Job
     missing: tuple[str, ...]  # a sentence for each thing that could not be loaded
+    nothing: bool = False  # whether nothing was to be loaded
 
     @cached_property
     def store(self) -> FolderStore:
@@ -59,6 +64,8 @@ class LoadedRun:
 
     def why_unreadable(self, images: str, nuisance: str = "") -> str:
         """Why rows and pictures of an image set under a nuisance can't be had any more; "" where they can."""
+        if self.nothing:
+            return "Nothing that the study names was loaded, so there are no pictures."
         if images not in self.job.images:
             return f"The image set {images} can't be loaded any more, so there are no pictures of it."
         if nuisance and nuisance not in self.job.nuisances:
@@ -74,7 +81,9 @@ class LoadedRun:
 
     def label_names(self, classifier: str, images: str) -> LabelNames:
         return LabelNames(
-            self.summary["classifiers"][classifier]["labels"], self.summary["image_sets"][images]["classes"]
+            self.summary["classifiers"][classifier]["labels"],
+            self.summary["image_sets"][images]["classes"],
+            self.job.facts[classifier].named,
         )
 
     def chosen(self, images: str) -> Chosen | None:
@@ -100,8 +109,9 @@ class LoadedRun:
         return hashlib.sha256(self.folder.study.read_bytes()).hexdigest()
 
 
-def load(path: Path) -> LoadedRun:
-    """Everything a report needs of the run in `path`."""
+def load(path: Path, *, nothing: bool = False) -> LoadedRun:
+    """Everything a report needs of the run in `path`. Loading runs code that the study names; with `nothing` no image,
+    nuisance or classifier is loaded."""
     folder, missing = RunFolder(path), list[str]()
     plain, summary, begun = folder.read_study(), folder.read_summary(), folder.read_begun()
     _check_finished(plain, summary, path)
@@ -113,7 +123,9 @@ def load(path: Path) -> LoadedRun:
         reason = error.what if isinstance(error, BrittleError) else str(error)
         missing.append(f"The {sort} {name} can't be loaded any more: {reason.rstrip('.')}.")
 
-    job = assemble(things, "cpu", failed=failed)
+    job = assemble(things, "cpu", failed=failed, load=not nothing)
+    if nothing:
+        missing.append("Nothing that the study names was loaded, as was asked: what is shown comes from the summary.")
     images = {}
     for name, chosen in job.images.items():
         if begun["images"].get(name) == job.entries["images"][name]["fingerprint"]:
@@ -123,13 +135,28 @@ def load(path: Path) -> LoadedRun:
     classifiers = {}
     for name, classifier in job.classifiers.items():
         try:
-            _settle(classifier, [images[each] for each in begun["answers"].get(name, ()) if each in images])
-            classifiers[name] = classifier
+            if job.entries["classifiers"][name]["files"] != begun["files"][name]:
+                raise BrittleError("its files are no longer those of the run")
+            shown = [images[each] for each in begun["answers"].get(name, ()) if each in images]
+            classifiers[name] = _settled(classifier, shown)
         except (BrittleError, OSError) as error:
             failed("classifier", name, error)
     facts = {name: _facts(job.facts[name], begun["classifiers"].get(name, {})) for name in study.classifiers}
-    job = replace(job, images=images, classifiers=classifiers, facts=facts, _known={})
-    return LoadedRun(folder, study, summary, _environment(folder), begun, job, tuple(missing))
+    # Rows are known by the files that the run's classifiers were made from, whether these are still there or not.
+    made_from = {name: entry | {"files": begun["files"][name]} for name, entry in job.entries["classifiers"].items()}
+    entries = {**job.entries, "classifiers": made_from}
+    job = replace(job, images=images, classifiers=classifiers, facts=facts, entries=entries, _known={})
+    return LoadedRun(folder, study, summary, _environment(folder), begun, job, tuple(missing), nothing)
+
+
+def code_named(path: Path) -> list[str]:
+    """The classifiers whose specs name code that loading the run in `path` would run, as `name (spec)`."""
+    found = []
+    for name, entry in RunFolder(path).read_study()["classifiers"].items():
+        spec = parse_spec(entry["spec"])
+        if spec.kind in RUNS_CODE and not entry["spec"].endswith(".skops"):
+            found.append(f"{name} ({entry['spec']})")
+    return found
 
 
 def _known_measures(entries: Mapping[str, Any], missing: list[str]) -> dict[str, Any]:
@@ -155,11 +182,12 @@ def _check_finished(study: Mapping[str, Any], summary: Mapping[str, Any], path: 
         )
 
 
-def _settle(classifier: Classifier, chosen: list[Chosen]) -> None:
+def _settled(classifier: Classifier, chosen: list[Chosen]) -> Classifier:
     """Shows a classifier the images that the run settled it on, so that it answers as it did then."""
     for each in chosen:
         for group in each.images.groups(range(min(CHECKED_IMAGES, len(each.images)))):
-            settle(classifier, group.batch.images)
+            classifier = settled(classifier, group.batch.images)
+    return classifier
 
 
 def _facts(entry: ClassifierFacts, kept: Mapping[str, Any]) -> ClassifierFacts:
@@ -169,6 +197,7 @@ def _facts(entry: ClassifierFacts, kept: Mapping[str, Any]) -> ClassifierFacts:
         labels=tuple(kept.get("labels", ())),
         can=frozenset(kept.get("can", ())),
         layers=tuple(kept.get("layers", ())),
+        named=bool(kept.get("named", True)),
     )
 
 

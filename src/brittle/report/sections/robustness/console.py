@@ -71,11 +71,16 @@ def _table(here: Results) -> Table:
 
 
 def _difference(pair: Row, labelled: bool) -> str:
-    """plain − augmented, paired: ρ −0.231 [−0.245, −0.211], augmented is better"""
+    """plain − augmented, paired: ρ −0.231 [−0.245, −0.211], augmented is better; accuracy −0.2 …"""
     better = {"first": pair["first"], "second": pair["second"]}.get(pair["rho_better"])
     verdict = "is better" if labelled else "keeps to its own prediction more"
     family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
-    return (
+    said = (
         f"{pair['first']} − {pair['second']}, paired: ρ {estimate(pair['rho_difference'], pair['rho_interval'])}"
         f"{family}, {'a tie' if better is None else f'{better} {verdict}'}"
     )
+    if not labelled:
+        return said
+    right = {"first": pair["first"], "second": pair["second"]}.get(pair["accuracy_nuisance_better"])
+    difference = estimate(pair["accuracy_nuisance_difference"], pair["accuracy_nuisance_interval"])
+    return f"{said}; accuracy {difference}, {'a tie' if right is None else f'{right} is better'}"

@@ -74,6 +74,10 @@ def _wins(here: Results, name: str, other: str, won: Sequence[Row], total: int) 
         f"ρ {number(rho[name])} against {number(rho[other])}, "
         f"difference {estimate(abs(largest['rho_difference']), bounds)}, paired"
     )
+    if there.labelled:
+        sign = 1 if largest["rho_difference"] > 0 else -1
+        accuracy = sorted(sign * end for end in largest["accuracy_nuisance_interval"])
+        numbers += f"; in accuracy {estimate(sign * largest['accuracy_nuisance_difference'], accuracy)}"
     wins = "is more robust than" if there.labelled else "keeps to its own prediction more than"
     if total == 1:
         return f"{name} {wins} {other} under {largest['nuisance']} ({numbers})"
@@ -88,7 +92,8 @@ def _leader(nuisance: str, here: Results) -> str:
     best = max(rho, key=lambda name: rho[name]["rho"])
     tied = [name for name, (top, _) in ranked.items() if top == 1 and name != best]
     also = f"; not told apart from it: {listed(tied)}" if tied else "; every other classifier is less robust"
-    return f"under {nuisance} ρ is highest for {best}, {estimate(rho[best]['rho'], rho[best]['interval'])}{also}."
+    highest = f"{estimate(rho[best]['rho'], rho[best]['interval_simultaneous'])} (simultaneous)"
+    return f"under {nuisance} ρ is highest for {best}, {highest}{also}."
 
 
 def ranks(here: Results) -> dict[str, tuple[int, int]]:
@@ -110,6 +115,15 @@ def _most_brittle(rows: Sequence[Row]) -> str:
     name, nuisance = worst["classifier"], worst["nuisance"]
     where = f"{name} is most brittle under {nuisance}" if len(rows) > 1 else f"{name} under {nuisance}"
     said = f"{where}: ρ {estimate(worst['rho'], worst['interval'])}"
+    if len(rows) > 1:  # picked out after the fact: its interval holds together with those it was picked from
+        bounds = worst["interval_simultaneous"]
+        near = [
+            row["nuisance"]
+            for row in rows
+            if row is not worst and bounds is not None and row["interval_simultaneous"][0] <= bounds[1]
+        ]
+        tie = f", a tie with {listed(near, 3)}" if near else ""
+        said = f"{where}: ρ {estimate(worst['rho'], bounds)} (simultaneous){tie}"
     if worst.get("accuracy_nuisance") is not None:
         said += f"; accuracy {number(worst['accuracy_nuisance'])} instead of {number(worst['accuracy_clean'])}"
         if worst["accuracy_worst"] is not None:

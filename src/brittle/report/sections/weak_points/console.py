@@ -33,6 +33,8 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
         f"  {entry['images']} images ({methods}), {entry['calls']:,} classifier calls, "
         f"{per_1000} effective draws per 1,000 calls (median); draws of {entry['trusted']} images can be trusted"
     )
+    if entry["no_other_label"]:
+        yield line(f"  on {entry['no_other_label']} images no draw has another label: failures may still exist")
     if entry["already_wrong"]:
         yield line(f"  {entry['already_wrong']} are wrong untouched: {entry['already_wrong_are']}")
     if entry["hard"]:

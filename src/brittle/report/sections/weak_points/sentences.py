@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brittle.measures.weak_points.diagnosis import TRUSTED
+from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.report.page.words import counted, listed, number
 
@@ -48,9 +48,11 @@ def headline(entry: Row, names: Sequence[str]) -> str:
 
 def trust(entry: Row) -> str:
     """How many images' draws can be trusted, and why the others' can't."""
-    bad = {status: count for status, count in entry["statuses"].items() if status != TRUSTED}
-    if not bad:
+    bad = {status: count for status, count in entry["statuses"].items() if status not in (TRUSTED, NO_OTHER_LABEL)}
+    if not bad and entry["trusted"] == entry["images"]:
         return f"The draws of all {counted(entry['images'], 'image')} can be trusted."
+    if not bad:
+        return f"The draws of {entry['trusted']} of {counted(entry['images'], 'image')} can be trusted."
     told = listed([f"{status}: {count}" for status, count in sorted(bad.items(), key=lambda item: -item[1])])
     images = counted(entry["images"], "image")
     if not entry["trusted"]:
@@ -61,9 +63,20 @@ def trust(entry: Row) -> str:
     )
 
 
+def without_another_label(entry: Row) -> str:
+    """That some images' draws are doubts and no failures."""
+    images = counted(entry["no_other_label"], "image")
+    return (
+        f"On {images} no draw has another label: weak points are then where the classifier doubts most, and 1 − µ is "
+        "that doubt. A failure that is rare and was never met is not in it."
+    )
+
+
 def findings(entry: Row, names: Sequence[str], unlabelled: int) -> list[str]:
     """Everything to know of one classifier under one nuisance, most important first."""
     said = [headline(entry, names), *_parameters(entry), *([trust(entry)] if entry["found"] else ())]
+    if entry["no_other_label"]:
+        said.append(without_another_label(entry))
     wrong = entry["already_wrong"]
     if wrong:
         said.append(

@@ -1,0 +1,141 @@
+"""Files and names that are not what they seem: one line that says what is wrong and what to do, or they just work."""
+
+import json
+import os
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from brittle.classifiers import classifier
+from brittle.classifiers.checkpoint import load_weights
+from brittle.errors import BrittleError
+from brittle.images import image_set
+from brittle.names import class_names
+
+PIXELS = np.zeros((2, 4, 4), dtype=np.uint8)
+
+
+def test_an_npy_named_npz_is_said_to_be_one(tmp_path):
+    with open(tmp_path / "a.npz", "wb") as file:
+        np.save(file, PIXELS)
+    with pytest.raises(BrittleError, match=r"a.npz holds a single array, not an npz archive. Save it with numpy.savez"):
+        image_set(f"npz:{tmp_path / 'a.npz'}")
+
+
+@pytest.mark.parametrize(
+    ("method", "flags", "message"),
+    [
+        (zipfile.ZIP_DEFLATED, 1, "'images.npy' is encrypted"),
+        (99, 0, "'images.npy' is compressed in a way that numpy does not write"),
+        (zipfile.ZIP_BZIP2, 0, "'images.npy' is compressed in a way that numpy does not write"),
+    ],
+)
+def test_an_npz_that_is_packed_in_another_way_is_refused(tmp_path, method, flags, message):
+    np.savez_compressed(tmp_path / "a.npz", images=PIXELS)
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    for signature, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        struct.pack_into("<HH", data, data.index(signature) + place, flags, method)
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(BrittleError, match=message):
+        image_set(f"npz:{tmp_path / 'a.npz'}")
+
+
+def test_an_onnx_file_without_inputs_is_refused(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    value = onnx.helper.make_tensor("v", 1, [1, 2], [0.0, 1.0])
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Constant", [], ["y"], value=value)],
+        "graph",
+        [],
+        [onnx.helper.make_tensor_value_info("y", 1, [1, 2])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(BrittleError, match=r"a.onnx takes no input. Export a model with one input"):
+        classifier(f"onnx:{tmp_path / 'a.onnx'}")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({0: torch.zeros(2, 3), 1: torch.zeros(2)}, "holds no state dict"),
+        ({"weight": torch.zeros(2, 3).to_sparse(), "bias": torch.zeros(2)}, "weight is sparse or quantised there"),
+        ({"weight": torch.zeros(2, 3, dtype=torch.complex64), "bias": torch.zeros(2)}, "weight is complex there"),
+        ([torch.zeros(2)], "holds no state dict"),
+        ({}, "holds no state dict"),
+    ],
+)
+def test_a_checkpoint_of_other_things_than_weights_is_refused(tmp_path, weights, message):
+    torch.save(weights, tmp_path / "a.pt")
+    with pytest.raises(BrittleError, match=message):
+        load_weights(nn.Linear(3, 2), tmp_path / "a.pt")
+
+
+def test_a_compressed_checkpoint_is_refused(tmp_path):
+    torch.save({"weight": torch.zeros(1000, 1000)}, tmp_path / "a.pt")
+    with zipfile.ZipFile(tmp_path / "a.pt") as plain, zipfile.ZipFile(tmp_path / "b.pt", "w", 8) as packed:
+        for entry in plain.infolist():
+            packed.writestr(entry.filename, plain.read(entry))
+    with pytest.raises(BrittleError, match=r"b.pt is compressed and unpacks to 4\d+ bytes, which torch never writes"):
+        load_weights(nn.Linear(1000, 1000, bias=False), tmp_path / "b.pt")
+
+
+def test_names_of_classes_are_a_file_or_written_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "names.txt").write_text("\ufeffcafé\r\n\r\nSt. Bernard\n", encoding="utf-8")
+    assert class_names("names.txt") == ("café", "St. Bernard")
+    assert class_names("Poodle/St. Bernard") == ("Poodle", "St. Bernard")
+    assert class_names("v1.0/v2.0") == ("v1.0", "v2.0")
+    many = tuple(f"class number {place}" for place in range(1000))
+    assert class_names("/".join(many)) == many
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["data/names.txt", "/data/names", "./names", "../names", "~/names", "there/nmaes", "nmaes", "a//b", "a/b.csv"],
+)
+def test_a_mistyped_path_does_not_become_names(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(BrittleError, match=r"labels=.*: there is no such file, and these are not names.*labels=a/b/c"):
+        class_names(text, "labels")
+
+
+def test_a_file_of_names_that_is_no_utf8_text_is_named_with_the_line(tmp_path):
+    (tmp_path / "names.txt").write_bytes("dog\ncafé\n".encode("latin-1"))
+    with pytest.raises(BrittleError, match=r"names.txt is not UTF-8 text: see line 2. Save it as UTF-8"):
+        classifier(nn.Linear(3, 2), labels=str(tmp_path / "names.txt"))
+    np.savez(tmp_path / "a.npz", images=PIXELS)
+    with pytest.raises(BrittleError, match=r"names.txt is not UTF-8 text"):
+        image_set(f"npz:{tmp_path / 'a.npz'},classes={tmp_path / 'names.txt'}")
+    (tmp_path / "names.txt").write_bytes(b"")
+    with pytest.raises(BrittleError, match=r"names.txt is not a list of names"):
+        class_names(str(tmp_path / "names.txt"))
+
+
+def test_names_of_files_that_are_not_text_are_measured_and_reported(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (b"caf\xe9", b"dog"):
+        os.makedirs(b"ph\xe9/" + folder)
+        for place in range(2):
+            Image.new("L", (28, 28), 99 * place).save(os.fsdecode(b"ph\xe9/" + folder + b"/\xff%d.png" % place))
+    spec = os.fsdecode(b"folder:ph\xe9")
+    assert image_set(spec).classes == ("caf\\xe9", "dog")
+    assert image_set(spec).names[0] == "caf\\xe9/\\xff0.png"
+    said = cli("measure", "bundled:plain", spec, "--nuisance", "affine", "--samples", 2, "--out", "run")
+    assert said.status == 0, said.err
+    assert "caf\\xe9" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    (tmp_path / "run" / "report.html").unlink()
+    assert cli("report", "run").status == 0
+    assert "ph\\\\xe9" in (tmp_path / "run" / "study.toml").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["warnings"] is not None
+
+
+def test_a_device_that_holds_no_numbers_is_refused(cli):
+    complaint = cli("measure", "bundled:plain", "sample", "--nuisance", "affine", "--device", "meta").complaint(2)
+    assert "nothing can be computed on device 'meta' here. Use cpu, cuda or cuda:1." in complaint
