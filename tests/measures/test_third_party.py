@@ -54,7 +54,7 @@ def scores(images, name, sharpness):
 for name, sharpness in {SHARPNESS}.items():
     globals()[name] = functools.partial(scores, name=name, sharpness=sharpness)
 """
-CHECKED = 16  # images that a classifier sees of each set before work begins
+CHECKED = 32  # images that a classifier sees of each set before work begins
 
 SIZES = {"old": 60, "new": 40}
 
