@@ -1,12 +1,9 @@
 """The one kind of error a user sees: what is wrong, what to do about it, and an exit status."""
 
+import functools
 import os
-import sysconfig
-import traceback
 
 _OURS = os.path.dirname(__file__) + os.sep
-_PATHS = sysconfig.get_paths()
-_INSTALLED = tuple(_PATHS[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 class BrittleError(Exception):
@@ -57,6 +54,8 @@ def foreign(who: str, error: BaseException) -> ForeignError:
 
 def users_line(error: BaseException) -> str:
     """The last line of the user's own code on the way to an error: "net.py, line 12"; "" where none is involved."""
+    import traceback  # only where something went wrong
+
     frames = traceback.extract_tb(error.__traceback__)
     found = next((frame for frame in reversed(frames) if is_users(frame.filename)), None)
     return "" if found is None else f"{found.filename}, line {found.lineno}"
@@ -64,4 +63,13 @@ def users_line(error: BaseException) -> str:
 
 def is_users(file: str) -> bool:
     """Whether a source file is neither ours nor an installed package's."""
-    return not file.startswith((_OURS, *_INSTALLED, "<frozen")) and f"{os.sep}site-packages{os.sep}" not in file
+    return not file.startswith((_OURS, *_installed(), "<frozen")) and f"{os.sep}site-packages{os.sep}" not in file
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    """Where packages are installed, and Python's own."""
+    import sysconfig  # which loads a module named after the platform
+
+    paths = sysconfig.get_paths()
+    return tuple(paths[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib"))

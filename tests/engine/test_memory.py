@@ -12,7 +12,7 @@ from brittle.api import measure
 from brittle.classifiers import classifier
 from brittle.engine import carry_out
 from brittle.engine.memory_store import MemoryStore
-from brittle.errors import Failure
+from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
@@ -59,7 +59,7 @@ def test_no_memory_for_a_single_image_is_a_failure():
 
 def test_another_error_is_not_taken_for_a_lack_of_memory():
     assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
-    with pytest.raises(ValueError, match="my own"):
+    with pytest.raises(BrittleError, match="raised ValueError: my own"):
         measure(hungry(9, ValueError("my own")), "sample", "affine", count=30, samples=2)
 
 

@@ -53,6 +53,8 @@ def _status() -> int | None:
     try:
         status: int | None = make_app()(sys.argv[1:] or ["--help"], standalone_mode=False)
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # what Rich makes of it
+            raise error.__context__ from None
         raise foreign("code that was loaded", error) from error
     return status
 

@@ -233,7 +233,7 @@ def test_classes_are_measured_on_their_own_images():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"samples": 0}, "samples is 0, but must be at least 1"),
+        ({"samples": 0}, "samples is 0, but must lie between 1 and"),
         ({"tolerance": 0.7}, "tolerance is 0.7"),
         ({"confidence": 95.0}, "confidence is 95"),
         ({"worst_of": 0}, "worst-of is 0"),
