@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,3 +87,16 @@ def ended() -> Callable[[subprocess.Popen[str]], Said]:
         return Said(process.returncode, out, err)
 
     return wait
+
+
+@pytest.fixture(autouse=True)
+def own_modules() -> Iterator[None]:
+    """A folder that a test's specs put on the path, and the modules found there, are gone with the test."""
+    before = list(sys.path)
+    yield
+    added = [folder for folder in sys.path if folder.startswith(tempfile.gettempdir()) and folder not in before]
+    if added:
+        sys.path[:] = [folder for folder in sys.path if folder not in added]
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(tuple(folder + os.sep for folder in added)):
+                del sys.modules[name]

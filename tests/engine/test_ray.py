@@ -144,6 +144,7 @@ def test_workers_give_the_rows_that_one_process_gives_on_a_cluster_of_their_own(
     assert {name: things.rows(name) for name in before} == dict.fromkeys(before, things.CHECKED)
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_was_doing_is_done_by_another(ray, things, troubled):
     things.write_images(count=200)
     study = troubled("first", "deadly", robustness={"samples": 10})
@@ -156,6 +157,7 @@ def test_what_a_killed_worker_was_doing_is_done_by_another(ray, things, troubled
     assert not list(things.out.rglob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_a_unit_that_always_fails_is_named_after_everything_else_is_done(ray, things, troubled):
     pixels = np.random.default_rng(0).integers(1, 256, (320, 8, 8), dtype=np.uint8)
     pixels[300] = 0
@@ -239,6 +241,7 @@ def test_nobody_pays_for_importing_ray_who_does_not_use_it():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_eight_writers_leave_no_more_than_twice_the_files_of_one(tmp_path):
     script = Path(__file__).with_name("many_writers.py")
     said = subprocess.run([sys.executable, script, tmp_path], stdout=subprocess.PIPE, check=True)

@@ -252,6 +252,7 @@ def units_done(folder):
     return sum(int(end) - int(first) for first, end in spans)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_it_is_killed_resumed_and_shown_without_editing_the_package(kind, grey, command, ended, cli):
     grey.write(old=300, new=300)  # several units of clean predictions

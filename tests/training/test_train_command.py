@@ -55,6 +55,7 @@ def test_python_trains_as_the_command_line_does(cli, images, tmp_path):
     assert a != c
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_bytes(start, ended, images, tmp_path):
     """kill -9 in the middle, then the same command: weights and losses of an undisturbed run."""
 
