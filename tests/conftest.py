@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,11 +89,11 @@ def ended() -> Callable[[subprocess.Popen[str]], Said]:
 
 
 @pytest.fixture(autouse=True)
-def own_modules() -> Iterator[None]:
+def own_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A folder that a test's specs put on the path, and the modules found there, are gone with the test."""
-    before = list(sys.path)
+    before, here = list(sys.path), str(tmp_path_factory.getbasetemp())
     yield
-    added = [folder for folder in sys.path if folder.startswith(tempfile.gettempdir()) and folder not in before]
+    added = [folder for folder in sys.path if folder.startswith(here) and folder not in before]
     if added:
         sys.path[:] = [folder for folder in sys.path if folder not in added]
         for name, module in list(sys.modules.items()):
