@@ -4,7 +4,8 @@
 
 A row per digit: the digit, the posterior on a grid with a Metropolis chain as in the paper (algorithm 1, no burn-in),
 and the same posterior with draws of Brittle's default sampler for as many classifier calls. The weights are those that
-table1.py trains: a plain CNN-1.
+table1.py trains: a plain CNN-1. Beside the picture lie figure1.parquet (the draws) and figure1-map.parquet (the
+posterior on the grid).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -50,6 +53,24 @@ def draw_map(axes: Axes, values: np.ndarray, reach: float, theta: np.ndarray, ti
     return mesh
 
 
+def map_table(id: int, values: np.ndarray, places: np.ndarray) -> pa.Table:
+    """A row per cell of the grid, in the order in which it is drawn."""
+    down, across = np.meshgrid(places, places, indexing="ij")
+    columns = {"shift_x": across, "shift_y": down, "posterior_over_maximum": values}
+    cells = {name: column.ravel().astype(np.float32) for name, column in columns.items()}
+    return pa.table({"image": np.full(values.size, id), **cells})
+
+
+def draw_table(id: int, sampler: str, theta: np.ndarray, about: Any, log_one_minus_mu: float) -> pa.Table:
+    """A row per draw, with what is said of all draws of its image."""
+    said = {"status": about["status"], "effective": about["effective"], "rhat": about["rhat"], "calls": about["calls"]}
+    said |= {"one_minus_mu": about["one_minus_mu"], "one_minus_mu_by_quadrature": float(np.exp(log_one_minus_mu))}
+    numbers = {name: pa.array([value] * len(theta), pa.string() if name == "status" else pa.float64())
+               for name, value in said.items()}  # fmt: skip
+    which = {"image": np.full(len(theta), id), "sampler": np.full(len(theta), sampler)}
+    return pa.table({**which, "shift_x": theta[:, 0], "shift_y": theta[:, 1], **numbers})
+
+
 def write(options: argparse.Namespace) -> None:
     classifier = brittle.classifier(f"torch:brittle.training.networks:{options.network},weights={options.weights}")
     images = brittle.image_set(options.test)
@@ -62,6 +83,7 @@ def write(options: argparse.Namespace) -> None:
     )  # fmt: skip
     default = brittle.sample(classifier, images, spec, budget=options.steps + 1, batch=250, **common)
     reach = 3 * options.sigma
+    maps, draws = [], []
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         figure = Figure((9.6, 3.5 * len(options.ids)), layout="constrained")
         grid = figure.subplots(len(options.ids), 3, squeeze=False, width_ratios=(0.6, 1, 1))
@@ -69,6 +91,7 @@ def write(options: argparse.Namespace) -> None:
             place = int((images.ids == id).nonzero()[0])
             batch = images.batch([place])
             values, one_minus_mu = density(classifier, replay, place, options.sigma)
+            maps.append(map_table(id, values, grid_around(0.0, options.sigma, CELLS).numpy()))
             row[0].imshow(batch.images[0, 0], cmap="gray", vmin=0, vmax=1)
             row[0].set_axis_off()
             row[0].set_title(
@@ -78,6 +101,7 @@ def write(options: argparse.Namespace) -> None:
                 about = next(each for each in found["per_image"] if each["id"] == id)
                 title = f"{name}\n{about['effective']:.0f} effective draws of {about['calls']:,} calls"
                 mesh = draw_map(axes, values, reach, found.theta(id), title)
+                draws.append(draw_table(id, name, found.theta(id), about, one_minus_mu))
                 print(
                     f"image {id}, {name}: {about['status']}, effective {about['effective']:.1f}, "
                     f"R-hat {about['rhat']}, calls {about['calls']}, 1 − µ(x) {about['one_minus_mu']} "
@@ -86,6 +110,9 @@ def write(options: argparse.Namespace) -> None:
         bar = figure.colorbar(mesh, ax=grid[:, 2].tolist(), shrink=0.5, aspect=30, pad=0.02, ticks=[0, 0.5, 1])
         bar.set_label("posterior / its maximum", fontsize=9)
         figure.savefig(options.out, dpi=140)
+    for parts, end in ((draws, ".parquet"), (maps, "-map.parquet")):
+        to = options.out.with_name(options.out.stem + end)
+        pq.write_table(pa.concat_tables(parts), to, compression="zstd")
 
 
 def main() -> None:

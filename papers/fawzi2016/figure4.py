@@ -4,7 +4,12 @@
 
 The paper's VGG-Face and its photographs are not to be had; `faces.py` says what stands in for them and what to
 install first. Writes figure4.png (weak points as the paper shows them), figure4-map.png (which part of a face they
-hide) and figure4.md into --out. What was drawn is kept in --draws: with it there, only the figures are made again.
+hide) and figure4.md into --out, and what they are made from: figure4.parquet (a row per prior, sampler and person),
+figure4-map.parquet (a row per prior and pixel) and figure4-shown.parquet (the faces in the galleries). All that was
+drawn is kept in --draws: with it there, only the figures are made again. --only draws one part of it, so that the four
+parts can be drawn side by side:
+
+    for part in flat-auto flat-metropolis scale-auto scale-metropolis; do python …/figure4.py --only $part & done; wait
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import argparse
 import functools
 import itertools
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +38,8 @@ from brittle.random import draw_keys
 HERE = Path(__file__).parent
 PRIORS = {"flat": "occlusion:rectangles=3,sigma=2000", "scale": "occlusion:rectangles=3,scale=0.05"}
 PRIOR_NAMES = {"flat": "the paper's prior (σ = 2000)", "scale": "scale = 0.05"}
-METROPOLIS = "metropolis:sigma=5"  # the paper's σ_prop, in pixels
+SAMPLERS = {"auto": "auto", "metropolis": "metropolis:sigma=5"}  # the paper's σ_prop, in pixels
+PARTS = {f"{prior}-{sampler}": (prior, sampler) for prior in PRIORS for sampler in SAMPLERS}
 SHOWN_PHOTOGRAPH = 6  # the first that is not enrolled
 COLUMNS = slice(26, 86)
 REGIONS = {  # of equal size about ArcFace's landmarks: eyes at row 52, nose's tip at 72, mouth at 92
@@ -42,6 +49,7 @@ REGIONS = {  # of equal size about ArcFace's landmarks: eyes at row 52, nose's t
     "mouth": slice(82, 102),
 }
 PRIOR_DRAWS = 20_000
+PEOPLE_SHOWN, FACES_SHOWN = 6, 7  # in a gallery: rows, and faces in a row
 GALLERIES = (
     (
         "figure4.png",
@@ -61,7 +69,7 @@ class Drawn(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """All that the figures are made from, under one prior or more."""
+    """All that the figures are made from, or some parts of it."""
 
     faces: Faces  # the n faces that are occluded
     drawn: dict[tuple[str, str], Drawn]  # by prior and sampler
@@ -92,15 +100,14 @@ class Experiment(NamedTuple):
 
     def plus(self, other: Experiment) -> Experiment:
         """Both, of the same faces."""
-        seconds = self.said["seconds"] + other.said["seconds"]
-        return Experiment(
-            self.faces, self.drawn | other.drawn, self.measured | other.measured, self.said | {"seconds": seconds}
-        )
+        said = self.said | {"seconds": self.said["seconds"] + other.said["seconds"]}
+        return Experiment(self.faces, self.drawn | other.drawn, self.measured | other.measured, said)
 
 
-def carried_out(prior: str, options: argparse.Namespace) -> Experiment:
-    """Enrols, measures and samples under one prior."""
+def carried_out(part: str, options: argparse.Namespace) -> Experiment:
+    """Enrols, then samples under one prior with one sampler; ρ, which needs no sampler, goes with the first."""
     begun = time.monotonic()
+    prior, sampler = PARTS[part]
     everyone = load_faces(options.faces, options.models)
     classifier, enrolment = recogniser(options.models, everyone, options.device)
     held_out = everyone.held_out
@@ -108,34 +115,34 @@ def carried_out(prior: str, options: argparse.Namespace) -> Experiment:
     images = brittle.image_set((shown.images, shown.people), name="orl", classes=classifier.labels, ids=shown.people)
     what: Any = (classifier, images, PRIORS[prior])
     common: dict[str, Any] = {"seed": options.seed, "device": options.device, "batch": options.batch}
-    with Bar() as progress:
-        measured = brittle.measure(*what, samples=options.samples, progress=progress, **common)
-    drawn = {}
-    for sampler in ("auto", METROPOLIS):
+    measured = {}
+    if sampler == next(iter(SAMPLERS)):
         with Bar() as progress:
-            found = brittle.sample(
-                *what, count=None, sampler=sampler, chains=options.chains, steps=options.steps, burn_in=0,
-                start="prior", tries=1, budget=options.budget, keep=1000, progress=progress, **common,
-            )  # fmt: skip
-        rows = sorted(found["per_image"], key=lambda row: int(row["id"]))
-        numbers = {label: place for place, label in enumerate(classifier.labels)}
-        drawn[prior, sampler.partition(":")[0]] = Drawn(
-            np.stack([found.theta(row["id"]) for row in rows]),
-            np.array([[numbers[label] for label in found.predicted(row["id"])] for row in rows]),
-            rows,
-        )
+            measured[prior] = brittle.measure(*what, samples=options.samples, progress=progress, **common)
+    with Bar() as progress:
+        found = brittle.sample(
+            *what, count=None, sampler=SAMPLERS[sampler], chains=options.chains, steps=options.steps, burn_in=0,
+            start="prior", tries=1, budget=options.budget, keep=1000, progress=progress, **common,
+        )  # fmt: skip
+    rows = sorted(found["per_image"], key=lambda row: int(row["id"]))
+    numbers = {label: place for place, label in enumerate(classifier.labels)}
+    drawn = Drawn(
+        np.stack([found.theta(row["id"]) for row in rows]),
+        np.array([[numbers[label] for label in found.predicted(row["id"])] for row in rows]),
+        rows,
+    )
     said = {
         "accuracy": accuracy(classifier, held_out, held_out.tensor),
         "held_out": len(held_out.people),
         "scale": enrolment.scale,
         "likeliest": enrolment.likeliest,
         "mistaken": enrolment.mistaken,
-        "hidden": hidden_regions(classifier, held_out) if prior == next(iter(PRIORS)) else {},  # once is enough
+        "hidden": hidden_regions(classifier, held_out) if part == next(iter(PARTS)) else {},  # once is enough
         "options": {name: str(value) for name, value in vars(options).items()},
         "environment": environment(),
         "seconds": round(time.monotonic() - begun, 1),
     }
-    return Experiment(shown, drawn, {prior: measured}, said)
+    return Experiment(shown, {(prior, sampler): drawn}, measured, said)
 
 
 @torch.inference_mode()
@@ -176,19 +183,21 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch", type=int, default=80, help="faces classified at a time")
     parser.add_argument("--draws", type=Path, default=Path("build/fawzi2016/figure4"), help="folder")
-    parser.add_argument("--only", choices=list(PRIORS), help="draw under this prior and make no figures")
+    parser.add_argument("--only", choices=list(PARTS), help="draw this part and make no figures")
     parser.add_argument("--out", type=Path, default=HERE)
     return parser.parse_args()
 
 
 def main() -> None:
     options = parsed()
-    kept = {prior: options.draws / f"{prior}.npz" for prior in PRIORS}
-    for prior in [options.only] if options.only else PRIORS:
-        if not kept[prior].is_file():
-            carried_out(prior, options).save(kept[prior])
+    kept = {part: options.draws / f"{part}.npz" for part in PARTS}
+    for part in [options.only] if options.only else PARTS:
+        if not kept[part].is_file():
+            carried_out(part, options).save(kept[part])
+            print(f"{part} is drawn", file=sys.stderr, flush=True)
     if options.only:
         return
+    from figure4_data import write_data
     from figure4_map import maps_of, write_gallery, write_map  # they in turn read this file
     from figure4_page import page
 
@@ -197,7 +206,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     for name, which, title in GALLERIES:
         said = title.format(steps=experiment.said["options"]["steps"])
-        write_gallery(options.out / name, experiment, which, said, people=6, each=7)
+        write_gallery(options.out / name, experiment, which, said, PEOPLE_SHOWN, FACES_SHOWN)
+    write_data(options.out, experiment, maps)
     write_map(options.out / "figure4-map.png", experiment, maps)
     if "environment" in experiment.said:
         said = json.dumps(experiment.said["environment"] | {"options": experiment.said["options"]}, indent=1)

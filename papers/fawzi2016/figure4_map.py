@@ -152,6 +152,13 @@ def outline(axes: Axes, colour: str, named: bool = False) -> None:
             axes.text(left + 1.5, rows.start + 1, name, color=colour, fontsize=6.5, va="top")
 
 
+def shown(drawn: Drawn, place: int, person: int, most: int) -> NDArray[np.int64]:
+    """Which draws of a person the gallery shows: different ones, taken for somebody else."""
+    wrong = np.flatnonzero(drawn.predicted[place] != person)
+    _, firsts = np.unique(drawn.theta[place][wrong], axis=0, return_index=True)
+    return np.random.default_rng(person).permutation(wrong[np.sort(firsts)])[:most]
+
+
 def write_gallery(
     path: Path, experiment: Experiment, which: tuple[str, str], title: str, people: int, each: int
 ) -> None:
@@ -160,9 +167,7 @@ def write_gallery(
     drawn, strips = experiment.drawn[which], []
     for place, person in enumerate(experiment.faces.people.tolist()[:people]):
         face = experiment.faces.tensor[place]
-        wrong = np.flatnonzero(drawn.predicted[place] != person)
-        _, firsts = np.unique(drawn.theta[place][wrong], axis=0, return_index=True)
-        chosen = np.random.default_rng(person).permutation(wrong[np.sort(firsts)])[:each]
+        chosen = shown(drawn, place, person, each)
         batch = brittle.Batch(face[None], torch.tensor([person]), torch.tensor([person]))
         many = batch.take(torch.zeros(len(chosen), dtype=torch.int64))
         pictures = nuisance.apply(many, torch.from_numpy(drawn.theta[place][chosen])) if len(chosen) else []
