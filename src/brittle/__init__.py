@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from brittle.nuisances import nuisance
     from brittle.study import Study
     from brittle.training import train
-    from brittle.types import Batch, Classifier, Nuisance
+    from brittle.types import Batch, Classifier, Differentiable, Layered, Nuisance
 
 __version__ = "0.1.0"
 
@@ -33,6 +33,8 @@ _HOMES = {
     "train": "brittle.training",
     "Batch": "brittle.types",
     "Classifier": "brittle.types",
+    "Differentiable": "brittle.types",
+    "Layered": "brittle.types",
     "Nuisance": "brittle.types",
 }
 
@@ -40,7 +42,9 @@ __all__ = [
     "Batch",
     "BrittleError",
     "Classifier",
+    "Differentiable",
     "ImageSet",
+    "Layered",
     "Nuisance",
     "Study",
     "__version__",

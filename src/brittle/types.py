@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
 UNLABELLED = -1
+
+Change = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
 
 
 class Batch(NamedTuple):
@@ -35,11 +38,35 @@ class Classifier(Protocol):
 
     @property
     def can(self) -> frozenset[str]:
-        """What it offers beyond log-probabilities: "gradients", "layers"; "hard" for 0/1 outputs."""
+        """What is peculiar to its outputs: "hard" where they are only 0 and 1."""
         ...
 
     def log_probs(self, images: Tensor) -> Tensor:
         """images (B, C, H, W) in [0, 1] → log p(c | x) (B, K), on the images' device."""
+        ...
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A classifier through which gradients flow."""
+
+    def logits(self, images: Tensor) -> Tensor:
+        """images (B, C, H, W) → z (B, K) whose softmax is p(c | x); gradients with respect to the images flow."""
+        ...
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """A classifier whose layers can be changed while it computes."""
+
+    @property
+    def layers(self) -> Sequence[str]:
+        """ "input", then what it is made of in the order of computation, up to the outputs, and last "weights"."""
+        ...
+
+    def perturbed(self, layer: str, change: Change) -> AbstractContextManager[None]:
+        """Within it, `change` replaces what the layer gives, (B, …) for a call with B images. "input" is the images
+        themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was."""
         ...
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,13 +14,16 @@ from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions
 from brittle.classifiers.checkpoint import load_weights
 from brittle.classifiers.factory import make
+from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, changed_weights, traced
 from brittle.errors import BrittleError
-from brittle.registry import option
+from brittle.registry import did_you_mean, option
+from brittle.types import Change
 
 # On a CPU a small network is fastest while its activations stay in cache, whatever the size of the batch that is
 # transformed and summarised at once (benchmarks/README.md).
 CACHED_NUMBERS = 1 << 17
 LEAST_IMAGES = 16
+LEAST_PROBABILITY = 1e-30  # whose logarithm still has a gradient
 
 
 class TorchClassifier(AdaptedClassifier):
@@ -31,10 +36,11 @@ class TorchClassifier(AdaptedClassifier):
     def __init__(
         self, module: nn.Module, *, device: str | torch.device = "cpu", name: str = "", **settings: Any
     ) -> None:
-        super().__init__(
-            name=name or type(module).__name__, device=device, can=frozenset({"gradients", "layers"}), **settings
-        )
+        super().__init__(name=name or type(module).__name__, device=device, **settings)
         self.module = module.eval().to(self.device)
+        self._layers: tuple[str, ...] = ()
+        self._ends: dict[str, Change] = {}  # changes of the images and of the outputs
+        self._whole = 0  # layers that are being changed: a change is told of all images at once
         floats = (parameter.dtype for parameter in module.parameters() if parameter.is_floating_point())
         self._dtype = next(floats, torch.float32)
         convolves = any(isinstance(part, nn.Conv2d) for part in module.modules())
@@ -42,11 +48,56 @@ class TorchClassifier(AdaptedClassifier):
         if self._channels_last:
             module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
+    def logits(self, images: Tensor) -> Tensor:
+        """images (B, C, H, W) in [0, 1] → z (B, K) whose softmax is p(c | x); gradients flow."""
+        raw = self._raw(images).float()
+        if self.output == "auto":
+            self._settle(raw, images)
+        return raw if self.output == "logits" else raw.clamp(min=LEAST_PROBABILITY).log()
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Known once a first batch has been tried: see `brittle.types.Layered`."""
+        return (INPUT, *self._layers, WEIGHTS) if self._layers else ()
+
+    def check(self, images: Tensor) -> None:
+        super().check(images)
+        with torch.no_grad():
+            self._layers = traced(self.module, lambda: self._raw(images[:2].clone()))
+
+    @contextmanager
+    def perturbed(self, layer: str, change: Change) -> Iterator[None]:
+        """Within it, `change` replaces what a layer gives: see `brittle.types.Layered`."""
+        if layer not in self.layers:
+            raise BrittleError(f"classifier {self.name} has no layer {layer!r}", did_you_mean(layer, self.layers))
+        if layer == WEIGHTS:
+            with changed_weights(self.module, change):
+                yield
+        elif layer in (INPUT, OUTPUT):
+            before = self._ends
+            self._ends = {**before, layer: change}
+            try:
+                yield
+            finally:
+                self._ends = before
+        else:
+            self._whole += 1
+            try:
+                with changed_layer(self.module, layer, change, self.name):
+                    yield
+            finally:
+                self._whole -= 1
+
+    def _raw(self, images: Tensor, *, watched: bool = False) -> Tensor:
+        before, after = self._ends.get(INPUT), self._ends.get(OUTPUT)
+        raw = super()._raw(images if before is None else before(images), watched=watched)
+        return raw if after is None else after(raw)
+
     def scores(self, prepared: Tensor) -> Tensor:
         prepared = prepared.to(self._dtype)
         if self._channels_last:
             prepared = prepared.contiguous(memory_format=torch.channels_last)
-        if prepared.device.type != "cpu":
+        if prepared.device.type != "cpu" or self._whole:
             return self._forward(prepared)
         fitting = max(LEAST_IMAGES, CACHED_NUMBERS // max(1, prepared[0].numel()))
         size = 1 << fitting.bit_length() - 1  # a power of two divides the engine's batches

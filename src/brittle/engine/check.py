@@ -16,6 +16,7 @@ from brittle.engine.trial import OwnCopy, Trial, doubts, tried
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.images.pixels import Shape, ragged
+from brittle.measures import measures
 from brittle.measures.base import Cell, ClassifierFacts
 from brittle.memory import halving
 from brittle.types import Classifier, Nuisance
@@ -99,10 +100,12 @@ def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
     for protocol in assignment.measure.needs:
         if live is not None and not isinstance(live, protocol):
             members = sorted(name for name in vars(protocol) if not name.startswith("_"))
+            kinds = measures.loaded()
+            others = sorted(name for name in kinds if all(isinstance(live, each) for each in kinds[name].needs))
             raise BrittleError(
                 f"the measure {assignment.name!r} needs a {protocol.__name__.lower()} classifier, and {classifier!r} "
                 f"is not one: it has no {', '.join(members)}",
-                "Use another classifier, or restrict the measure to those that are: classifiers = […].",
+                f"Give a torch module; {classifier!r} can be measured by {', '.join(others)}.",
             )
 
 

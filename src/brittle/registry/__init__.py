@@ -66,6 +66,11 @@ class Registry(Generic[T]):
         self._load()
         return sorted({*self._kinds, *importlib.metadata.entry_points(group=self.group).names})
 
+    def loaded(self) -> Mapping[str, type[T]]:
+        """The kinds of the registry's own package, and others' that have been used."""
+        self._load()
+        return dict(self._kinds)
+
     def get(self, name: str) -> type[T]:
         """The class of a name. What is wrong with one package's entry point concerns nobody who asks for another."""
         self._load()

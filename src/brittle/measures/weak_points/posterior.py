@@ -15,7 +15,7 @@ from brittle.memory import slices
 from brittle.random import fold, normal
 from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
 from brittle.samplers.target import Evaluation, PriorDraws, standard_normal
-from brittle.types import Batch, Classifier, ExchangeableParts, Nuisance
+from brittle.types import Batch, Classifier, Differentiable, ExchangeableParts, Nuisance
 
 CELL = -2  # the stream that says where in its cell a θ lies
 
@@ -71,7 +71,7 @@ class Posterior:
 
     @property
     def differentiable(self) -> bool:
-        return self.nuisance.differentiable and "gradients" in self.classifier.can
+        return self.nuisance.differentiable and isinstance(self.classifier, Differentiable) and not self.hard
 
     @property
     def _one(self) -> Batch:

@@ -1,0 +1,93 @@
+"""Robustness of a classifier, and of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brittle.api.one_measure import IT, one_measure
+from brittle.images.selection import Selection
+from brittle.progress import Progress
+from brittle.results import Comparison, Measured
+
+
+def measure(
+    classifier: Any,
+    images: Any,
+    nuisance: Any,
+    *,
+    samples: int | None = None,
+    tolerance: float | None = None,
+    estimand: str = "population",
+    confidence: float = 0.95,
+    worst_of: int = 10,
+    extra: Sequence[str] = (),
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Measured:
+    """ρ of a classifier under a nuisance, with its interval and what stands beside it.
+
+    `classifier`, `images` and `nuisance` are specs or objects. `count` images are drawn without replacement, after
+    `where` (column=value) or `ids` has chosen among them. The result has what `brittle measure --json` prints.
+    """
+    found = compare(
+        {IT: classifier},
+        images,
+        nuisance,
+        samples=samples,
+        tolerance=tolerance,
+        estimand=estimand,
+        confidence=confidence,
+        worst_of=worst_of,
+        extra=extra,
+        count=count,
+        where=where,
+        ids=ids,
+        seed=seed,
+        device=device,
+        batch=batch,
+        progress=progress,
+    )
+    return Measured(found.summary, found["results"][0] | {"warnings": found.summary["warnings"]})
+
+
+def compare(
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisance: Any,
+    *,
+    samples: int | None = None,
+    tolerance: float | None = None,
+    estimand: str = "population",
+    confidence: float = 0.95,
+    worst_of: int = 10,
+    extra: Sequence[str] = (),
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Several classifiers, by name, on the same images and the same θ: a result each, and paired differences.
+
+    Options as for `measure`.
+    """
+    options = {
+        "samples": samples,
+        "tolerance": tolerance,
+        "estimand": estimand,
+        "confidence": confidence,
+        "worst-of": worst_of,
+        "extra": tuple(extra),
+    }
+    done = one_measure("robustness", options, classifiers, images, nuisance, Selection.of(count, where, ids), seed)(
+        device, batch, progress
+    )
+    return Comparison(done.summary, done.summary["measures"]["robustness"])

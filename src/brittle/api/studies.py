@@ -1,0 +1,67 @@
+"""Whole studies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from brittle.engine.carry_out import run_study
+from brittle.engine.runs import named_folder
+from brittle.errors import BrittleError
+from brittle.progress import Progress
+from brittle.registry import parse_named
+from brittle.results import Run
+from brittle.study import Study
+
+
+def run(
+    study: Study | str | Path | dict[str, Any],
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    batch: int | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Carries a study out into the folder `out`, or resumes or extends what is there; returns its summary.
+
+    With `out` None nothing is kept. The engine "ray" has several `workers` on this machine."""
+    if not isinstance(study, Study):
+        study = Study.of(study) if isinstance(study, dict) else Study.load(Path(study))
+    where = None if out is None else named_folder(out)
+    done = run_study(study, where, device=device, batch=batch, engine=engine, workers=workers, progress=progress)
+    return Run(done.summary, done.summary)
+
+
+def study_of(
+    classifiers: Sequence[str],
+    images: str,
+    nuisances: Sequence[str],
+    *,
+    wanted: Mapping[str, Mapping[str, Any]],
+    seed: int = 0,
+    **which: Any,
+) -> Study:
+    """The study behind a command such as `brittle measure`: measures by kind with their options; `which` says which
+    images (count, where, ids).
+
+    A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
+    pairs = [parse_named(text) for text in classifiers]
+    twice = next((name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place])), None)
+    if twice is not None:
+        raise BrittleError(f"the classifier {twice!r} is given twice", f"Name one of them: other={twice}.")
+    set_name, set_spec = parse_named(images)
+    return Study.of(
+        {
+            "seed": seed,
+            "classifiers": dict(pairs),
+            "images": {set_name: {"spec": set_spec} | which},
+            "nuisances": dict(map(parse_named, nuisances)),
+            "measures": {
+                kind: {"kind": kind} | {key: value for key, value in options.items() if value is not None}
+                for kind, options in wanted.items()
+            },
+        }
+    )

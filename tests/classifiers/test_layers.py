@@ -1,0 +1,105 @@
+"""Layers of torch modules: found in order, changed for a while, and left as they were."""
+
+import pytest
+import torch
+from torch import nn
+
+from brittle.classifiers import classifier
+from brittle.errors import BrittleError
+
+
+class Shared(nn.Module):
+    """One activation called twice, a dropout, and an output that no layer gives by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.act, self.drop = nn.Linear(16, 8), nn.Linear(8, 3), nn.ReLU(), nn.Dropout(0.5)
+
+    def forward(self, images):
+        return 2 * self.act(self.second(self.drop(self.act(self.first(images.flatten(1))))))
+
+
+@pytest.fixture
+def images():
+    return torch.rand(5, 1, 4, 4, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.fixture
+def shared(images):
+    torch.manual_seed(1)
+    found = classifier(Shared())
+    found.check(images)
+    return found
+
+
+def test_layers_are_those_that_compute_in_the_order_of_computation(shared):
+    assert shared.layers == ("input", "first", "act", "second", "act#2", "output", "weights")
+
+
+def test_the_last_layer_gives_the_outputs_where_nothing_follows_it(images):
+    found = classifier(nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 3)))
+    found.check(images)
+    assert found.layers == ("input", "1", "2", "3", "weights")
+
+
+@pytest.mark.parametrize("layer", ["input", "first", "act", "second", "act#2", "output", "weights"])
+def test_a_change_that_changes_nothing_keeps_the_answer_and_leaves_nothing_behind(shared, images, layer):
+    before, weights = shared.logits(images), [each.clone() for each in shared.module.parameters()]
+    with shared.perturbed(layer, lambda values: values * 1.0):
+        assert torch.equal(shared.logits(images), before)
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in shared.module.modules())
+    assert all(map(torch.equal, weights, shared.module.parameters()))
+
+
+@pytest.mark.parametrize("layer", ["input", "first", "act#2", "output", "weights"])
+def test_hooks_and_weights_are_restored_after_an_exception(shared, images, layer):
+    before, weights = shared.logits(images), [each.clone() for each in shared.module.parameters()]
+
+    def interrupted():
+        with shared.perturbed(layer, lambda values: values + torch.pi):
+            assert not torch.equal(shared.logits(images), before)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        interrupted()
+    assert torch.equal(shared.logits(images), before)
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in shared.module.modules())
+    assert all(map(torch.equal, weights, shared.module.parameters()))
+
+
+def test_the_second_call_of_a_shared_part_is_changed_alone(shared, images):
+    module = shared.module
+    by_hand = 2 * (module.act(module.second(module.act(module.first(images.flatten(1))))) + 1)
+    with shared.perturbed("act#2", lambda values: values + 1):
+        assert torch.allclose(shared.logits(images), by_hand)
+
+
+def test_a_change_sees_all_images_of_a_call_at_once(shared):
+    many, seen = torch.rand(40_000, 1, 4, 4), []
+
+    def change(values):
+        seen.append(len(values))
+        return values
+
+    with shared.perturbed("first", change), torch.no_grad():
+        shared.log_probs(many)
+    assert seen == [40_000]
+
+
+def test_all_weights_come_as_one_row(shared, images):
+    with shared.perturbed("weights", torch.zeros_like):
+        assert torch.equal(shared.logits(images), torch.zeros(5, 3))
+
+
+def test_an_unknown_layer_is_answered_with_the_nearest(shared):
+    with pytest.raises(BrittleError, match=r"has no layer 'frist'.*first"), shared.perturbed("frist", torch.zeros_like):
+        pass
+
+
+def test_logits_of_a_network_that_gives_probabilities_have_gradients(images):
+    module = nn.Sequential(nn.Flatten(), nn.Linear(16, 3), nn.Softmax(1))
+    found = classifier(module, output="probabilities")
+    leaf = images.clone().requires_grad_()
+    found.logits(leaf)[:, 1].sum().backward()
+    assert torch.allclose(found.logits(images).log_softmax(1), module(images).log(), atol=1e-5)
+    assert bool((leaf.grad != 0).any())

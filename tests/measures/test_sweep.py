@@ -1,0 +1,65 @@
+"""The sweep and the loop below it: where known paths cross, whatever the batch."""
+
+import pytest
+import torch
+
+from brittle.measures.criteria import left, reached
+from brittle.measures.outcomes import outcome
+from brittle.measures.places import worked_off
+from brittle.measures.sweep import sweep
+
+LIMITS = torch.tensor([3.0, 0.5, 9.0, 100.0, 1.0, 7.2] * 40)  # the severity past which each path's answer changes
+
+
+def said(severity, limits):
+    """Class 0 up to the limit, class 1 beyond it."""
+    margin = limits - severity
+    return outcome(torch.stack((margin, -margin), 1).log_softmax(1), torch.zeros(len(margin), dtype=torch.int64))
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_first_crossings_are_found_whatever_the_batch_and_nothing_beyond_them_is_computed(size):
+    severities, seen = torch.arange(1.0, 11.0), []
+
+    def evaluate(path, state, place):
+        seen.append(len(path))
+        return said(severities[place], LIMITS[path])
+
+    found = sweep(len(LIMITS), severities, size, lambda path: {}, evaluate, left)
+    expected = LIMITS.floor() + 1
+    assert torch.equal(found.met, LIMITS < 10)
+    assert torch.equal(found.severity, expected.clamp(max=10))
+    assert torch.equal(found.outcome.predicted == 1, found.met)
+    assert int(found.calls.sum()) == int(expected.clamp(max=10).sum())
+    assert set(seen) == {size}
+    assert sum(seen) <= int(found.calls.sum()) + 10 * size
+
+
+def test_a_path_that_comes_back_counts_from_its_first_crossing():
+    wrong_at = torch.tensor([False, True, False, False, True])
+
+    def evaluate(path, state, place):
+        return said(wrong_at[place].float() * 2, torch.ones(len(path)))
+
+    found = sweep(3, torch.arange(1.0, 6.0), 2, lambda path: {}, evaluate, left)
+    assert found.severity.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_criterion_may_ask_for_a_share_of_a_target():
+    log_probs = torch.tensor([[0.2, 0.8], [0.05, 0.95]]).log()
+    assert reached(0.9)(outcome(log_probs, torch.tensor([1, 1]))).tolist() == [False, True]
+
+
+def test_what_items_carry_along_stays_theirs_when_places_change_hands():
+    steps = torch.randint(1, 30, (500,), generator=torch.Generator().manual_seed(0))
+
+    def begin(item):
+        return {"left": steps[item], "own": item.float()}
+
+    def step(item, state):
+        assert torch.equal(state["own"], item.float())
+        return {"left": state["left"] - 1, "own": state["own"]}, state["left"] == 1
+
+    found = worked_off(500, 16, begin, step, ("own", "left"))
+    assert torch.equal(found["own"], torch.arange(500.0))
+    assert torch.equal(found["left"], torch.zeros(500, dtype=torch.int64))
