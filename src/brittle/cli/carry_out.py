@@ -74,8 +74,10 @@ def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:
 
 
 def warn(warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+    from brittle.report.page.words import warned
+
+    for text in warned(list(warnings)):
+        print(text, file=sys.stderr)
 
 
 def print_json(what: Mapping[str, Any]) -> None:

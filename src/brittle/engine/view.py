@@ -125,7 +125,7 @@ def _with_names(subject: Subject, classifiers: Mapping[str, ClassifierFacts]) ->
 def summary(job: Job, store: Store) -> dict[str, Any]:
     """summary.json: what every measure says under its own name, warnings, and what was used."""
     said: dict[str, Any] = {}
-    warnings = list(job.warnings)
+    warnings = [*job.warnings, *(text for images in job.images for text in _chosen_otherwise(job, images))]
     calls = dict.fromkeys(job.facts, 0)
     prefixes: dict[Cell, Prefix] = {}
     views = {name: View(job, store, name, prefixes) for name in job.assignments}
@@ -140,8 +140,6 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
         assignment, plan = job.assignments[cell.measure], job.plan(cell)
         if cell.classifier:
             calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
-    for images in job.images:
-        warnings += _chosen_otherwise(job, images)
     return {
         "measures": said,
         "warnings": list(dict.fromkeys(warnings)),

@@ -11,6 +11,7 @@ import pyarrow as pa
 from rich.console import Console, RenderableType
 
 from brittle.errors import BrittleError
+from brittle.report.page.words import warned
 from brittle.report.sections import section_of
 from brittle.report.sections.base import line
 
@@ -77,5 +78,5 @@ def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 
 def _warnings(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
-    for warning in summary.get("warnings", ()):
-        yield line((f"warning: {warning}", "bold"))
+    for text in warned(summary.get("warnings", ())):
+        yield line((text, "bold"))

@@ -18,6 +18,7 @@ from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Section
 from brittle.report.page.words import in_words, listed, sentence, size
 
+MOST_CAUTIONS = 8  # at the head of the page; what is left can be opened
 MOST_FINDINGS = 10  # on top; what is left can be opened
 OWN_IDS = ("measured", "cells", "limits", "redo")
 PART = re.compile(r'<section[^>]*?\bid="([^"]+)"[^>]*>\s*<h3[^>]*>(.*?)</h3>', re.DOTALL)
@@ -50,13 +51,15 @@ def render(run: LoadedRun, section_of: SectionOf) -> str:
     bodies = [_body(each, section_of, missing) for each in shown]
     remarks = [each.section.remarks(each.run) for each in shown]
     findings = ranked(itertools.chain.from_iterable(each.section.findings(each.run) for each in shown))
+    cautions = _cautions(run, remarks)
     page = environment().get_template("page.html.j2")
     return page.render(
         run=run,
         title=_title(run, shown),
         looks=looks(list(run.study.classifiers)),
         styles=list(dict.fromkeys(filter(None, (each.section.style() for each in shown)))),
-        cautions=[*_cautions(run, remarks), *missing],
+        cautions=[*cautions[:MOST_CAUTIONS], *missing],
+        more_cautions=cautions[MOST_CAUTIONS:],
         missing=bool(missing),
         findings=findings[:MOST_FINDINGS],
         more_findings=findings[MOST_FINDINGS:],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 Shape = Sequence[int]  # (C, H, W)
+MOST_WARNINGS = 10  # printed
 
 
 def number(value: float | None, places: int = 3, sign: str = "-") -> str:
@@ -35,6 +36,13 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     if len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"
     return "".join(shown) if len(shown) < 2 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def warned(warnings: Sequence[str]) -> list[str]:
+    """A line each; many classifiers have many, of which the first are said."""
+    lines = [f"warning: {text}" for text in warnings[:MOST_WARNINGS]]
+    more = len(warnings) - MOST_WARNINGS
+    return [*lines, f"warning: {more} more are not printed (--json or --out has them all)"] if more > 0 else lines
 
 
 def counted(count: int, noun: str) -> str:

@@ -23,6 +23,7 @@ MOST_PRINTED = 20  # rows
 MOST_LISTED = 4  # values of a list in a cell
 UNBOUNDED = 1 << 16  # columns of a console as wide as anyone likes
 STYLE = "style.css"
+EVERYTHING = "--json or --out has them all"
 
 
 class BaseSection(ABC):
@@ -43,7 +44,7 @@ class BaseSection(ABC):
                 continue
             shown += [line(f"  {name}"), FittingTable(rows[:MOST_PRINTED])]
             if len(rows) > MOST_PRINTED:
-                shown.append(line(f"  … and {len(rows) - MOST_PRINTED} more (--json or --out has them all)"))
+                shown.append(line(f"  … and {len(rows) - MOST_PRINTED} more ({EVERYTHING})"))
         return Group(*shown)
 
     def findings(self, run: MeasureRun) -> Sequence[Finding]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from brittle.report.page.words import estimate, number, percent
-from brittle.report.sections.base import line, plain_table
+from brittle.report.page.words import estimate, listed, number, percent
+from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.robustness.results import Results, Row
+
+MOST_PAIRS = 10  # printed one by one under a nuisance; past these, how many classifiers the best one beats
+MOST_ROWS = 40  # of a table; past these, the highest and the lowest ρ
 
 
 def printed(results: Results) -> RenderableType:
@@ -28,8 +31,12 @@ def printed(results: Results) -> RenderableType:
 def _cell(images: str, nuisance: str, here: Results) -> list[RenderableType]:
     seen = " or ".join(dict.fromkeys(f"{row['images']} images × {row['samples']} draws" for row in here.rows))
     heading = line((nuisance, "bold"), f" on {images}, {seen}: {here.first['prior']}")
-    lines = [_difference(pair, here.labelled) for pair in here.pairs]
+    few = len(here.pairs) <= MOST_PAIRS
+    lines = [_difference(pair, here.labelled) for pair in here.pairs] if few else _against_best(here)
     lines += [text for row in here.rows for text in _remarks(row)]
+    cut = len(here.rows) - MOST_ROWS
+    if cut > 0:
+        lines.insert(0, f"the {MOST_ROWS // 2} highest and lowest ρ; {cut} more between ({EVERYTHING})")
     return [heading, _table(here), *(line(f"  {text}") for text in lines)]
 
 
@@ -58,7 +65,7 @@ def _table(here: Results) -> Table:
     worst = max((row["worst_of"] or 0 for row in here.rows), default=0)
     measured = ["ρ", "accuracy", f"worst/{worst}", "clean", "flips"] if here.labelled else ["ρ", "flips"]
     table = plain_table("", *measured)
-    for row in here.rows:
+    for row in _some(here.rows):
         cells = [estimate(row["rho"], row["interval"])]
         if here.labelled:
             cells += [
@@ -68,6 +75,29 @@ def _table(here: Results) -> Table:
             ]
         table.add_row(row["classifier"], *cells, number(row["flip_rate"]))
     return table
+
+
+def _some(rows: list[Row]) -> list[Row]:
+    """All of them in their order, or the two ends of the list by ρ."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    falling = sorted(rows, key=lambda row: -row["rho"])
+    return [*falling[: MOST_ROWS // 2], *falling[-(MOST_ROWS // 2) :]]
+
+
+def _against_best(here: Results) -> list[str]:
+    """How the classifier with the highest ρ compares with all others; in accuracy too, where there are labels."""
+    best, family = here.best, here.pairs[0]["family"]
+    lines = [f"{best} has the highest ρ. Paired with it (simultaneous over {family} comparisons):"]
+    for key, name in (("rho_better", "ρ"), ("accuracy_nuisance_better", "accuracy"))[: 1 + here.labelled]:
+        sides: dict[str, list[str]] = {"worse": [], "better": [], "not told apart": []}
+        for pair in here.against_best:
+            other = pair["second"] if pair["first"] == best else pair["first"]
+            won = {"first": pair["first"], "second": pair["second"]}.get(pair[key])
+            sides["not told apart" if won is None else "worse" if won == best else "better"].append(other)
+        told = [f"{len(names)} {side} ({listed(names)})" for side, names in sides.items() if names]
+        lines.append(f"  {name}: {', '.join(told)}")
+    return [*lines, f"  --json or --out has all {len(here.pairs)} differences, with their intervals"]
 
 
 def _difference(pair: Row, labelled: bool) -> str:

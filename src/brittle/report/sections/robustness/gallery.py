@@ -74,7 +74,7 @@ def galleries(run: MeasureRun) -> Galleries:
         gallery = Gallery(images, nuisance, note=run.whole.why_unreadable(images, nuisance))
         if not gallery.note:
             try:
-                maker = GalleryMaker(run, results.on(images), images, nuisance, len(cells))
+                maker = GalleryMaker(run, results.on(images), results.shown, images, nuisance, len(cells))
                 gallery, confirmed = maker.gallery(), maker.confirmation()
                 confirmation = confirmation.plus(confirmed)
             except (BrittleError, OSError) as error:
@@ -89,6 +89,7 @@ class GalleryMaker:
 
     run: MeasureRun
     on_set: Results  # of this image set, under every nuisance
+    shown: Sequence[str]  # classifiers
     name: str
     nuisance: str
     cells: int  # how many galleries there are
@@ -103,7 +104,7 @@ class GalleryMaker:
 
     @cached_property
     def reach(self) -> dict[str, Reach]:
-        rows = self.on_set.under(self.nuisance).rows
+        rows = [row for row in self.on_set.under(self.nuisance).rows if row["classifier"] in self.shown]
         return {row["classifier"]: Reach(row["images"], row["samples"]) for row in rows}
 
     @cached_property

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from brittle.report.page.fewer import some_of
 
 Row = Mapping[str, Any]
 
@@ -42,6 +45,23 @@ class Results:
     @cached_property
     def classifiers(self) -> list[str]:
         return self._names("classifier")
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The classifiers that are shown with figures and pictures: all, or some by their mean ρ."""
+        mean = {name: statistics.fmean(row["rho"] for row in self.of(name)) for name in self.classifiers}
+        return some_of(self.classifiers, mean)
+
+    @property
+    def best(self) -> str:
+        """The classifier with the highest ρ under one nuisance."""
+        name: str = max(self.rows, key=lambda row: row["rho"])["classifier"]
+        return name
+
+    @property
+    def against_best(self) -> list[Row]:
+        """The comparisons of the best with every other."""
+        return [pair for pair in self.pairs if self.best in (pair["first"], pair["second"])]
 
     def _names(self, key: str) -> list[str]:
         return list(dict.fromkeys(row[key] for row in self.rows))

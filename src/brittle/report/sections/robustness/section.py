@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
@@ -97,16 +97,19 @@ def _small(run: MeasureRun, images: str) -> bool:
 
 def _image_set(run: MeasureRun, results: Results, name: str, pictures: Galleries, place: int) -> dict[str, Any]:
     """Everything of one image set, ready for the template."""
-    here, chosen = results.on(name), run.whole.chosen(name)
+    here, chosen, shown = results.on(name), run.whole.chosen(name), frozenset(results.shown)
+    fewer = len(here.shown) < len(here.classifiers)
+    paired = [pair for nuisance in here.nuisances for pair in here.under(nuisance).against_best]
     return {
         "name": name,
         "results": here,
+        "pairs": paired if fewer else here.pairs,
         "chosen": chosen,
         "pixels": "" if chosen is None else pixels(chosen.images.shapes),
         "small": _small(run, name),
         "ranks": {nuisance: sentences.ranks(here.under(nuisance)) for nuisance in here.nuisances},
-        "curves": _curves(run, here, _changes(pictures, name), run.anchor(f"s{place}")),
-        "classes": _classes(run, here, run.anchor(f"s{place}")),
+        "curves": _curves(run, here, shown, _changes(pictures, name), run.anchor(f"s{place}")),
+        "classes": _classes(run, here, shown, run.anchor(f"s{place}")),
     }
 
 
@@ -116,11 +119,12 @@ def _changes(pictures: Galleries, images: str) -> dict[str, float | None]:
 
 
 def _curves(
-    run: MeasureRun, here: Results, changes: Mapping[str, float | None], key: str
+    run: MeasureRun, here: Results, shown: Set[str], changes: Mapping[str, float | None], key: str
 ) -> list[tuple[Curve, Markup]]:
     spaces = {name: run.whole.job.nuisances[name] for name in here.nuisances if name in run.whole.job.nuisances}
+    rows = [row for row in here.rows if row["classifier"] in shown]
     return [
-        (curve, curve_figure(f"{key}o{place}", curve, here.rows, run.looks, falling=_falling(curve, changes)))
+        (curve, curve_figure(f"{key}o{place}", curve, rows, run.looks, falling=_falling(curve, changes)))
         for place, curve in enumerate(curves(spaces))
     ]
 
@@ -135,11 +139,11 @@ def _falling(curve: Curve, change: Mapping[str, float | None]) -> bool | None:
     return slope < 0 if abs(slope) > 0.5 else None
 
 
-def _classes(run: MeasureRun, here: Results, key: str) -> list[dict[str, Any]]:
+def _classes(run: MeasureRun, here: Results, shown: Set[str], key: str) -> list[dict[str, Any]]:
     """A figure and its numbers per nuisance; none where images have no labels or all are of one class."""
     found = []
     for place, nuisance in enumerate(here.nuisances):
-        rows = here.under(nuisance).rows
+        rows = [row for row in here.under(nuisance).rows if row["classifier"] in shown]
         if all(len(row.get("classes", ())) > 1 for row in rows):
             classes = shown_classes(rows)
             found.append(

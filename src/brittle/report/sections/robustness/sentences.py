@@ -28,7 +28,7 @@ def _on(images: str, here: Results, where: str) -> Iterator[Finding]:
     else:
         leaders = (_leader(nuisance, here.under(nuisance)) for nuisance in here.nuisances)
         yield from (Finding(sentence(where + each), COMPARED) for each in leaders)
-    yield from (Finding(where + _most_brittle(here.of(name)), BRITTLE) for name in here.classifiers)
+    yield from (Finding(where + _most_brittle(here.of(name)), BRITTLE) for name in here.shown)
     if all(row.get("accuracy_clean") is not None for row in here.rows):
         clean = {row["classifier"]: row for row in here.rows}
         each = [
@@ -89,7 +89,7 @@ def _wins(here: Results, name: str, other: str, won: Sequence[Row], total: int) 
 def _leader(nuisance: str, here: Results) -> str:
     ranked = ranks(here)
     rho = {row["classifier"]: row for row in here.rows}
-    best = max(rho, key=lambda name: rho[name]["rho"])
+    best = here.best
     tied = [name for name, (top, _) in ranked.items() if top == 1 and name != best]
     also = f"; not told apart from it: {listed(tied)}" if tied else "; every other classifier is less robust"
     highest = f"{estimate(rho[best]['rho'], rho[best]['interval_simultaneous'])} (simultaneous)"

@@ -9,15 +9,45 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.measures.weak_points.diagnosis import TRUSTED
-from brittle.report.sections.base import line, plain_table
+from brittle.report.sections.base import EVERYTHING, line, plain_table
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 20
+MOST_ENTRIES, MOST_ROWS = 16, 40  # in detail; of a table
 
 
 def printed(entries: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """For each classifier and nuisance: a line of totals, the strongest flows and parameters, and a row per image."""
+    """For each classifier and nuisance: a line of totals, the strongest flows and parameters, and a row per image.
+    Past MOST_ENTRIES of these, a table per nuisance with a row per classifier."""
+    if len(entries) > MOST_ENTRIES:
+        cells = dict.fromkeys((entry["image_set"], entry["nuisance"]) for entry in entries)
+        tables = [
+            _overview([entry for entry in entries if (entry["image_set"], entry["nuisance"]) == cell]) for cell in cells
+        ]
+        return Group(*(part for table in tables for part in table), line(f"  image by image: {EVERYTHING}"))
     parts = [part for entry in entries for part in (*_entry(entry), line())]
     return Group(*parts[:-1])
+
+
+def _overview(entries: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """All classifiers under one nuisance."""
+    first = entries[0]
+    table = plain_table("", "trusted", "no other label", "1 − µ", "effective", "most often leads")
+    for entry in entries[:MOST_ROWS]:
+        flow = entry["flows"][0] if entry["flows"] else None
+        table.add_row(
+            entry["classifier"],
+            f"{entry['trusted']} of {entry['images']}",
+            str(entry["no_other_label"]),
+            "–" if entry["one_minus_mu"] is None else f"{entry['one_minus_mu']:.2g}",
+            "–" if entry["effective"] is None else f"{entry['effective']:.0f}",
+            "–" if flow is None else f"{flow['from_label']} → {flow['to_label']} {100 * flow['share']:.0f} %",
+        )
+    more = len(entries) - MOST_ROWS
+    return [
+        line((first["nuisance"], "bold"), f" on {first['image_set']}, weak points: {first['prior']}"),
+        table,
+        line(f"  … and {more} more classifiers ({EVERYTHING})" if more > 0 else ""),
+    ]
 
 
 def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
@@ -52,7 +82,7 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield line(f"  break it: {'; '.join(shown)}, in standard deviations of the prior")
     yield _table(entry["per_image"][:IMAGES])
     if len(entry["per_image"]) > IMAGES:
-        yield line(f"  … and {len(entry['per_image']) - IMAGES} more images (--json or --out has them all)")
+        yield line(f"  … and {len(entry['per_image']) - IMAGES} more images ({EVERYTHING})")
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -18,6 +18,7 @@ from brittle.images.base import ImageSet
 from brittle.measures.clean.measure import clean_columns
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.report.page.confirmation import MOST, Confirmation
+from brittle.report.page.fewer import MOST_CLASSIFIERS, some_of
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri, longest_side
 from brittle.report.page.section import MeasureRun
@@ -47,6 +48,7 @@ from brittle.types import Classifier, Nuisance
 
 IMAGES, SMALLEST, PARAMETERS, TRACES, TRACED = 8, 8, 8, 3, 3
 MAPS, MAPS_OF_MANY, MANY = 3, 1, 6  # past this many entries each has fewer maps
+MOST_ENTRIES = 24  # in full: past these, entries of some classifiers
 POOLED = 200  # images whose draws are pooled, at most
 AVERAGED_OF_LARGE = 50  # images behind a mean map, where they are large
 PRIOR_DRAWS, PRIOR_NUMBERS = 1024, 1 << 22
@@ -73,9 +75,22 @@ class ShownEntry(NamedTuple):
     confirmation: Confirmation = Confirmation()
 
 
+def with_pictures(entries: Sequence[Row]) -> list[Row]:
+    """The entries that are shown in full, in their order: all, or those of some classifiers by their mean 1 − µ."""
+    if len(entries) <= MOST_ENTRIES:
+        return list(entries)
+    doubt: dict[str, list[float]] = {}
+    for entry in entries:
+        doubt.setdefault(entry["classifier"], []).append(entry["one_minus_mu"] or 0.0)
+    cells = len({(entry["image_set"], entry["nuisance"]) for entry in entries})
+    means = {name: float(np.mean(values)) for name, values in doubt.items()}
+    shown = some_of(list(doubt), means, max(1, min(MOST_CLASSIFIERS, MOST_ENTRIES // cells)))
+    return [entry for entry in entries if entry["classifier"] in shown]
+
+
 def shown_entries(run: MeasureRun) -> list[ShownEntry]:
-    """Every entry, in the summary's order."""
-    entries = run.summary["entries"]
+    """Those in full."""
+    entries = with_pictures(run.summary["entries"])
     return [
         EntryMaker(run, entry, run.anchor(f"w{place}"), len(entries)).shown_entry()
         for place, entry in enumerate(entries)

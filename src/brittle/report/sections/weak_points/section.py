@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from markupsafe import Markup
@@ -69,6 +70,8 @@ class WeakPointsSection(BaseSection):
             "body.html.j2",
             run,
             entries=entries,
+            rest=_rest(run, entries),
+            classifiers=len({entry["classifier"] for entry in run.summary["entries"]}),
             confirmation=confirmation,
             label=self._label_word(run),
             sampler=entries[0].entry["sampler"],
@@ -84,6 +87,19 @@ class WeakPointsSection(BaseSection):
         chosen = (run.whole.chosen(entry["image_set"]) for entry in run.summary["entries"])
         labelled = all(each is None or bool((each.images.labels >= 0).all()) for each in chosen)
         return "label" if labelled else "reference label"
+
+
+def _rest(run: MeasureRun, shown: Sequence[ShownEntry]) -> list[dict[str, Any]]:
+    """The entries that are not shown in full, with words for where they lead most often."""
+    there = [each.entry for each in shown]
+    rest = []
+    for entry in run.summary["entries"]:
+        if not any(entry is each for each in there):
+            names = run.whole.label_names(entry["classifier"], entry["image_set"]).names
+            flow = entry["flows"][0] if entry["flows"] else None
+            leads = f"{names[flow['from']]} → {names[flow['to']]}, {100 * flow['share']:.0f} %" if flow else "–"
+            rest.append({"entry": entry, "leads": leads})
+    return rest
 
 
 def _counts(run: MeasureRun, entries: Sequence[ShownEntry]) -> str:
