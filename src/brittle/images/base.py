@@ -184,7 +184,7 @@ class ImageSet:
                     f"the image set {self.name!r} has no column {key!r}", did_you_mean(key, self.columns)
                 )
             values = [str(value) for value in self.columns[key]]
-            chosen = _alternatives(wanted, set(values), f"{self.name}: column {key!r}")
+            chosen = alternatives(wanted, set(values), f"{self.name}: column {key!r}")
             kept &= np.fromiter((value in chosen for value in values), dtype=bool, count=len(values))
         if not kept.any():
             raise BrittleError(f"no image of {self.name!r} meets {' and '.join(conditions)}", "Relax a condition.")
@@ -214,7 +214,7 @@ def _positions(positions: Sequence[int] | Tensor) -> Tensor:
     return torch.as_tensor(positions, dtype=torch.int64).cpu().reshape(-1)
 
 
-def _alternatives(wanted: str, known: set[str], where: str) -> set[str]:
+def alternatives(wanted: str, known: set[str], where: str) -> set[str]:
     """The values meant by a/b/c, where a value may contain a slash (T-shirt/top): the longest known run wins."""
     parts, chosen = wanted.split("/"), set()
     while parts:
