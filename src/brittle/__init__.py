@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import compare, harden, measure, run, sample
+    from brittle.api import breaking_points, compare, harden, measure, run, sample
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
     from brittle.images import image_set
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "breaking_points": "brittle.api",
     "compare": "brittle.api",
     "harden": "brittle.api",
     "measure": "brittle.api",
@@ -48,6 +49,7 @@ __all__ = [
     "Nuisance",
     "Study",
     "__version__",
+    "breaking_points",
     "classifier",
     "compare",
     "harden",

@@ -64,6 +64,47 @@ class Run(Result):
     """A study carried out: `measures`, by name, `warnings`, and what was used."""
 
 
+class WithRows(Result):
+    """What one measure says: the first result, all of them as `results`, and the rows behind them."""
+
+    def __init__(self, summary: dict[str, Any], values: dict[str, Any], done: Done) -> None:
+        super().__init__(summary, values)
+        self._done = done
+
+    @classmethod
+    def of(cls, done: Done) -> Self:
+        (said,) = done.summary["measures"].values()
+        beside = {key: value for key, value in said.items() if key != "kind"}
+        return cls(done.summary, said["results"][0] | beside | {"warnings": done.summary["warnings"]}, done)
+
+    @property
+    def rows(self) -> pa.Table:
+        """Every row of the measure, with the classifier's name first where there are several."""
+        return self._table("rows")
+
+    def _table(self, name: str) -> pa.Table:
+        (measure,) = self._done.summary["measures"]
+        view, parts = self._done.view(measure), []
+        for cell in view.cells():
+            table = view.table(cell, name).drop_columns("unit")
+            if len(view.classifiers) > 1:
+                table = table.add_column(0, "classifier", pa.array([cell.classifier] * table.num_rows))
+            parts.append(table)
+        return pa.concat_tables(parts)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The places in the image set of the images that `rows` speaks of."""
+        (chosen,) = self._done.job.images.values()
+        ids = np.asarray(chosen.whole.ids)
+        order = np.argsort(ids)
+        return np.asarray(order[np.searchsorted(ids[order], self.rows["image"].to_numpy())])
+
+
+class BreakingPoints(WithRows):
+    """The severity at which predictions change: `mean`, `interval`, `unbroken` and what stands beside them."""
+
+
 class WeakPoints(Result):
     """Weak points of one classifier on one image set under one nuisance: what they say, and the draws themselves."""
 

@@ -1,8 +1,9 @@
 """The few functions most people need: measure a classifier, compare classifiers, sample weak points, run a study."""
 
+from brittle.api.breaking_points import breaking_points
 from brittle.api.hardening import harden
 from brittle.api.robustness import compare, measure
 from brittle.api.studies import run, study_of
 from brittle.api.weak_points import sample
 
-__all__ = ["compare", "harden", "measure", "run", "sample", "study_of"]
+__all__ = ["breaking_points", "compare", "harden", "measure", "run", "sample", "study_of"]

@@ -23,6 +23,7 @@ class FieldNuisance(ABC):
     parameters: ClassVar[Sequence[str]] = ("noise",)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
+    clip: bool = True  # to [0, 1]
 
     @abstractmethod
     def draw(self, keys: Tensor, count: int) -> Tensor:
@@ -64,4 +65,5 @@ class FieldNuisance(ABC):
         return self.growth(as_factor(severity, theta)) * theta
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
-        return self.change(batch.images, theta.view(batch.images.shape)).clamp_(0, 1)
+        changed = self.change(batch.images, theta.view(batch.images.shape))
+        return changed.clamp_(0, 1) if self.clip else changed

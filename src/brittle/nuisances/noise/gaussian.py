@@ -62,6 +62,7 @@ class Noise(GaussianField):
     `level`: sigma is 0.08, 0.12, 0.18, 0.26 and 0.38 at ImageNet-C's levels 1 to 5 (gaussian_noise)."""
 
     sigma: float = option(0.1, "standard deviation of the noise, where white is 1", above=0)
+    clip: bool = option(True, "clip to [0, 1]; false lets values leave it, as closed forms have it")
 
     table: ClassVar = GAUSSIAN_SIGMA
 

@@ -1,0 +1,43 @@
+"""Breaking points of classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brittle.api.one_measure import IT, one_measure
+from brittle.images.selection import Selection
+from brittle.progress import Progress
+from brittle.results import BreakingPoints
+
+
+def breaking_points(
+    classifier: Any,
+    images: Any,
+    nuisance: Any = "noise",
+    *,
+    noise: str = "path",
+    step: float | None = None,
+    limit: float | None = None,
+    repeats: int = 1,
+    confidence: float = 0.95,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> BreakingPoints:
+    """The severity at which predictions leave the clean prediction, per image and path, and averaged.
+
+    `classifier` may be a dictionary of several, by name. Under `noise`, `step` and `limit` are σ on the scale from 0 to
+    255; under other nuisances, severities. The result has what `brittle break --json` prints, and `rows`, one per image
+    and path.
+    """
+    options = {"noise": noise, "step": step, "limit": limit, "repeats": repeats, "confidence": confidence}
+    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    done = one_measure("breaking-points", options, several, images, nuisance, Selection.of(count, where, ids), seed)(
+        device, batch, progress
+    )
+    return BreakingPoints.of(done)

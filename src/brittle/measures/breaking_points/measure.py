@@ -1,0 +1,119 @@
+"""Random breaking points (UREM, section 3.1 and figure 3a): how far severity rises before the prediction changes.
+
+The base is the classifier's own clean prediction. With `noise=path` one θ per image and repeat is scaled by severity,
+so that a breaking point is a property of a path; with `noise=fresh` θ is drawn anew at each severity, and the breaking
+point falls as the step shrinks. A path that does not break up to the limit is kept as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from brittle.measures import register
+from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.breaking_points.grid import Grid as Severities
+from brittle.measures.breaking_points.grid import grid_of
+from brittle.measures.breaking_points.options import BreakingPointsOptions
+from brittle.measures.breaking_points.summary import summarise_run
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.clean.measure import predictions
+from brittle.measures.criteria import left
+from brittle.measures.draws import draw_theta
+from brittle.measures.outcomes import Outcome, first_bad, outcome
+from brittle.measures.places import State, lane_size
+from brittle.measures.plan import Grid, Unit, rows_per_unit
+from brittle.measures.sweep import Crossings, sweep
+from brittle.random import stream_root
+from brittle.types import Classifier
+
+KIND = "breaking-points"
+EXPECTED_CALLS = 64  # of a path, for progress: nobody knows beforehand
+FEWEST_PER_UNIT = 16
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class BreakingPoints(BreakingPointsOptions, Measure):
+    """The severity at which the prediction leaves the clean prediction, per image and path."""
+
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+
+    def grid(self, about: About) -> Severities:
+        assert about.nuisance is not None
+        return grid_of(about.nuisance, self.step, self.limit)
+
+    def check(self, about: About) -> None:
+        self.grid(about)
+
+    def nuisances(self) -> tuple[str, ...]:
+        return ("noise",)
+
+    def plan(self, about: About) -> Grid:
+        """A unit is some images with a few of their paths; images of one unit share a batch."""
+        paths = max(FEWEST_PER_UNIT, rows_per_unit(about.numbers) // 16)
+        repeats = min(self.repeats, paths)
+        return Grid(about.count, self.repeats, max(1, paths // repeats), repeats)
+
+    def calls(self, unit: Unit) -> int:
+        return unit.size * EXPECTED_CALLS
+
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        found = {}
+        for name, classifier in task.classifiers.items():
+            base = torch.from_numpy(predictions(task.given[name], task.ids)).to(task.batch.images.device)
+            found[name] = partial(self._tables, task, self._swept(task, classifier, base))
+        return found
+
+    def _swept(self, task: Task, classifier: Classifier, base: Tensor) -> Crossings:
+        nuisance, device = task.about.nuisance, task.batch.images.device
+        assert nuisance is not None
+        rows, repeats = task.pairs.rows.to(device), task.pairs.axis.to(device)
+        severities = self.grid(task.about).severities(device)
+        root = stream_root(task.about.seed, task.about.stream, device)
+
+        def begin(path: Tensor) -> State:
+            if self.noise == "fresh":
+                return {}
+            return {"theta": draw_theta(nuisance, task.batch.take(rows[path]), repeats[path], root)}
+
+        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
+            batch = task.batch.take(rows[path])
+            theta = state.get("theta")
+            if theta is None:
+                theta = draw_theta(nuisance, batch, repeats[path], root, within=place)
+            moved = nuisance.apply(batch, nuisance.at(theta, severities[place], batch))
+            return outcome(classifier.log_probs(moved), base[rows[path]])
+
+        return sweep(len(rows), severities, lane_size(task.batch_size), begin, evaluate, left, task.tick)
+
+    def _tables(self, task: Task, found: Crossings) -> Tables:
+        columns = found.outcome.columns()
+        bad = first_bad(columns)
+        if bad is not None:
+            raise BadAnswer(
+                int(task.pairs.rows[bad.row]), f"{bad.wrong} at severity {float(found.severity[bad.row]):g}"
+            )
+        kept = ("predicted", "log_p_predicted", "log_p_label")
+        return {
+            ROWS: pa.table(
+                task.keys("repeat")
+                | {
+                    "broke": found.met.cpu().numpy(),
+                    "place": found.place.cpu().numpy().astype(np.int32),
+                    "severity": found.severity.cpu().numpy().astype(np.float32),
+                    **{name: columns[name] for name in kept},
+                }
+            )
+        }
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_run(self, run)

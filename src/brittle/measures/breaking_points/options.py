@@ -1,0 +1,32 @@
+"""How breaking points are found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brittle.commands import Command
+from brittle.registry.options import option
+
+
+@dataclass(frozen=True)
+class BreakingPointsOptions:
+    """The options of the measure `breaking-points`. Under `noise`, step and limit are σ on the scale from 0 to 255."""
+
+    noise: Literal["path", "fresh"] = option(
+        "path", "θ drawn once per image and repeat and scaled by severity (path), or anew at each severity (fresh)"
+    )
+    step: float | None = option(None, "severity rises by this: 1 of 255 under noise, otherwise 0.1", above=0)
+    limit: float | None = option(None, "the highest severity: 255 under noise, otherwise 10", above=0)
+    repeats: int = option(1, "paths per image", least=1, most=10**6)
+    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+
+
+COMMAND = Command(
+    "break",
+    "Find the severity at which predictions change: σ of Gaussian noise, or any nuisance's severity.",
+    "breaking-points",
+    BreakingPointsOptions,
+    images=200,
+    nuisance="optional",
+)

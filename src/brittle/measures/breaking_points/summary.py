@@ -1,0 +1,207 @@
+"""What breaking points say: restricted means, medians and shares with intervals, over two sets of images.
+
+Means are over a classifier's own correct images, and over those that all classifiers of the study get right. A path
+that never broke counts with the limit in the mean, which is then a restricted one: of min(breaking point, limit).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.base import ClassifierFacts, RunView
+from brittle.measures.breaking_points.grid import WHITE
+from brittle.measures.breaking_points.grid import Grid as Severities
+from brittle.measures.clean.measure import clean_columns
+from brittle.nuisances.noise.gaussian import Noise
+from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.survival import kaplan_meier, median_interval
+
+if TYPE_CHECKING:
+    from brittle.measures.breaking_points.measure import BreakingPoints
+
+Array = NDArray[np.float64]
+CURVE_POINTS = 128
+MOST_FLOWS = 20
+AVERAGES = (
+    *("mean", "interval", "percent", "percent_interval", "unbroken", "unbroken_interval", "median", "median_interval"),
+    *("p_star", "p_star_interval", "spread", "spread_of_repeats"),
+)
+
+
+class Points(NamedTuple):
+    """The breaking points of one classifier: M images × R paths."""
+
+    value: Array  # (M, R); the last value of the grid where a path did not break
+    broke: NDArray[np.bool_]  # (M, R)
+    predicted: NDArray[np.int64]  # (M, R)
+    p_star: Array  # (M, R) probability of the label at the break
+    base: NDArray[np.int64]  # (M,) clean prediction
+    right: NDArray[np.bool_]  # (M,) whether it is the label
+    calls: int
+
+
+def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: Severities) -> Points:
+    """All rows of a cell as arrays, images in planned order."""
+    subject, rows = run.images[images], run.table(run.cell(classifier, images, nuisance))
+    place, repeat = subject.places(rows["image"].to_numpy()), rows["repeat"].to_numpy()
+    shape = (len(subject), int(repeat.max(initial=0)) + 1)
+
+    def spread(values: NDArray[Any]) -> NDArray[Any]:
+        made = np.zeros(shape, values.dtype)
+        made[place, repeat] = values
+        return made
+
+    clean = clean_columns(run, classifier, images)
+    steps = rows["place"].to_numpy().astype(np.float64) + 1
+    return Points(
+        spread(steps * grid.step),
+        spread(rows["broke"].to_numpy(zero_copy_only=False)),
+        spread(rows["predicted"].to_numpy().astype(np.int64)),
+        spread(np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64))),
+        clean["predicted"].astype(np.int64),
+        clean["rank"] == 0,
+        int(steps.sum()),
+    )
+
+
+def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
+    """A result per classifier, image set and nuisance, paired differences, and the calls that were really made."""
+    results, comparisons, calls = [], [], dict.fromkeys(run.classifiers, 0)
+    cells, count = len(run.images) * len(run.nuisances), len(run.classifiers)
+    family = cells * max(1, count * (count - 1) // 2)
+    for images, nuisance in itertools.product(run.images, run.nuisances):
+        cell = run.cell(next(iter(run.classifiers)), images, nuisance)
+        grid = measure.grid(run.about(cell))
+        found = {name: points_of(run, name, images, nuisance, grid) for name in run.classifiers}
+        common = np.logical_and.reduce([each.right for each in found.values()])
+        names = {"image_set": images, "nuisance": nuisance}
+        for name, points in found.items():
+            calls[name] += points.calls
+            results.append(
+                {"classifier": name, **names}
+                | _protocol(measure, run, images, nuisance, grid)
+                | _one(measure, points, common if count > 1 else None, grid, run.classifiers[name])
+            )
+        for first, second in itertools.combinations(found, 2):
+            both = found[first].value[common].mean(1), found[second].value[common].mean(1)
+            comparisons.append(
+                {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
+                | _difference(*both, simultaneous(measure.confidence, family), grid)
+            )
+    return {"results": results, "comparisons": comparisons, "calls": calls}
+
+
+def _protocol(measure: BreakingPoints, run: RunView, images: str, nuisance: str, grid: Severities) -> dict[str, Any]:
+    """How the numbers came about, which belongs to each of them."""
+    space = run.nuisances[nuisance]
+    labels = run.images[images].labels
+    return {
+        "noise": measure.noise,
+        "step": grid.step,
+        "limit": grid.end,
+        "unit": grid.unit,
+        "of_255": grid.of_255,
+        "clipped": space.clip if isinstance(space, Noise) else None,
+        "repeats": measure.repeats,
+        "confidence": measure.confidence,
+        "seed": run.seed,
+        "reference": "label" if bool((labels >= 0).all()) else "clean prediction",
+    }
+
+
+def _one(
+    measure: BreakingPoints,
+    points: Points,
+    common: NDArray[np.bool_] | None,
+    grid: Severities,
+    classifier: ClassifierFacts,
+) -> dict[str, Any]:
+    own = points.right
+    said: dict[str, Any] = {"images": len(own), "correct": int(own.sum()), "calls": points.calls}
+    said |= averages(points, own, grid, measure.confidence)
+    said["common"] = None if common is None else averages(points, common, grid, measure.confidence)
+    said["flows"] = _flows(points, classifier)
+    said["survival"] = _curve(points, own, grid, measure.confidence)
+    return said
+
+
+def averages(points: Points, chosen: NDArray[np.bool_], grid: Severities, confidence: float) -> dict[str, Any]:
+    """Over some images, each the mean of its paths."""
+    value, broke = points.value[chosen], points.broke[chosen]
+    if not len(value):
+        return {"averaged": 0} | dict.fromkeys(AVERAGES)
+    per_image, whole = value.mean(1), 1 - broke.mean(1)
+    low, high = betting_bounds(per_image, confidence, planned=len(value), support=(0.0, grid.end)).pair()
+    median = _median(value, broke, confidence)
+    broken = broke.any(1)
+    p_star = (points.p_star[chosen] * broke).sum(1)[broken] / broke.sum(1)[broken]
+    percent = 100 / WHITE if grid.of_255 else None
+    return {
+        "averaged": len(value),
+        "mean": float(per_image.mean()),
+        "interval": [low, high],
+        "percent": None if percent is None else float(percent * per_image.mean()),
+        "percent_interval": None if percent is None else [percent * low, percent * high],
+        "unbroken": float(whole.mean()),
+        "unbroken_interval": list(betting_bounds(whole, confidence, planned=len(value)).pair()),
+        "median": median[0],
+        "median_interval": median[1],
+        "p_star": float(p_star.mean()) if len(p_star) else None,
+        "p_star_interval": list(betting_bounds(p_star, confidence, planned=len(value)).pair()) if len(p_star) else None,
+        "spread": float(per_image.std(ddof=1)) if len(value) > 1 else None,
+        "spread_of_repeats": float(np.sqrt(value.var(1, ddof=1).mean())) if value.shape[1] > 1 else None,
+    }
+
+
+def _median(value: Array, broke: NDArray[np.bool_], confidence: float) -> tuple[float | None, list[float | None]]:
+    """Of the images' first paths; an end beyond the limit is None."""
+    first = np.where(broke[:, 0], value[:, 0], np.inf)
+    found = median_interval(first, confidence)
+    middle, low, high = (float(each) if np.isfinite(each) else None for each in found)
+    return middle, [0.0 if low is None and found[1] < 0 else low, high]
+
+
+def _flows(points: Points, classifier: ClassifierFacts) -> list[dict[str, Any]]:
+    """From which label to which, over the paths of correct images that broke."""
+    broke = points.broke & points.right[:, None]
+    sources = np.broadcast_to(points.base[:, None], broke.shape)[broke].tolist()
+    counted = Counter(zip(sources, points.predicted[broke].tolist(), strict=True))
+    total = max(1, sum(counted.values()))
+    return [
+        {"from": classifier.labels[a], "to": classifier.labels[b], "paths": count, "share": count / total}
+        for (a, b), count in sorted(counted.items(), key=lambda each: (-each[1], each[0]))[:MOST_FLOWS]
+    ]
+
+
+def _curve(points: Points, chosen: NDArray[np.bool_], grid: Severities, confidence: float) -> dict[str, list[float]]:
+    """The share of paths that are still whole after each value, at no more values than a figure can show; the interval
+    is for the images' first paths, which are independent."""
+    value, broke = points.value[chosen], points.broke[chosen]
+    step = max(1, grid.steps // CURVE_POINTS)
+    at = grid.step * np.arange(0, grid.steps + 1, step)
+    if not len(value):
+        return {"values": at.tolist(), "share": [], "low": [], "high": []}
+    share = kaplan_meier(value.ravel(), broke.ravel()).at(at)
+    first = kaplan_meier(value[:, 0], broke[:, 0], confidence)
+    place = np.searchsorted(first.times, at, side="right")
+    return {
+        "values": at.tolist(),
+        "share": share.tolist(),
+        "low": np.concatenate([[1.0], np.nan_to_num(first.low, nan=0.0)])[place].tolist(),
+        "high": np.concatenate([[1.0], np.nan_to_num(first.high, nan=1.0)])[place].tolist(),
+    }
+
+
+def _difference(first: Array, second: Array, confidence: float, grid: Severities) -> dict[str, Any]:
+    """First minus second over the images that all classifiers get right."""
+    apart = first - second
+    if not len(apart):
+        return {"images": 0, "difference": None, "interval": None, "better": "tie"}
+    low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-grid.end, grid.end)).pair()
+    better = "first" if low > 0 else "second" if high < 0 else "tie"
+    return {"images": len(apart), "difference": float(apart.mean()), "interval": [low, high], "better": better}

@@ -1,0 +1,163 @@
+"""Breaking points against closed forms of linear classifiers, and what holds whatever the batch."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+from torch import nn
+
+import brittle
+from brittle.errors import BrittleError
+from brittle.measures.draws import draw_theta
+from brittle.nuisances import nuisance
+from brittle.random import stream_root
+from brittle.types import Batch
+
+SIDE = 6
+COUNT = 3000
+KOLMOGOROV = 1.95  # quantile 0.999 of √n·sup|F̂ − F|
+
+
+def linear(seed=0, scale=40.0):
+    """Two classes: z = (0, w·x + b), with b such that the grey image has a margin of 1 standard deviation of noise at
+    σ = 0.1."""
+    torch.manual_seed(seed)
+    weight = torch.randn(SIDE * SIDE) * scale / SIDE
+    margin = 0.1 * weight.norm()
+    module = nn.Sequential(nn.Flatten(), nn.Linear(SIDE * SIDE, 2))
+    with torch.no_grad():
+        module[1].weight.copy_(torch.stack((torch.zeros_like(weight), weight)))
+        module[1].bias.copy_(torch.stack((torch.tensor(0.0), margin - 0.5 * weight.sum())))
+    return module
+
+
+def grey(count):
+    return torch.full((count, 1, SIDE, SIDE), 0.5), torch.ones(count, dtype=torch.int64)
+
+
+EXACT = ["image", "repeat", "broke", "place", "severity", "predicted"]
+RATIO = 0.1 * 255  # m / ‖w‖ on the scale of 255
+
+
+def test_along_a_path_the_breaking_point_has_the_distribution_of_a_linear_classifier():
+    """P(σ* ≤ s) = Φ(−m / (s‖w‖)) ≤ ½, so that half of the paths never break and the mean is infinite."""
+    found = brittle.breaking_points(
+        linear(), grey(1), nuisance="noise:clip=no", step=4, limit=200, repeats=COUNT, batch=2048
+    )
+    rows = found.rows.to_pandas()
+    values = 4.0 * np.arange(1, 51)
+    seen = np.array([(rows.broke & (4 * (rows.place + 1) <= value)).mean() for value in values])
+    assert np.abs(seen - norm.cdf(-RATIO / values)).max() < KOLMOGOROV / math.sqrt(COUNT)
+    assert found["unbroken"] == 1 - seen[-1]
+    assert found["unbroken"] > 0.5
+
+
+def test_with_fresh_noise_the_chance_to_survive_is_a_product_over_the_steps():
+    """P(σ* > σ_k) = Π_{j ≤ k} Φ(m / (σ_j‖w‖)), which falls as the step shrinks."""
+    means = {}
+    for step in (2.0, 8.0):
+        found = brittle.breaking_points(
+            linear(), grey(1), nuisance="noise:clip=no", noise="fresh", step=step, limit=160, repeats=COUNT, batch=2048
+        )
+        rows = found.rows.to_pandas()
+        values = step * np.arange(1, int(160 / step) + 1)
+        survive = np.cumprod(norm.cdf(RATIO / values))
+        seen = np.array([((rows.place + 1) * step > value).mean() for value in values[:-1]])
+        assert np.abs(seen - survive[:-1]).max() < KOLMOGOROV / math.sqrt(COUNT)
+        expected = step * (1 + survive[:-1].sum())
+        means[step] = found["mean"]
+        assert found["mean"] == pytest.approx(expected, rel=0.03)
+    assert means[2.0] < means[8.0]
+
+
+def test_the_restricted_mean_and_its_interval_are_those_of_the_paths():
+    images = torch.rand(60, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
+    module = linear()
+    labels = module(images).argmax(1)
+    found = brittle.breaking_points(module, (images, labels), step=2, repeats=3)
+    values = (found.rows["place"].to_numpy() + 1) * 2.0
+    assert found["mean"] == pytest.approx(values.mean())
+    assert found["interval"][0] < found["mean"] < found["interval"][1]
+    assert found["percent"] == pytest.approx(100 * values.mean() / 255)
+    assert found["unbroken"] == pytest.approx(1 - found.rows["broke"].to_numpy(zero_copy_only=False).mean())
+    assert found["correct"] == 60
+
+
+def test_only_images_that_are_classified_correctly_are_averaged():
+    images = torch.rand(60, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
+    module = linear()
+    labels = module(images).argmax(1)
+    labels[:25] = 1 - labels[:25]
+    found = brittle.breaking_points(module, (images, labels), step=2)
+    right = (module(images).argmax(1) == labels).numpy()[found.places]
+    values = 2.0 * (found.rows["place"].to_numpy() + 1)
+    assert found["correct"] == found["averaged"] == 35
+    assert found["mean"] == pytest.approx(values[right].mean())
+
+
+@pytest.mark.parametrize("noise", ["path", "fresh"])
+def test_rows_do_not_depend_on_the_batch_or_on_other_images(noise):
+    images = torch.rand(16, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(2))
+    module, labels = linear(), torch.zeros(16, dtype=torch.int64)
+    options = {"noise": noise, "step": 3, "repeats": 2}
+    whole = brittle.breaking_points(module, (images, labels), batch=64, **options).rows
+    for batch in (1, 7, 1000):
+        other = brittle.breaking_points(module, (images, labels), batch=batch, **options).rows
+        assert other.select(EXACT).equals(whole.select(EXACT))
+        assert other["log_p_predicted"].to_numpy() == pytest.approx(whole["log_p_predicted"].to_numpy(), abs=1e-4)
+    ids = whole["image"].to_pylist()[::2]
+    some = brittle.breaking_points(module, (images, labels), ids=ids[5:9], **options).rows.to_pandas()
+    expected = whole.to_pandas().set_index(["image", "repeat"]).loc[list(zip(some.image, some.repeat, strict=True))]
+    assert (some.place.to_numpy() == expected.place.to_numpy()).all()
+
+
+def test_the_same_noise_field_is_scaled_along_a_path():
+    """The break happens between the two severities that the field itself says, computed by hand."""
+    images = torch.rand(20, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(4))
+    module = linear()
+    labels = module(images).argmax(1)
+    found = brittle.breaking_points(module, (images, labels), nuisance="noise:clip=no", step=1, limit=300)
+    rows = found.rows.to_pandas()
+    ids = torch.tensor(rows.image.to_numpy())
+    space = nuisance("noise:clip=no")
+    order = found.places  # of the rows' images in the set
+    batch = Batch(images[order], labels[order], ids)
+    theta = draw_theta(
+        space, batch, torch.zeros(20, dtype=torch.int64), stream_root(0, found._done.job.stream("noise:clip=no"))
+    )
+    with torch.no_grad():
+        logits = module(images[order])
+        slope = theta @ (module[1].weight[1] - module[1].weight[0])
+    crossing = 255 * 0.1 * (-(logits[:, 1] - logits[:, 0]) / slope)
+    breaks = (crossing > 0) & (crossing <= 300)
+    assert (rows.broke.to_numpy() == breaks.numpy()).all()
+    assert (rows.place[rows.broke] + 1).to_numpy() == pytest.approx(np.ceil(crossing[breaks].numpy()))
+
+
+def test_any_nuisance_with_a_severity_can_break_a_classifier():
+    found = brittle.breaking_points("bundled:plain", "sample", nuisance="rotation", count=20, step=0.5, limit=5)
+    assert found["unit"] == "severity"
+    assert found["percent"] is None
+    assert 0 < found["mean"] <= 5
+
+
+def test_a_grid_without_a_severity_is_refused():
+    with pytest.raises(BrittleError, match="a step of 9 up to 3 makes no severity"):
+        brittle.breaking_points("bundled:plain", "sample", count=2, step=9, limit=3)
+
+
+def test_several_classifiers_are_compared_on_the_images_that_all_get_right():
+    images = torch.rand(80, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
+    one, other = linear(), linear()
+    with torch.no_grad():
+        other[1].bias[1] += 8.0
+    labels = one(images).argmax(1)
+    found = brittle.breaking_points({"one": one, "other": other}, (images, labels), step=2)
+    both = (one(images).argmax(1) == labels) & (other(images).argmax(1) == labels)
+    assert [row["common"]["averaged"] for row in found["results"]] == [int(both.sum())] * 2
+    (pair,) = found["comparisons"]
+    means = {row["classifier"]: row["common"]["mean"] for row in found["results"]}
+    assert pair["difference"] == pytest.approx(means["one"] - means["other"])
+    assert pair["interval"][0] < pair["difference"] < pair["interval"][1]
