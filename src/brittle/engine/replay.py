@@ -33,16 +33,17 @@ class Replay:
         """θ (B, n, d): the prior's first draws, those that a measurement sees."""
         return self.nuisance.sample(batch, draw_keys(self.seed, self.stream, batch.ids, torch.arange(count)))
 
-    def _drawn(self, batch: Batch, draws: Tensor) -> Tensor:
-        return draw_theta(self.nuisance, batch, draws, stream_root(self.seed, self.stream, self.device))
+    def _drawn(self, batch: Batch, draws: Tensor, within: int | None = None) -> Tensor:
+        further = None if within is None else torch.full_like(draws, within)
+        return draw_theta(self.nuisance, batch, draws, stream_root(self.seed, self.stream, self.device), further)
 
     @torch.inference_mode()
-    def draws(self, pairs: Sequence[tuple[int, int]], severity: float = 1.0) -> list[Tensor]:
-        """T_θ x (C, H, W) at each of (place, draw), with the θ of the run."""
+    def draws(self, pairs: Sequence[tuple[int, int]], severity: float = 1.0, within: int | None = None) -> list[Tensor]:
+        """T_θ x (C, H, W) at each of (place, draw), with the θ of the run; `within` numbers further θ of a draw."""
         found: dict[int, Tensor] = {}
         numbers = torch.tensor([draw for _, draw in pairs], device=self.device)
         for rows, batch in self.images.groups([place for place, _ in pairs], self.device):
-            theta = self._drawn(batch, numbers[rows.to(self.device)])
+            theta = self._drawn(batch, numbers[rows.to(self.device)], within)
             found |= zip(rows.tolist(), self._made(batch, theta, severity), strict=True)
         return [found[row] for row in range(len(pairs))]
 

@@ -41,6 +41,7 @@ class Points(NamedTuple):
     predicted: NDArray[np.int64]  # (M, R)
     p_star: Array  # (M, R) probability of the label at the break
     base: NDArray[np.int64]  # (M,) clean prediction
+    p_clean: Array  # (M,) its probability
     right: NDArray[np.bool_]  # (M,) whether it is the label
     calls: int
 
@@ -64,6 +65,7 @@ def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: S
         spread(rows["predicted"].to_numpy().astype(np.int64)),
         spread(np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64))),
         clean["predicted"].astype(np.int64),
+        np.exp(clean["log_p_predicted"].astype(np.float64)),
         clean["rank"] == 0,
         int(steps.sum()),
     )

@@ -17,3 +17,8 @@ VEHTARI_2021 = (
 VEHTARI_2024 = (
     "A. Vehtari, D. Simpson, A. Gelman, Y. Yao and J. Gabry, “Pareto smoothed importance sampling”, JMLR, 2024."
 )
+UREM = (
+    "“Robustness estimation of deep neural networks”: uncertainty and robustness estimation methods (UREM), with "
+    "bubble spaces and perturbation matrices."
+)
+KAPLAN_MEIER_1958 = "E. L. Kaplan and P. Meier, “Nonparametric estimation from incomplete observations”, JASA, 1958."

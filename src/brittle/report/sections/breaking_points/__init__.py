@@ -1,0 +1,1 @@
+"""What breaking points show of themselves."""
