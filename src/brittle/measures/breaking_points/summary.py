@@ -19,6 +19,7 @@ from brittle.measures.breaking_points.grid import Grid as Severities
 from brittle.measures.clean.measure import clean_columns
 from brittle.nuisances.noise.gaussian import Noise
 from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.selective import auroc, risk_coverage
 from brittle.statistics.survival import kaplan_meier, median_interval
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def _one(
     said: dict[str, Any] = {"images": len(own), "correct": int(own.sum()), "calls": points.calls}
     said |= averages(points, own, grid, measure.confidence)
     said["common"] = None if common is None else averages(points, common, grid, measure.confidence)
+    said["as_confidence"] = _as_confidence(points, measure.confidence)
     said["flows"] = _flows(points, classifier)
     said["survival"] = _curve(points, own, grid, measure.confidence)
     return said
@@ -166,6 +168,18 @@ def _median(value: Array, broke: NDArray[np.bool_], confidence: float) -> tuple[
     found = median_interval(first, confidence)
     middle, low, high = (float(each) if np.isfinite(each) else None for each in found)
     return middle, [0.0 if low is None and found[1] < 0 else low, high]
+
+
+def _as_confidence(points: Points, confidence: float) -> dict[str, Any]:
+    """How well the breaking point tells errors from right answers, beside the greatest probability: wrong images are
+    measured too."""
+    said: dict[str, Any] = {"errors": int((~points.right).sum())}
+    for name, score in (("breaking_point", points.value.mean(1)), ("softmax", points.p_clean)):
+        found = auroc(score, ~points.right, confidence)
+        said[f"{name}_auroc"] = found.value
+        said[f"{name}_auroc_interval"] = None if found.interval is None else list(found.interval)
+        said[f"{name}_risk_area"] = None if found.value is None else risk_coverage(score, ~points.right).area
+    return said
 
 
 def _flows(points: Points, classifier: ClassifierFacts) -> list[dict[str, Any]]:

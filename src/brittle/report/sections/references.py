@@ -18,7 +18,7 @@ VEHTARI_2024 = (
     "A. Vehtari, D. Simpson, A. Gelman, Y. Yao and J. Gabry, “Pareto smoothed importance sampling”, JMLR, 2024."
 )
 UREM = (
-    "“Robustness estimation of deep neural networks”: uncertainty and robustness estimation methods (UREM), with "
-    "bubble spaces and perturbation matrices."
+    "UREM: uncertainty and robustness estimation methods for deep neural networks, with bubble spaces and "
+    "perturbation matrices."
 )
 KAPLAN_MEIER_1958 = "E. L. Kaplan and P. Meier, “Nonparametric estimation from incomplete observations”, JASA, 1958."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +10,6 @@ import pyarrow as pa
 from markupsafe import Markup
 from rich.console import RenderableType
 
-from brittle.report.page.confirmation import Confirmation
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary, compared
 from brittle.report.page.words import percent
@@ -28,8 +26,8 @@ LEADS = 0.45  # how much a finding matters
 LIMITS = (
     "A breaking point says when the prediction first changes along one path, not how often it is wrong at a severity; "
     "predictions may come back further along.",
-    "Noise that is independent from pixel to pixel is a mild, unspecific change in high dimension: a high breaking point "
-    "promises nothing about chosen changes.",
+    "Noise that is independent from pixel to pixel is a mild, unspecific change in high dimension: a high breaking "
+    "point promises nothing about chosen changes.",
     "Numbers for different image sizes, steps or ways of drawing noise can't be compared.",
 )
 
@@ -56,8 +54,8 @@ class BreakingPointsSection(BaseSection):
                 later, sooner = names[pair["better"]]
                 text = (
                     f"{later} breaks later than {sooner} under {pair['nuisance']}: by "
-                    f"{words.value(row, abs(pair['difference']))} ({words.unit(row)}; {percent(pair['confidence'])} interval "
-                    f"of the difference {words.estimate(row, pair['difference'], pair['interval'], '+')})."
+                    f"{words.value(row, abs(pair['difference']))} ({words.unit(row)}; {percent(pair['confidence'])} "
+                    f"interval of the difference {words.estimate(row, pair['difference'], pair['interval'], '+')})."
                 )
                 said.append(Finding(text, LEADS, compared(pair["image_set"], later, sooner)))
         return said or [Finding(_alone(row), LEADS) for row in run.summary["results"][:2] if row["mean"] is not None]
@@ -67,7 +65,7 @@ class BreakingPointsSection(BaseSection):
         return Remarks(
             explanation="A breaking point is the severity at which the prediction leaves the clean prediction.",
             limits=LIMITS,
-            citing=f"how θ is drawn ({first['noise']}), the step ({first['step']:g}) and the limit ({first['limit']:g})",
+            citing=f"how θ is drawn ({first['noise']}), the step ({first['step']:g}), the limit ({first['limit']:g})",
             references=(UREM, KAPLAN_MEIER_1958, WAUDBY_SMITH_2023),
         )
 
@@ -107,5 +105,4 @@ def _part(run: MeasureRun, place: int, rows: list[words.Row]) -> dict[str, Any]:
         "figure": survival_figure(run.anchor(f"b{place}"), rows, run.looks),
         "shown": shown,
         "small": chosen is not None and max(chosen.images.shape[1:]) <= EXACT_UP_TO,
-        "confirmation": reduce(Confirmation.plus, [shown.confirmation], Confirmation()),
     }
