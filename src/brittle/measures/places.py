@@ -14,12 +14,16 @@ from torch import Tensor
 
 State = dict[str, Tensor]  # (n, …) each: what is known of n items
 
-LANES = 4
+LANES, LANES_ON_A_GPU = 8, 4  # a GPU wants large batches
 
 
-def lane_size(batch_size: int) -> int:
+def lanes_on(device: torch.device | str) -> int:
+    return LANES if torch.device(device).type == "cpu" else LANES_ON_A_GPU
+
+
+def lane_size(batch_size: int, device: torch.device | str = "cpu") -> int:
     """Items that are stepped together: a part of what fits, since the last lanes are partly idle."""
-    return max(1, batch_size // LANES)
+    return max(1, batch_size // lanes_on(device))
 
 
 def worked_off(
@@ -29,7 +33,6 @@ def worked_off(
     step: Callable[[Tensor, State], tuple[State, Tensor]],
     kept: Sequence[str],
     device: torch.device | str = "cpu",
-    lanes: int = LANES,
 ) -> State:
     """What is `kept` (items, …) of the state in which each item finished.
 
@@ -40,7 +43,7 @@ def worked_off(
         return {}
     results: State = {}
     following, lanes_left = 0, []
-    for _ in range(min(lanes, -(-items // size))):
+    for _ in range(min(lanes_on(device), -(-items // size))):
         item = torch.arange(following, following + size, device=device)
         lanes_left.append(_Lane(item.clamp(max=items - 1), item < items, begin(item.clamp(max=items - 1))))
         following = min(items, following + size)

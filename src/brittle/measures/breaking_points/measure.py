@@ -93,7 +93,7 @@ class BreakingPoints(BreakingPointsOptions, Measure):
             moved = nuisance.apply(batch, nuisance.at(theta, severities[place], batch))
             return outcome(classifier.log_probs(moved), base[rows[path]])
 
-        return sweep(len(rows), severities, lane_size(task.batch_size), begin, evaluate, left, task.tick)
+        return sweep(len(rows), severities, lane_size(task.batch_size, device), begin, evaluate, left, task.tick)
 
     def _tables(self, task: Task, found: Crossings) -> Tables:
         columns = found.outcome.columns()
