@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow fuzz lint types check bench docs bundled sample clean
+.PHONY: demo test test-slow fuzz faults lint types check bench docs bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -28,6 +28,11 @@ test-slow: .venv/test-ready
 CASES ?= 20000
 fuzz: .venv/test-ready
 	OMP_NUM_THREADS=1 BRITTLE_FUZZ=$(CASES) $(BIN)/pytest -n 2 tests/fuzz
+
+# Kills, full disks, read-only mounts, failing disks and rivals: TIMES kills at random moments; with 50, every second event.
+TIMES ?= 100
+faults: .venv/test-ready
+	$(BIN)/python -m benchmarks.faults --times $(TIMES) --out benchmarks/faults/result.md
 
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/measure.py

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 from brittle.errors import Failure
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+BROKEN = (*FULL, errno.EIO)  # whatever the user had named
+REMEDIES = {
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+    errno.EROFS: "Make the disk writable, or choose a place on another.",
+    errno.EACCES: "Check the permissions of file and folder.",
+    errno.EPERM: "Check the permissions of file and folder.",
+}
+REMOVED_MEANWHILE = 3  # times that another process may tidy up what is being written
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+_HALF_WRITTEN = re.compile(r"(.+)\.\d+\.tmp")
 
 
 def printable(path: str) -> str:
@@ -25,26 +36,66 @@ def real_path(text: str) -> str:
     return os.fsdecode(_ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(text)))
 
 
-def write_durably(path: Path, write: Callable[[Path], object]) -> None:
-    """Writes under a temporary name, flushes to disk, renames: `path` never exists with only part of its content."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+def unusable(path: Path | str, done: str, error: OSError) -> Failure:
+    """What to say of a disk that failed: which file can't be read or written, why, and what to do."""
+    if error.errno in FULL:
+        return Failure(
+            f"the disk is full: {path} can't be written",
+            "Free some space and give the same command again; what is finished is kept.",
+        )
+    remedy = "Check the disk and give the same command again; what is finished is kept."
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return Failure(f"{path} can't be {done}: {why}", REMEDIES.get(error.errno or 0, remedy))
+
+
+def read_whole(path: Path) -> bytes:
+    """A file's bytes. Where the disk fails, that is said: what can't be read is not what is damaged."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.unlink(missing_ok=True)  # a link of that name would be followed
-        write(temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise Failure(
-                f"the disk is full: {path} can't be written",
-                "Free some space and run the same command again; finished units are kept.",
-            ) from error
-        raise Failure(
-            f"{path} can't be written: {error.strerror or error}", "Check the folder's permissions."
-        ) from error
+        raise unusable(path, "read", error) from error
+
+
+def write_durably(path: Path, write: Callable[[Path], object]) -> None:
+    """Writes under a temporary name, flushes to disk, renames: `path` never exists with only part of its content.
+
+    `write` must raise OSError where it fails: libraries that open files themselves may not, and are given bytes."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    for last in (*[False] * REMOVED_MEANWHILE, True):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.unlink(missing_ok=True)  # a link of that name would be followed
+            write(temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+            return
+        except BaseException as error:
+            with contextlib.suppress(OSError):  # the first thing that went wrong is the one to tell
+                temporary.unlink(missing_ok=True)
+            if isinstance(error, FileNotFoundError) and not last:
+                continue  # another process took it for what a kill had left
+            if isinstance(error, OSError):
+                raise unusable(path, "written", error) from error
+            raise
+
+
+def half_of(name: str) -> str | None:
+    """The file that was being written under this name; None where it is not such a name."""
+    match = _HALF_WRITTEN.fullmatch(name)
+    return match and match[1]
+
+
+def remove_half_written(folder: Path, names: Container[str]) -> None:
+    """Removes what a kill left of files that were being written under these names, and nothing else."""
+    if folder.is_dir():
+        for each in list(folder.iterdir()):
+            if half_of(each.name) in names and not each.is_dir():
+                each.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import typer
 
 from brittle.cli.assemble import make_app
 from brittle.errors import BrittleError, foreign, users_line
+from brittle.files import unusable
 
 INTERRUPTED = 130
 
@@ -42,8 +43,11 @@ def main() -> NoReturn:
             _complain(usage(), 2)
         if os.environ.get("BRITTLE_TRACEBACK"):
             raise
-        first = (str(error).splitlines() or [""])[0]
         where = users_line(error)
+        if isinstance(error, OSError) and error.errno and not where:
+            failure = unusable(error.filename or "a file", "read or written", error)
+            _complain(str(failure), failure.exit_status)
+        first = (str(error).splitlines() or [""])[0]
         where = f"{where}; BRITTLE_TRACEBACK=1 shows all" if where else "set BRITTLE_TRACEBACK=1 to see where"
         _complain(f"{type(error).__name__}: {first} ({where})", 1)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
 
-from brittle.files import write_durably
+from brittle.files import unusable, write_durably
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,13 @@ class Disk:
 
     def names(self, folder: str) -> list[str]:
         """The files in a folder, by name; none where there is no such folder. Links are none of ours."""
-        found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        with _told(folder, "read"):
+            found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         return [info.base_name for info in found if info.is_file and not self.is_link(info.path)]
 
     def is_file(self, path: str) -> bool:
-        return bool(self.system.get_file_info(path).is_file) and not self.is_link(path)
+        with _told(path, "read"):
+            return bool(self.system.get_file_info(path).is_file) and not self.is_link(path)
 
     def is_link(self, path: str) -> bool:
         return isinstance(self.system, fs.LocalFileSystem) and os.path.islink(path)
@@ -43,7 +47,7 @@ class Disk:
 
     def remove(self, path: str) -> None:
         """What has gone already is not missed."""
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), _told(path, "removed"):
             self.system.delete_file(path)
 
     def commit(self, path: str, content: bytes | bytearray) -> None:
@@ -53,3 +57,14 @@ class Disk:
         else:
             with self.system.open_output_stream(path) as stream:
                 stream.write(content)
+
+
+@contextmanager
+def _told(path: str, done: str) -> Iterator[None]:
+    """In our own words, where the filesystem fails; what is not there is for the caller to deal with."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise unusable(path, done, error) from error

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tomllib
@@ -24,11 +23,10 @@ from brittle.engine.check import Answers
 from brittle.engine.job import FORMAT, Job
 from brittle.engine.store import FolderStore
 from brittle.errors import BrittleError
-from brittle.files import write_durably
+from brittle.files import BROKEN, half_of, remove_half_written, unusable, write_durably
 from brittle.study import changes
 
 FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
-_HALF_WRITTEN = re.compile(r"(.+)\.\d+\.tmp")
 HOLDER = "process"  # what a lock begins with
 ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
@@ -63,21 +61,29 @@ class RunFolder:
         self._refuse_others(also)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.fdopen(os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+")
+            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             raise self._unusable(error) from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise BrittleError(
-                    f"{self.path} is in use by another process ({lock.read().strip() or 'unknown'})",
-                    "Wait for it to end, or choose another folder.",
-                ) from None
-            lock.truncate(0)
-            lock.write(f"{HOLDER} {os.getpid()} on {platform.node()}")
-            lock.flush()
+        try:
+            self._hold(lock)
             yield
+        finally:
+            os.close(lock)
+
+    def _hold(self, lock: int) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(lock, 1000).decode(errors="replace").strip()
+            raise BrittleError(
+                f"{self.path} is in use by another process ({holder or 'unknown'})",
+                "Wait for it to end, or choose another folder.",
+            ) from None
+        try:
+            os.ftruncate(lock, 0)
+            os.write(lock, f"{HOLDER} {os.getpid()} on {platform.node()}".encode())
+        except OSError as error:
+            raise unusable(self.path / ".lock", "written", error) from error
 
     def _refuse_others(self, also: Iterable[str]) -> None:
         """Looks, and touches nothing: a run has a begun.json, and one killed before it was written has little else."""
@@ -90,12 +96,14 @@ class RunFolder:
             held = lock.read_text(errors="replace") if lock.is_file() and not lock.is_symlink() else ""
         except OSError as error:
             raise self._unusable(error) from error
-        if not all(_half_of(name) in {*FILES, *ours} for name in others) or not (held == "" or held.startswith(HOLDER)):
+        if not all(half_of(name) in {*FILES, *ours} for name in others) or not (held == "" or held.startswith(HOLDER)):
             raise BrittleError(
                 f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder."
             )
 
     def _unusable(self, error: OSError) -> BrittleError:
+        if error.errno in BROKEN:
+            return unusable(self.path, "used as a run folder", error)
         return BrittleError(f"{self.path} can't be used as a run folder: {error.strerror}", "Choose another.")
 
     def read_study(self) -> dict[str, Any]:
@@ -132,9 +140,7 @@ class RunFolder:
                     f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
                     "Undo the change, or run into another folder (a run may be extended, but what was computed stays).",
                 )
-        for leftover in self.path.iterdir():
-            if _half_of(leftover.name) in FILES:
-                leftover.unlink()
+        remove_half_written(self.path, FILES)
 
     def begin(self, study: dict[str, Any], job: Job, answers: Answers) -> None:
         """Keeps the study once its things are loaded and found to be those that the run began with."""
@@ -200,12 +206,6 @@ class RunFolder:
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))
-
-
-def _half_of(name: str) -> str | None:
-    """The file that was being written under this name; None where it is not such a name."""
-    match = _HALF_WRITTEN.fullmatch(name)
-    return match and match[1]
 
 
 def _close(before: list[list[float]], after: list[list[float]]) -> bool:

@@ -32,7 +32,7 @@ from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.hardening.before_after import AFTER, BEFORE, PairedRun, in_memory
 from brittle.hardening.fine_tune import answers_of, check_trainable
-from brittle.hardening.kept import Kept, Phases
+from brittle.hardening.kept import FILES, Kept, Phases
 from brittle.hardening.options import MOST_MEASURED, HardeningOptions
 from brittle.hardening.rounds import Work, carry_out_rounds
 from brittle.images import image_set
@@ -52,7 +52,7 @@ from brittle.training.weights import fingerprint, save_weights, state_of
 from brittle.types import Nuisance
 
 FEWEST = 10  # images of a part
-KEPT = ("rounds", "weights.safetensors", "harden.json")  # what a hardening's folder holds beside a run
+KEPT = ("rounds", *FILES)  # what a hardening's folder holds beside a run
 
 
 class Split(NamedTuple):
@@ -117,7 +117,9 @@ def harden_classifier(
         phases.phase("before")
         tested.begin(phases)
     with nullcontext() if folder is None else RunFolder(folder).locked(also=KEPT):
-        rounds, chosen, weights = carry_out_rounds(work, Kept(folder, about), phases)
+        kept = Kept(folder, about)
+        kept.tidy(settings.rounds)
+        rounds, chosen, weights = carry_out_rounds(work, kept, phases)
         if weights_file is not None:
             save_weights(weights_file, weights, "hardening", {"about": about, "round": chosen})
     work.classifier.module.load_state_dict(weights)
@@ -142,7 +144,9 @@ def harden_classifier(
         "seconds": round(sum(row.get("seconds", 0.0) for row in rounds), 3),
     }
     if folder is not None:
-        write_durably(folder / "harden.json", lambda to: to.write_text(json.dumps(said, indent=1), encoding="utf-8"))
+        with RunFolder(folder).locked(also=KEPT):
+            text = json.dumps(said, indent=1)
+            write_durably(folder / "harden.json", lambda to: to.write_text(text, encoding="utf-8"))
     return Hardened(
         work.classifier, said[BEFORE], said[AFTER], measured.difference, rounds, chosen, said, measured.found
     )

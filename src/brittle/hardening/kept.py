@@ -10,9 +10,12 @@ from typing import Any
 from torch import nn
 
 from brittle.classifiers.checkpoint import load_weights
+from brittle.files import remove_half_written
 from brittle.progress import Progress
 from brittle.training.trainer import refuse_changes
 from brittle.training.weights import read_facts, save_weights, state_of
+
+FILES = ("weights.safetensors", "harden.json")
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,12 @@ class Kept:
 
     def _round(self, number: int) -> Path | None:
         return None if self.folder is None else self.folder / "rounds" / f"{number}.safetensors"
+
+    def tidy(self, rounds: int) -> None:
+        """Removes what a kill left half-written."""
+        if self.folder is not None:
+            remove_half_written(self.folder, FILES)
+            remove_half_written(self.folder / "rounds", [f"{number}.safetensors" for number in range(rounds + 1)])
 
     def read(self, number: int, module: nn.Module) -> list[dict[str, Any]] | None:
         """Fills the module with a round's weights and returns what was found; None where it is not done yet."""

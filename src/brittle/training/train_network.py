@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import nn
@@ -17,6 +17,7 @@ from torch import nn
 from brittle.classifiers.checkpoint import load_weights
 from brittle.device import pick_device
 from brittle.errors import BrittleError
+from brittle.files import BROKEN, remove_half_written, unusable
 from brittle.images import image_set
 from brittle.images.base import ImageSet, of_one_shape
 from brittle.progress import Progress
@@ -143,20 +144,35 @@ def _held(out: Path) -> Iterator[None]:
     path = out.with_name(f".{out.name}.lock")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.open("a")
+        lock = _opened(path)
+    except BlockingIOError:
+        raise BrittleError(
+            f"another process is training into {out}", "Wait for it to finish, or choose another --out."
+        ) from None
     except OSError as error:
+        if error.errno in BROKEN:
+            raise unusable(out, "written", error) from error
         raise BrittleError(f"{out} can't be written: {error.strerror}", "Choose another --out.") from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BrittleError(
-                f"another process is training into {out}", "Wait for it to finish, or choose another --out."
-            ) from None
-        for torn in (out, _checkpoint(out)):
-            for leftover in out.parent.glob(f"{escape(torn.name)}.*.tmp"):
-                leftover.unlink()
-        try:
+            remove_half_written(out.parent, (out.name, _checkpoint(out).name))
             yield
         finally:
             path.unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> IO[str]:
+    """The lock, held. The process that held it before may have removed it since it was opened here: a lock on a file
+    that nobody else can find keeps nobody out."""
+    while True:
+        lock = path.open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                return lock
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            lock.close()
+            raise
+        lock.close()

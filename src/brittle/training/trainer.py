@@ -7,6 +7,7 @@ number of threads. The learning rate depends only on the share of training done.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import pickle
@@ -21,7 +22,7 @@ from torch.nn import functional as F
 
 from brittle.changes import differences
 from brittle.errors import BrittleError, Failure
-from brittle.files import write_durably
+from brittle.files import read_whole, write_durably
 from brittle.memory import in_pieces
 from brittle.progress import Progress
 from brittle.random import draw_keys, fold, stream_root
@@ -176,7 +177,9 @@ def _keep(
         "module": module.state_dict(),
         "optimiser": optimiser.state_dict(),
     }
-    write_durably(path, lambda to: torch.save(state, to))
+    content = io.BytesIO()  # what torch writes by itself fails on a full disk in ways that don't say so
+    torch.save(state, content)
+    write_durably(path, lambda to: to.write_bytes(content.getbuffer()))
 
 
 def _resume(
@@ -189,8 +192,9 @@ def _resume(
     """Loads module and optimiser from a checkpoint, if there is one; returns the losses of the epochs done."""
     if not path.is_file():
         return []
+    content = read_whole(path)
     try:
-        state = torch.load(path, map_location=device, weights_only=True)
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         kept, losses = json.loads(state["about"]), [float(each) for each in state["losses"]]
         refuse_changes(path, kept, about, "training")
         module.load_state_dict(state["module"])

@@ -1,0 +1,167 @@
+"""`make faults`: kills, full disks, read-only mounts, errors of input and output, and rivals, against `brittle run`,
+`harden`, `train` and `report`. Whatever happens, the same command given again must end with status 0 and the rows and
+weights of an undisturbed one, and nobody else's file may be touched.
+
+    python -m benchmarks.faults [--times 100] [--only run] [--scenario SIGKILL] [--out benchmarks/faults/result.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib.metadata
+import os
+import platform
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.faults import shim
+
+if TYPE_CHECKING:
+    from benchmarks.faults.bench import Bench
+    from benchmarks.faults.scenarios import Tried
+
+ROWS_PER_UNIT, FAN = 16, 3  # so that a small run has many units, and merges their files
+SHOWN = 3  # findings
+MEMORY = Path("/dev/shm")  # a kill leaves there what it leaves on a disk, and nothing waits for one
+
+
+@dataclass
+class Tally:
+    """What came of one scenario of one command."""
+
+    command: str
+    scenario: str
+    tried: int = 0
+    findings: list[Tried] = field(default_factory=list)
+
+    def add(self, tried: Tried) -> None:
+        self.tried += 1
+        if tried.wrong:
+            self.findings.append(tried)
+
+    @property
+    def held(self) -> int:
+        return self.tried - len(self.findings)
+
+    def __str__(self) -> str:
+        found = "".join(f"\n    {each.where}: {each.wrong}" for each in self.findings[:SHOWN])
+        return f"{self.command}: {self.scenario}: {self.held} of {self.tried} held{found}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
+    parser.add_argument("--times", type=int, default=100, help="random kills; with 50, every second event is tried …")
+    parser.add_argument("--only", default="", help="run, harden, train or report")
+    parser.add_argument("--scenario", default="", help="only scenarios whose name holds this")
+    parser.add_argument("--seed", type=int, default=0, help="of the random moments")
+    parser.add_argument("--out", type=Path, help="a Markdown file for the result")
+    given = parser.parse_args()
+    if shim.BUILT not in os.environ:
+        shim.start_again(Path(tempfile.mkdtemp(prefix="brittle-faults-", dir=MEMORY if MEMORY.is_dir() else None)))
+    with tempfile.TemporaryDirectory(dir=Path(os.environ[shim.BUILT]).parent) as folder:
+        return campaign(Path(folder).resolve(), given)
+
+
+def campaign(work: Path, given: argparse.Namespace) -> int:
+    from benchmarks.faults.bench import Bench
+    from benchmarks.faults.commands import COMMANDS, make_inputs
+
+    begun, bench = time.monotonic(), Bench(work)
+    bench.inputs.mkdir()
+    make_inputs(bench.inputs)
+    warm_up(bench)
+    for command in COMMANDS:
+        bench.settle(command)
+        print(f"{command.name}: {bench.seconds[command.name]:.2f} s, {bench.shim.events} write events", flush=True)
+    tallies = []
+    for tally in tallied(bench, given):
+        print(tally, flush=True)
+        tallies.append(tally)
+    minutes = (time.monotonic() - begun) / 60
+    print("\n".join(sorted(bench.heard)))
+    if given.out is not None:
+        given.out.write_text(page(tallies, given, minutes, sorted(bench.heard)), encoding="utf-8")
+    return int(any(tally.findings for tally in tallies))
+
+
+def warm_up(bench: Bench) -> None:
+    """Makes units small, and imports whatever the commands import, so that a child starts at once."""
+    import torch
+
+    import brittle.api
+    import brittle.engine.ledger
+    import brittle.engine.store
+    import brittle.hardening.harden
+    import brittle.measures.clean.measure
+    import brittle.measures.robustness.measure
+    import brittle.report.harden_console
+    import brittle.training.train_network
+    from brittle.classifiers.bundled import SmallNet
+    from brittle.report.html import write_report
+
+    for measure in (brittle.measures.clean.measure, brittle.measures.robustness.measure):
+        measure.rows_per_unit = lambda _: ROWS_PER_UNIT  # type: ignore[assignment]
+    brittle.engine.ledger.BATCHES_PER_SPAN = 1e-9  # type: ignore[assignment]
+    brittle.engine.store.FAN = FAN
+    importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)
+    for kind in (torch.optim.SGD, torch.optim.AdamW):
+        kind(SmallNet().parameters())
+    brittle.api.run(bench.inputs / "study.toml", bench.work / "warm")
+    write_report(bench.work / "warm")
+    threads = {Path(task, "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
+    # A forked process has only the thread that forked it; an allocator knows how to live with that.
+    assert len(threads - {"jemalloc_bg_thd"}) == 1, threads
+
+
+def tallied(bench: Bench, given: argparse.Namespace) -> Iterator[Tally]:
+    """Every scenario that is wanted and can be carried out."""
+    from benchmarks.faults.commands import COMMANDS
+    from benchmarks.faults.scenarios import EVERY, NEED_MOUNTS, REPORTS, Trial, can_mount
+
+    mounts = can_mount(bench)
+    work = [(command.name, command, EVERY) for command in COMMANDS] + [("report", COMMANDS[0], REPORTS)]
+    for name, command, scenarios in work:
+        for scenario, carry_out in scenarios.items():
+            if given.only not in ("", name) or given.scenario not in scenario:
+                continue
+            if carry_out in NEED_MOUNTS and not mounts:
+                print(f"{name}: {scenario}: not tried, since nothing may be mounted here")
+                continue
+            tally = Tally(name, scenario)
+            for tried in carry_out(Trial(bench, command, random.Random(f"{given.seed} {scenario}"), given.times)):
+                tally.add(tried)
+            yield tally
+
+
+def page(tallies: list[Tally], given: argparse.Namespace, minutes: float, heard: list[str]) -> str:
+    """The result as Markdown."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "pyarrow", "safetensors"))
+    lines = [
+        "# Faults",
+        "",
+        f"`make faults` (`python -m benchmarks.faults --times {given.times} --seed {given.seed}`), Python "
+        f"{platform.python_version()}, {versions}, {platform.system()}; {minutes:.0f} minutes. It printed:",
+        "",
+        "| command | what was done to it | tried | held |",
+        "| --- | --- | ---: | ---: |",
+        *(f"| {each.command} | {each.scenario} | {each.tried:,} | {each.held:,} |" for each in tallies),
+        f"| all | | {sum(each.tried for each in tallies):,} | {sum(each.held for each in tallies):,} |",
+        "",
+        "Findings: " + ("none." if not any(each.findings for each in tallies) else ""),
+        *(f"- {each.command}: {each.scenario}: {one.where}: {one.wrong}" for each in tallies for one in each.findings),
+        "",
+        "What was said, each in one line with status 1 (2 for a folder that is in use or can't be written):",
+        *(f"- {said}" for said in heard),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+/* Loaded before libc (LD_PRELOAD): counts what a process does to the files under one folder, and at the n-th event kills
+   the process or lets the call fail. C++ and Rust libraries call libc as Python does, so none of them is left out. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { READS = 1, WRITES = 2 };
+enum { COUNT, KILL, KILL_HALFWAY, FAIL, FAIL_FROM_THEN_ON };
+
+static char root[4096]; /* empty: nothing is watched */
+static size_t root_length;
+static int classes, fault, number; /* number: errno of a call that fails */
+static long at;
+static long *counter; /* in memory that the parent shares */
+static unsigned char watched[1 << 16];
+
+void faults_arm(const char *folder, int which, int what, long event, int error, long *shared) {
+    counter = shared, classes = which, fault = what, at = event, number = error;
+    root_length = strlen(folder);
+    memcpy(root, folder, root_length + 1);
+}
+
+static int inside(const char *path) {
+    return root_length && path && !strncmp(path, root, root_length) && (!path[root_length] || path[root_length] == '/');
+}
+
+static int is_watched(int fd) { return root_length && fd >= 0 && fd < (int)sizeof watched && watched[fd]; }
+
+static void watch(int fd, int whether) {
+    if (fd >= 0 && fd < (int)sizeof watched) watched[fd] = whether;
+}
+
+static void die(void) {
+    kill(getpid(), SIGKILL);
+    for (;;) pause();
+}
+
+/* Counts an event; the error that the call must fail with, or 0. *halfway: the process dies after half of the call. */
+static int event(int class, int *halfway) {
+    if (!(class & classes)) return 0;
+    long now = __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
+    if (now < at || (now > at && fault != FAIL_FROM_THEN_ON)) return 0;
+    if (fault == KILL || (fault == KILL_HALFWAY && !halfway)) die();
+    if (fault == KILL_HALFWAY) *halfway = 1;
+    return fault == FAIL || fault == FAIL_FROM_THEN_ON ? number : 0;
+}
+
+#define REAL(name) \
+    static __typeof__(name) *real; \
+    if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
+#define REFUSED(condition, class, wrong) \
+    do { \
+        int error_ = (condition) ? event(class, NULL) : 0; \
+        if (error_) { \
+            errno = error_; \
+            return wrong; \
+        } \
+    } while (0)
+
+static int class_of(int flags) {
+    return (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC) ? WRITES : READS;
+}
+
+#define OPEN(name, parameters, arguments) \
+    int name parameters { \
+        REAL(name); \
+        mode_t mode = 0; \
+        if (flags & (O_CREAT | O_TMPFILE)) { \
+            va_list rest; \
+            va_start(rest, flags); \
+            mode = va_arg(rest, mode_t); \
+            va_end(rest); \
+        } \
+        REFUSED(inside(path), class_of(flags), -1); \
+        int fd = real arguments; \
+        watch(fd, inside(path)); \
+        return fd; \
+    }
+OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
+OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
+OPEN(openat, (int at_fd, const char *path, int flags, ...), (at_fd, path, flags, mode))
+OPEN(openat64, (int at_fd, const char *path, int flags, ...), (at_fd, path, flags, mode))
+
+#define FOPEN(name) \
+    FILE *name(const char *path, const char *mode) { \
+        REAL(name); \
+        REFUSED(inside(path), strpbrk(mode, "wa+") ? WRITES : READS, NULL); \
+        FILE *file = real(path, mode); \
+        if (file) watch(fileno(file), inside(path)); \
+        return file; \
+    }
+FOPEN(fopen)
+FOPEN(fopen64)
+
+int close(int fd) {
+    REAL(close);
+    watch(fd, 0);
+    return real(fd);
+}
+
+int fclose(FILE *file) {
+    REAL(fclose);
+    watch(fileno(file), 0);
+    return real(file);
+}
+
+DIR *opendir(const char *path) {
+    REAL(opendir);
+    REFUSED(inside(path), READS, NULL);
+    return real(path);
+}
+
+/* A write that is cut short by a kill leaves its first half. */
+#define WRITE(name, parameters, arguments, half) \
+    ssize_t name parameters { \
+        REAL(name); \
+        if (!is_watched(fd)) return real arguments; \
+        int halfway = 0, error = event(WRITES, &halfway); \
+        if (error) { \
+            errno = error; \
+            return -1; \
+        } \
+        if (halfway) { \
+            if (size > 1) (void)!real half; \
+            die(); \
+        } \
+        return real arguments; \
+    }
+WRITE(write, (int fd, const void *data, size_t size), (fd, data, size), (fd, data, size / 2))
+WRITE(pwrite, (int fd, const void *data, size_t size, off_t to), (fd, data, size, to), (fd, data, size / 2, to))
+WRITE(pwrite64, (int fd, const void *data, size_t size, off64_t to), (fd, data, size, to), (fd, data, size / 2, to))
+WRITE(writev, (int fd, const struct iovec *data, int size), (fd, data, size), (fd, data, size / 2))
+
+#define ON_FILE(result, name, class, parameters, arguments) \
+    result name parameters { \
+        REAL(name); \
+        REFUSED(is_watched(fd), class, (result)-1); \
+        return real arguments; \
+    }
+ON_FILE(ssize_t, read, READS, (int fd, void *data, size_t size), (fd, data, size))
+ON_FILE(ssize_t, pread, READS, (int fd, void *data, size_t size, off_t from), (fd, data, size, from))
+ON_FILE(ssize_t, pread64, READS, (int fd, void *data, size_t size, off64_t from), (fd, data, size, from))
+ON_FILE(ssize_t, readv, READS, (int fd, const struct iovec *data, int size), (fd, data, size))
+ON_FILE(int, fsync, WRITES, (int fd), (fd))
+ON_FILE(int, fdatasync, WRITES, (int fd), (fd))
+ON_FILE(int, ftruncate, WRITES, (int fd, off_t size), (fd, size))
+ON_FILE(int, ftruncate64, WRITES, (int fd, off64_t size), (fd, size))
+ON_FILE(void *, mmap, READS, (void *where, size_t size, int protection, int flags, int fd, off_t from),
+        (where, size, protection, flags, fd, from))
+ON_FILE(void *, mmap64, READS, (void *where, size_t size, int protection, int flags, int fd, off64_t from),
+        (where, size, protection, flags, fd, from))
+
+#define ON_PATH(name, class, parameters, arguments) \
+    int name parameters { \
+        REAL(name); \
+        REFUSED(inside(path), class, -1); \
+        return real arguments; \
+    }
+ON_PATH(rename, WRITES, (const char *path, const char *to), (path, to))
+ON_PATH(renameat, WRITES, (int at_fd, const char *path, int to_fd, const char *to), (at_fd, path, to_fd, to))
+ON_PATH(unlink, WRITES, (const char *path), (path))
+ON_PATH(unlinkat, WRITES, (int at_fd, const char *path, int flags), (at_fd, path, flags))
+ON_PATH(remove, WRITES, (const char *path), (path))
+ON_PATH(rmdir, WRITES, (const char *path), (path))
+ON_PATH(mkdir, WRITES, (const char *path, mode_t mode), (path, mode))
+ON_PATH(mkdirat, WRITES, (int at_fd, const char *path, mode_t mode), (at_fd, path, mode))
+ON_PATH(stat, READS, (const char *path, struct stat *found), (path, found))
+ON_PATH(lstat, READS, (const char *path, struct stat *found), (path, found))
+ON_PATH(stat64, READS, (const char *path, struct stat64 *found), (path, found))
+ON_PATH(lstat64, READS, (const char *path, struct stat64 *found), (path, found))
+ON_PATH(fstatat, READS, (int at_fd, const char *path, struct stat *found, int flags), (at_fd, path, found, flags))
+ON_PATH(fstatat64, READS, (int at_fd, const char *path, struct stat64 *found, int flags), (at_fd, path, found, flags))
+
+/* What programs built for an older libc call. */
+int __xstat(int, const char *, struct stat *);
+int __lxstat(int, const char *, struct stat *);
+int __xstat64(int, const char *, struct stat64 *);
+int __lxstat64(int, const char *, struct stat64 *);
+ON_PATH(__xstat, READS, (int version, const char *path, struct stat *found), (version, path, found))
+ON_PATH(__lxstat, READS, (int version, const char *path, struct stat *found), (version, path, found))
+ON_PATH(__xstat64, READS, (int version, const char *path, struct stat64 *found), (version, path, found))
+ON_PATH(__lxstat64, READS, (int version, const char *path, struct stat64 *found), (version, path, found))
