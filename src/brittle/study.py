@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -193,13 +193,23 @@ def options_as_values(measure: Measure) -> dict[str, Any]:
 def changes(kept: dict[str, Any], study: dict[str, Any]) -> list[str]:
     """How a study differs from the one that a run was begun with; nothing where it only extends it: entries may be
     added, and title, groups and attributes may change."""
-    old, new = _binding(kept), _binding(study)
+    old, new = binding(kept), binding(study)
     sorts = ("classifiers", "images", "nuisances", "measures")
     extended = {sort: {name: entry for name, entry in new[sort].items() if name in old[sort]} for sort in sorts}
     return differences(old, new) if differences(old, new | extended) else []
 
 
-def _binding(study: dict[str, Any]) -> dict[str, Any]:
+def refuse_unresolved(study: Mapping[str, Any], where: str, remedy: str) -> None:
+    """Refuses what `Study.resolved` never returns, whether all that it names is installed or not."""
+    keys = {"classifiers": "spec", "images": "spec", "measures": "kind"}
+    tables = all(isinstance(study.get(sort), dict) for sort in keys) and isinstance(study.get("nuisances", {}), dict)
+    entries = [(entry, key) for sort, key in keys.items() for entry in study[sort].values()] if tables else []
+    sound = all(isinstance(entry, dict) and isinstance(entry.get(key), str) for entry, key in entries)
+    if not tables or not sound or type(study.get("seed")) is not int:
+        raise BrittleError(f"{where} is damaged: it is not the study of a run", remedy)
+
+
+def binding(study: Mapping[str, Any]) -> dict[str, Any]:
     """What of a resolved study its rows depend on."""
     return {
         "seed": study["seed"],

@@ -115,7 +115,7 @@ def _killed_at(monkeypatch: pytest.MonkeyPatch, written: int) -> None:
 def test_a_run_of_an_older_version_is_refused_in_one_line(things):
     run(things.study(), things.out)
     begun = things.out / "begun.json"
-    begun.write_text(begun.read_text().replace(f'"format": {FORMAT}, ', ""))
+    begun.write_text(begun.read_text().replace(f'"format": {FORMAT},', ""))
     before = everything(things.out / "units")
     with pytest.raises(BrittleError, match=r"was made by another version .*into another folder") as refusal:
         run(things.study(), things.out)

@@ -1,6 +1,5 @@
 """Four measures as a third party would write them, each one file: carried out, shown, killed, resumed and extended."""
 
-import json
 import math
 import os
 import shutil
@@ -16,6 +15,7 @@ import pytest
 import tomli_w
 
 import brittle
+from brittle.engine.runs import RunFolder
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.report.sections import sections
@@ -275,7 +275,7 @@ def test_it_is_killed_resumed_and_shown_without_editing_the_package(kind, grey, 
     said = ended(command("run", file, "--out", grey.out, "--batch", 16, "--json"))
     assert said.status == 0, said
     assert said.json == dict(undisturbed) | {"report": str(grey.out / "report.html")}
-    assert json.loads((grey.out / "summary.json").read_text()) == dict(undisturbed)
+    assert RunFolder(grey.out).read_summary() == dict(undisturbed)
     assert stored(grey.out) == stored(grey.folder / "undisturbed")
     printed, page = cli("run", file, "--out", grey.out), (grey.out / "report.html").read_text()
     for words in SHOWN[kind]:

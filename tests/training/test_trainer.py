@@ -1,9 +1,11 @@
 import math
+import zipfile
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 from torch import nn
 from torch.nn import functional as F
 
@@ -163,6 +165,35 @@ def test_a_checkpoint_that_would_run_code_or_is_torn_is_refused(tmp_path):
     with pytest.raises(BrittleError, match=r"c\.pt is damaged"):
         weights(checkpoint=tmp_path / "c.pt")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_checkpoint_with_a_turned_bit_is_refused(tmp_path):
+    weights(checkpoint=tmp_path / "c.pt")
+    content = bytearray((tmp_path / "c.pt").read_bytes())
+    with zipfile.ZipFile(tmp_path / "c.pt") as archive:
+        largest = max(archive.infolist(), key=lambda entry: entry.file_size)
+    content[largest.header_offset + 64 + largest.file_size // 2] ^= 1
+    (tmp_path / "c.pt").write_bytes(content)
+    with pytest.raises(BrittleError, match=r"c\.pt is damaged.*Delete it to start over"):
+        weights(checkpoint=tmp_path / "c.pt")
+
+
+@pytest.mark.parametrize("facts", ["3", "[]", '{"about": {}}', '{"checksum": "0"}', "nonsense", "[" * 100_000])
+def test_weights_with_other_facts_than_were_written_are_refused(tmp_path, facts):
+    (tmp_path / "w.safetensors").write_bytes(save({"a": torch.zeros(2)}, {"training": facts}))
+    with pytest.raises(BrittleError, match=r"w\.safetensors (is damaged|can't be read).*Delete it to start over"):
+        read_facts(tmp_path / "w.safetensors", "training")
+
+
+def test_weights_with_a_turned_bit_are_refused(tmp_path):
+    path = tmp_path / "w.safetensors"
+    save_weights(path, {"a": torch.arange(4.0)}, "training", {"about": {"seed": 0}})
+    assert read_facts(path, "training") == {"about": {"seed": 0}}
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(BrittleError, match=r"w\.safetensors is damaged: its checksum is wrong"):
+        read_facts(path, "training")
 
 
 def test_a_loss_that_is_not_finite_stops_the_training_and_keeps_the_epochs_before(tmp_path):

@@ -23,7 +23,7 @@ from brittle.nuisances import nuisances
 from brittle.registry import options_of
 from brittle.types import Classifier, Nuisance
 
-FORMAT = 3  # of run folders
+FORMAT = 4  # of run folders
 
 
 @dataclass(frozen=True)

@@ -138,15 +138,15 @@ class Ledger:
 
     def done(self, cell: Cell) -> list[Span]:
         if cell not in self._done:
-            self._done[cell] = _joined(self.store.done(cell))
+            self._done[cell] = joined(self.store.done(cell))
         return self._done[cell]
 
     def add(self, cell: Cell, span: Span) -> None:
-        self._done[cell] = _joined([*self.done(cell), span])
+        self._done[cell] = joined([*self.done(cell), span])
 
     def look_again(self, cell: Cell) -> None:
         """Adds what others have stored since."""
-        self._done[cell] = _joined([*self.done(cell), *self.store.done(cell)])
+        self._done[cell] = joined([*self.done(cell), *self.store.done(cell)])
 
     def missing(self, group: CellGroup, span: Span) -> dict[Span, list[str]]:
         """The stretches of a span that are not done, and which classifiers lack each."""
@@ -180,7 +180,7 @@ class Ledger:
             left = {name: cell for name, cell in left.items() if name not in alike}
 
 
-def _joined(spans_there: Iterable[Span]) -> list[Span]:
+def joined(spans_there: Iterable[Span]) -> list[Span]:
     """In order, those that touch as one."""
     found: list[Span] = []
     for span in sorted(spans_there):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import platform
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
@@ -21,13 +22,15 @@ import torch
 
 from brittle.engine.check import Answers
 from brittle.engine.job import FORMAT, Job
+from brittle.engine.kept_json import kept_text, parsed, read_kept
 from brittle.engine.store import FolderStore
 from brittle.errors import BrittleError
-from brittle.files import BROKEN, half_of, remove_half_written, unusable, write_durably
-from brittle.study import changes
+from brittle.files import BROKEN, half_of, read_whole, remove_half_written, unusable, write_durably
+from brittle.study import binding, changes, refuse_unresolved
 
 FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
 HOLDER = "process"  # what a lock begins with
+STUDY = "study"  # in summary.json: which study it sums up
 ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
 
@@ -42,6 +45,11 @@ class RunFolder:
     """A folder that a study is carried out into."""
 
     def __init__(self, path: Path) -> None:
+        if printable(str(path)) != str(path):
+            raise BrittleError(
+                f"{printable(str(path))} is not a name that a run folder can have: it is not UTF-8 here",
+                "Choose another, or use a locale of UTF-8 (LC_ALL=C.UTF-8).",
+            )
         self.path = path
         self.study, self.environment = path / "study.toml", path / "environment.json"
         self.summary, self.report, self.begun = path / "summary.json", path / "report.html", path / "begun.json"
@@ -113,22 +121,43 @@ class RunFolder:
                 f"{self.path} is not a run folder: it has no study.toml", "Give the folder of a `brittle run`."
             )
         self.read_begun()
-        return tomllib.loads(self.study.read_text(encoding="utf-8"))
+        remedy = "Delete it and give the run command again: the units that fit the study are kept."
+        content = read_whole(self.study)
+        try:
+            study = tomllib.loads(content.decode())
+        except (ValueError, RecursionError) as error:
+            raise BrittleError(f"{self.study} is damaged: it is not TOML", remedy) from error
+        refuse_unresolved(study, str(self.study), remedy)
+        return study
 
     def read_begun(self) -> dict[str, Any]:
         """What the study's things were when the run began: fingerprints, hashes of files, answers, facts."""
-        begun: dict[str, Any] = json.loads(self.begun.read_text(encoding="utf-8"))
-        if begun.get("format") != FORMAT:
+        remedy = "Restore it from a copy, or run the study again into another folder."
+        if parsed(self.begun, remedy).get("format") != FORMAT:
             raise BrittleError(
                 f"the run in {self.path} was made by another version of Brittle, in a format that this one can't read",
                 "Run the study again into another folder.",
             )
-        return begun
+        return read_kept(self.begun, remedy)
+
+    def read_environment(self) -> dict[str, Any]:
+        """What the numbers were computed with; empty where nobody knows any more."""
+        if not self.environment.is_file():
+            return {}
+        return read_kept(self.environment, "Delete it: it only says what the numbers were computed with.")
 
     def read_summary(self) -> dict[str, Any]:
+        """What every measure said of the study that is kept."""
         if not self.summary.is_file():
             raise BrittleError(f"the run in {self.path} is not finished", "Give `brittle run` again to resume it.")
-        summary: dict[str, Any] = json.loads(self.summary.read_text(encoding="utf-8"))
+        summary = read_kept(self.summary, "Give the run command again: it is written anew from the stored units.")
+        said_of, study = summary.pop(STUDY), self.read_study()
+        _refuse_unfinished(study, summary, self.path)
+        if said_of != _hash(study):
+            raise BrittleError(
+                f"{self.study} is not the study that was summed up",
+                "Restore it, or give `brittle run` again with the study that is meant.",
+            )
         return summary
 
     def compare(self, study: dict[str, Any]) -> None:
@@ -146,12 +175,11 @@ class RunFolder:
         """Keeps the study once its things are loaded and found to be those that the run began with."""
         known = self._same_things(job, answers)
         now = environment() | {"folder": str(Path.cwd())}
-        earlier = json.loads(self.environment.read_text()) if self.environment.is_file() else None
-        if earlier is not None:
+        if earlier := self.read_environment():
             now["earlier"] = [*earlier.pop("earlier", ()), earlier]
         # What says that the folder is ours comes first, and the study, by which the run is known, last.
-        write_durably(self.begun, lambda to: to.write_text(json.dumps(known), encoding="utf-8"))
-        write_durably(self.environment, lambda to: to.write_text(json.dumps(now, indent=1), encoding="utf-8"))
+        write_durably(self.begun, lambda to: to.write_text(kept_text(known), encoding="utf-8"))
+        write_durably(self.environment, lambda to: to.write_text(kept_text(now), encoding="utf-8"))
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
 
     def _same_things(self, job: Job, answers: Answers) -> dict[str, Any]:
@@ -205,7 +233,25 @@ class RunFolder:
         }
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        write_durably(self.summary, lambda to: to.write_text(json.dumps(summary, indent=1), encoding="utf-8"))
+        text = kept_text({**summary, STUDY: _hash(self.read_study())})
+        write_durably(self.summary, lambda to: to.write_text(text, encoding="utf-8"))
+
+
+def _hash(study: Mapping[str, Any]) -> str:
+    """Identifies what of a study its rows and summary depend on."""
+    text = json.dumps(binding(study), sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _refuse_unfinished(study: Mapping[str, Any], summary: Mapping[str, Any], path: Path) -> None:
+    """A run that was extended and not carried to its end has a summary of what it was before."""
+    keys = {"measures": "measures", "classifiers": "classifiers", "images": "image_sets"}
+    lacking = [name for key, told in keys.items() for name in study[key] if name not in summary[told]]
+    if lacking:
+        raise BrittleError(
+            f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",
+            "Give `brittle run` again to resume it.",
+        )
 
 
 def _close(before: list[list[float]], after: list[list[float]]) -> bool:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
 from brittle.engine.job import Job
+from brittle.engine.kept_json import without_nan
 from brittle.engine.labels import doubtful
-from brittle.engine.ledger import image_range, read_in_full, spans_read
+from brittle.engine.ledger import image_range, joined, read_in_full, spans_read
 from brittle.engine.stopping import Prefix, prefix_of
-from brittle.engine.store import Store, together, whole_tables
+from brittle.engine.store import Store, gaps, together, whole_tables
 from brittle.errors import BrittleError, Failure
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
@@ -79,7 +80,33 @@ class View:
 
     def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
         end = self.end(cell)
+        self._refuse_gaps(cell)
         return (rows for _, rows in self.store.read(cell, None if end is None else Span(0, end), table))
+
+    def _refuse_gaps(self, cell: Cell) -> None:
+        """What a number or a picture rests on must all be there."""
+        done = joined(self.store.done(cell))
+        missing = [gap for span in self._wanted(cell) for gap in gaps(done, span)]
+        if missing:
+            named = " · ".join(filter(None, cell))
+            raise Failure(
+                f"units {missing[0].first} to {missing[0].end - 1} of {named} are missing",
+                "Give the run command again: what is missing is computed anew.",
+            )
+
+    def _wanted(self, cell: Cell) -> list[Span]:
+        """The units of a cell that were computed: all, up to where a measure stopped; of a measure that nobody asked
+        for, those that its reader read."""
+        assignment, plan = self._assignment, self.plan(cell)
+        if self._reader is None or assignment.asked:
+            prefix = self._prefix(cell) if assignment.measure.stops else None
+            return [Span(0, len(plan) if prefix is None or not prefix.finished else prefix.read)]
+        reader, wanted = self._reader, []
+        for each in reader.cells():
+            if cell in self.job.reads(each).values():
+                images = image_range(reader.plan(each)[: reader.end(each)])
+                wanted += spans_read(plan, cell, *images)
+        return wanted
 
     def table(self, cell: Cell, table: str = ROWS) -> pa.Table:
         parts = list(self.rows(cell, table))
@@ -151,9 +178,9 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
 
 
 def _plain(name: str, said: dict[str, Any]) -> dict[str, Any]:
-    """What a measure says, as it will be read from summary.json."""
+    """What a measure says, as it will be read from summary.json: NaN and ±∞ as null."""
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(said))
+        plain: dict[str, Any] = without_nan(json.loads(json.dumps(said)))
     except (TypeError, ValueError) as error:
         raise BrittleError(
             f"the measure {name!r} sums up in what is not a plain value: {error}",
@@ -195,7 +222,9 @@ def _classifier(facts: ClassifierFacts) -> dict[str, Any]:
     described: dict[str, Any] = {"labels": list(facts.labels)}
     if facts.group:
         described["group"] = facts.group
-    return described | ({"attributes": dict(facts.attributes)} if facts.attributes else {})
+    # Dates are text, as in the study file.
+    attributes = without_nan(json.loads(json.dumps(dict(facts.attributes), default=str)))
+    return described | ({"attributes": attributes} if attributes else {})
 
 
 def _described(chosen: Chosen) -> dict[str, Any]:

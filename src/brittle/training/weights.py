@@ -18,6 +18,7 @@ from brittle.errors import BrittleError
 from brittle.files import write_durably
 
 State = dict[str, Tensor]
+CHECKSUM = "checksum"
 
 
 def state_of(module: nn.Module) -> State:
@@ -35,20 +36,28 @@ def fingerprint(weights: State) -> str:
 
 
 def save_weights(path: Path, weights: State, kind: str, facts: Mapping[str, Any]) -> None:
-    """Saves weights and, under `kind`, how they were made."""
+    """Saves weights and, under `kind`, how they were made, with a checksum of both."""
     # One entry, since safetensors writes several in arbitrary order, and the same training must give the same bytes.
-    write_durably(path, lambda to: to.write_bytes(save(weights, {kind: json.dumps(facts)})))
+    text = json.dumps({**facts, CHECKSUM: _checksum(facts, weights)})
+    write_durably(path, lambda to: to.write_bytes(save(weights, {kind: text})))
 
 
 def read_facts(path: Path, kind: str) -> dict[str, Any]:
-    """The facts that `save_weights` stored."""
+    """The facts that `save_weights` stored, beside the same weights."""
+    remedy = "Delete it to start over, or choose another --out."
     try:
         with safe_open(path, framework="pt") as file:
-            known: dict[str, Any] = json.loads((file.metadata() or {})[kind])
-    except (SafetensorError, OSError, ValueError) as error:
-        raise BrittleError(
-            f"{path} can't be read: {first_line(error)}", "Delete it to start over, or choose another --out."
-        ) from error
+            known = json.loads((file.metadata() or {})[kind])
+            weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118, it is not a mapping
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise BrittleError(f"{path} can't be read: {first_line(error)}", remedy) from error
     except KeyError:
         raise BrittleError(f"{path} exists and was not written by this command", "Choose another --out.") from None
+    if not isinstance(known, dict) or known.pop(CHECKSUM, None) != _checksum(known, weights):
+        raise BrittleError(f"{path} is damaged: its checksum is wrong", remedy)
     return known
+
+
+def _checksum(facts: Mapping[str, Any], weights: State) -> str:
+    text = f"{json.dumps(facts, sort_keys=True)} {fingerprint(weights)}"
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

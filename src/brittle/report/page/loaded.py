@@ -7,7 +7,6 @@ missing is said in it.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -114,7 +113,6 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
     nuisance or classifier is loaded."""
     folder, missing = RunFolder(path), list[str]()
     plain, summary, begun = folder.read_study(), folder.read_summary(), folder.read_begun()
-    _check_finished(plain, summary, path)
     known = _known_measures(plain["measures"], missing)
     study = Study.of(plain | {"measures": known}, str(folder.study))
     things = replace(Things.of(study), measures={name: study.measures[name] for name in known})
@@ -146,7 +144,7 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
     made_from = {name: entry | {"files": begun["files"][name]} for name, entry in job.entries["classifiers"].items()}
     entries = {**job.entries, "classifiers": made_from}
     job = replace(job, images=images, classifiers=classifiers, facts=facts, entries=entries, _known={})
-    return LoadedRun(folder, study, summary, _environment(folder), begun, job, tuple(missing), nothing)
+    return LoadedRun(folder, study, summary, folder.read_environment(), begun, job, tuple(missing), nothing)
 
 
 def code_named(path: Path) -> list[str]:
@@ -171,17 +169,6 @@ def _known_measures(entries: Mapping[str, Any], missing: list[str]) -> dict[str,
     return known
 
 
-def _check_finished(study: Mapping[str, Any], summary: Mapping[str, Any], path: Path) -> None:
-    """A run that was extended and not carried to its end has a summary of what it was before."""
-    keys = {"measures": "measures", "classifiers": "classifiers", "images": "image_sets"}
-    lacking = [name for key, told in keys.items() for name in study[key] if name not in summary[told]]
-    if lacking:
-        raise BrittleError(
-            f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",
-            "Give `brittle run` again to resume it.",
-        )
-
-
 def _settled(classifier: Classifier, chosen: list[Chosen]) -> Classifier:
     """Shows a classifier the images that the run settled it on, so that it answers as it did then."""
     for each in chosen:
@@ -199,9 +186,3 @@ def _facts(entry: ClassifierFacts, kept: Mapping[str, Any]) -> ClassifierFacts:
         layers=tuple(kept.get("layers", ())),
         named=bool(kept.get("named", True)),
     )
-
-
-def _environment(folder: RunFolder) -> dict[str, Any]:
-    path = folder.environment
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return found
