@@ -29,6 +29,7 @@ GROUND = (
     "memory",
     "changes",
     "commands",
+    "terminal",
 )
 # From the bottom up: a name may import what stands on a lower floor. Those on one floor know nothing of each other.
 FLOORS = (

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichBar
 
+from brittle.terminal import visible
+
 
 class Progress:
     """Told how far the work is. This one shows nothing, and keeps the notes for whoever asks."""
@@ -45,10 +47,10 @@ class Bar(Progress):
         super().__init__()
         self.console = Console(stderr=True)
         self._bar = RichBar(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[rate]}", markup=False),
             TimeRemainingColumn(),
             console=self.console,
             disable=not sys.stderr.isatty(),
@@ -60,14 +62,14 @@ class Bar(Progress):
         self._bar.update(self._task, total=total)
 
     def at(self, what: str) -> None:
-        self._bar.update(self._task, description=what)
+        self._bar.update(self._task, description=visible(what))
 
     def advance(self, rows: int) -> None:
         task = self._bar.tasks[self._task]
         self._bar.update(self._task, advance=rows, rate=f"{task.speed:,.0f} images/s" if task.speed else "")
 
     def show(self, text: str) -> None:
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(visible(text), markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         self._bar.start()

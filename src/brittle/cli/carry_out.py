@@ -6,9 +6,10 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from brittle.cli.parameters import Execution, Selection, Subject
+from brittle.terminal import visible
 
 
 def study_of(subject: Subject, selection: Selection, count: int | None, measure: str, options: dict[str, Any]) -> Any:
@@ -73,11 +74,16 @@ def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:
     return first | {"others": others} | said
 
 
+def say(text: str, file: TextIO | None = None) -> None:
+    """A line on standard output, or elsewhere."""
+    print(visible(text), file=file)
+
+
 def warn(warnings: Iterable[str]) -> None:
     from brittle.report.page.words import warned
 
     for text in warned(list(warnings)):
-        print(text, file=sys.stderr)
+        say(text, file=sys.stderr)
 
 
 def print_json(what: Mapping[str, Any]) -> None:
@@ -86,4 +92,4 @@ def print_json(what: Mapping[str, Any]) -> None:
 
 def print_report(path: Path | None) -> None:
     if path is not None:
-        print(f"report: {path}")
+        say(f"report: {path}")

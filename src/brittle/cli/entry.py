@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import traceback
@@ -13,6 +12,7 @@ import typer
 from brittle.cli.assemble import make_app
 from brittle.errors import BrittleError, foreign, users_line
 from brittle.files import unusable
+from brittle.terminal import use_substitutes, visible
 
 INTERRUPTED = 130
 
@@ -21,8 +21,8 @@ def main() -> NoReturn:
     """A mistake is one line on standard error, never a traceback."""
     if "" not in sys.path:
         sys.path.append("")  # a user's own module beside them, in place of no other
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal can't show is no reason to fail
+    for stream in (sys.stdout, sys.stderr):
+        use_substitutes(stream)
     try:
         status = _status()
         if status == INTERRUPTED:  # what Typer makes of Ctrl-C
@@ -64,5 +64,5 @@ def _status() -> int | None:
 
 
 def _complain(text: str, status: int) -> NoReturn:
-    print(f"brittle: {' '.join(text.split())}", file=sys.stderr)
+    print(f"brittle: {visible(' '.join(text.split()))}", file=sys.stderr)
     sys.exit(status)

@@ -7,7 +7,7 @@ from dataclasses import MISSING, asdict, dataclass
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import print_json, print_report, warn, write_report
+from brittle.cli.carry_out import print_json, print_report, say, warn, write_report
 from brittle.cli.parameters import Device, Output
 from brittle.hardening.options import HardeningOptions
 from brittle.registry.options import option
@@ -79,10 +79,10 @@ def _train(given: Given) -> None:
         print_json(found)
         return
     times = f"{found['epochs']} epoch{'' if found['epochs'] == 1 else 's'}"
-    print(f"{found['network']}: {times} of {found['images']} images, loss {found['loss']:.4f}")
+    say(f"{found['network']}: {times} of {found['images']} images, loss {found['loss']:.4f}")
     if found["test_error"] is not None:
-        print(f"test error: {found['test_error']:.2%} of {found['test_images']} images")
-    print(f"classifier: {found['classifier']}")
+        say(f"test error: {found['test_error']:.2%} of {found['test_images']} images")
+    say(f"classifier: {found['classifier']}")
 
 
 def _harden(given: Given) -> None:

@@ -14,6 +14,7 @@ from brittle.errors import BrittleError
 from brittle.report.page.words import warned
 from brittle.report.sections import section_of
 from brittle.report.sections.base import line
+from brittle.terminal import visible, visible_values
 
 WIDTH = 110  # where nobody knows how wide the reader's window is
 HTML = '<pre style="font-family: ui-monospace, Menlo, Consolas, monospace; line-height: 1.3">{code}</pre>'
@@ -28,7 +29,7 @@ def print_found(summary: Mapping[str, Any]) -> None:
 
 def as_text(summary: Mapping[str, Any]) -> str:
     """The same as text, warnings at the end."""
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, record=True)
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, emoji=False, record=True)
     for each in (*_shown(summary), *_warnings(summary)):
         show(console, each)
     return console.export_text().rstrip()
@@ -36,7 +37,9 @@ def as_text(summary: Mapping[str, Any]) -> str:
 
 def as_html(summary: Mapping[str, Any]) -> str:
     """The same for a notebook."""
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, record=True, force_terminal=True)
+    console = Console(
+        file=io.StringIO(), width=WIDTH, highlight=False, markup=False, emoji=False, record=True, force_terminal=True
+    )
     for each in (*_shown(summary), *_warnings(summary)):
         show(console, each)
     return console.export_html(inline_styles=True, code_format=HTML)
@@ -55,7 +58,7 @@ def one_table(summary: Mapping[str, Any], measure: str | None = None) -> pa.Tabl
 
 def console_of(file: Any) -> Console:
     """A console on a stream: as wide as the terminal, or as a page where it is not one."""
-    return Console(file=file, highlight=False, markup=False, width=None if file.isatty() else WIDTH)
+    return Console(file=file, highlight=False, markup=False, emoji=False, width=None if file.isatty() else WIDTH)
 
 
 def show(console: Console, what: RenderableType) -> None:
@@ -64,6 +67,7 @@ def show(console: Console, what: RenderableType) -> None:
 
 
 def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
+    summary = visible_values(dict(summary))
     entries = summary["measures"]
     kinds = [entry["kind"] for entry in entries.values()]
     for place, (name, entry) in enumerate(entries.items()):
@@ -79,4 +83,4 @@ def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 def _warnings(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
     for text in warned(summary.get("warnings", ())):
-        yield line((text, "bold"))
+        yield line((visible(text), "bold"))

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from brittle.report.console import console_of, print_found, show
 from brittle.report.sections.base import line
 from brittle.report.sections.before_after.console import printed_outcome, printed_rounds
+from brittle.terminal import visible_values
 
 
 class Settings(Protocol):
@@ -34,8 +35,8 @@ def print_criterion(settings: Settings) -> None:
 
 
 def print_hardened(done: Hardened) -> None:
-    console = console_of(sys.stdout)
-    show(console, printed_rounds(done.summary))
+    console, summary = console_of(sys.stdout), visible_values(dict(done.summary))
+    show(console, printed_rounds(summary))
     print_found(done.found)
     show(console, line())
-    show(console, printed_outcome(done.summary))
+    show(console, printed_outcome(summary))
