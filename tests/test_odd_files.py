@@ -139,3 +139,75 @@ def test_names_of_files_that_are_not_text_are_measured_and_reported(cli, tmp_pat
 def test_a_device_that_holds_no_numbers_is_refused(cli):
     complaint = cli("measure", "bundled:plain", "sample", "--nuisance", "affine", "--device", "meta").complaint(2)
     assert "nothing can be computed on device 'meta' here. Use cpu, cuda or cuda:1." in complaint
+
+
+def test_a_run_folder_whose_name_is_not_text_is_refused(cli, tmp_path):
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    measured = ("measure", "bundled:plain", "sample", "--nuisance", "affine", "--out", name)
+    assert "caf\\xe9 is not a name that a run folder can have" in cli(*measured).complaint(2)
+    assert "caf\\xe9 is not a name that a run folder can have" in cli("report", name).complaint(2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def onnx_model(onnx):
+    """(n, 4) → (n, 2)."""
+    weights = onnx.numpy_helper.from_array(np.eye(4, 2, dtype=np.float32), "w")
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "graph",
+        [onnx.helper.make_tensor_value_info("x", 1, ["n", 4])],
+        [onnx.helper.make_tensor_value_info("y", 1, ["n", 2])],
+        [weights],
+    )
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_an_onnx_file_whose_name_is_not_text_is_measured(cli, tmp_path, monkeypatch):
+    onnx = pytest.importorskip("onnx")
+    monkeypatch.chdir(tmp_path)
+    model, path = onnx_model(onnx), os.fsdecode(b"caf\xe9.onnx")
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+    np.savez("a.npz", images=np.zeros((8, 2, 2), np.uint8), labels=[0, 1] * 4)
+    measured = ("measure", f"onnx:{path}", "npz:a.npz", "--nuisance", "rotation", "--samples", 2, "--out", "run")
+    assert cli(*measured).status == 0
+    assert cli(*measured).status == 0
+    model.graph.initializer[0].raw_data = np.full((4, 2), 0.01, np.float32).tobytes()
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+    assert "is made from have changed" in cli(*measured).complaint(2)
+
+
+@pytest.mark.parametrize("option", ["size=100000", "size=8x99999", "size=5000/5000", "crop=999999999999"])
+def test_a_classifier_s_images_have_a_largest_size(option):
+    with pytest.raises(BrittleError, match=r"(size|crop).*(at most|between 1 and|too large).*4096"):
+        classifier(f"onnx:a.onnx,{option}")
+
+
+def test_a_long_image_is_not_blown_up():
+    found = classifier(nn.Flatten(), size=4000)
+    with pytest.raises(BrittleError, match=r"size=4000 makes 4000×1200000 of images of 1×300, too large"):
+        found.check(torch.zeros(2, 1, 1, 300))
+
+
+@pytest.mark.parametrize("out", ["", " "])
+def test_weights_need_a_name(cli, out):
+    assert "the name of the file of weights is empty" in cli("train", "cnn-2", "sample", "--out", out).complaint(2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "blamed"),
+    [
+        ("gamma:sigma=1000", "'gamma' can't be computed with sigma=1000: "),
+        ("rotation:sigma=1e300", "'rotation' can't be computed with sigma=1e+300: θ is infinite"),
+        ("affine+pixelate:level=3,spread=1e6", "'pixelate' can't be computed with spread=1000000: "),
+        ("shadow:softness=1e-300", "'shadow' can't be computed with softness=1e-300: pixels are NaN"),
+    ],
+)
+def test_an_extreme_option_is_blamed_before_work_begins(cli, tmp_path, spec, blamed):
+    measured = ("measure", "bundled:plain", "sample", "--images", 10, "--samples", 2, "--nuisance", spec)
+    complaint = cli(*measured, "--out", tmp_path / "run").complaint(2)
+    assert f"the nuisance {blamed}" in complaint
+    assert complaint.endswith("Use a less extreme value.")
+    hardened = ("harden", "bundled:plain", "sample", "--nuisance", spec, "--out", tmp_path / "hard")
+    assert f"the nuisance {blamed}" in cli(*hardened, "--json").complaint(2)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from brittle.errors import BrittleError
+from brittle.files import real_path
 
 LONGEST_FILE = 16 << 20
 PATH_LIKE = re.compile(r"[/~.]|.*\.[A-Za-z]\w{0,4}$", re.DOTALL)  # begins as a path does, or ends in an extension
@@ -19,7 +20,7 @@ def class_names(names: str | os.PathLike[str] | Sequence[str] | None, option: st
         return ()
     if not isinstance(names, str | os.PathLike):
         return tuple(map(str, names))
-    text = os.fspath(names)
+    text = real_path(os.fspath(names))
     if os.path.isfile(text):
         return _lines(text, option)
     parts = text.split("/")

@@ -21,6 +21,7 @@ from brittle.engine.carry_out import Done
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError, MissingPackage
 from brittle.report.console import as_html, as_text, one_table
+from brittle.report.page.label_names import LabelNames
 from brittle.samplers.export import to_arviz
 
 
@@ -168,7 +169,9 @@ class WeakPoints(Result):
             for id in images:
                 self._of(id)
         replay = Replay(job.images[self["image_set"]].images, job.nuisances[name], job.stream(name), job.seed)
-        write_weak_points(Path(path), self, self.rows, replay, job.facts[self["classifier"]].labels, images)
+        facts = job.facts[self["classifier"]]
+        names = LabelNames(facts.labels, replay.images.classes, facts.named)
+        write_weak_points(Path(path), self, self.rows, replay, names, images)
         return Path(path)
 
     def _of(self, id: int) -> pa.Table:

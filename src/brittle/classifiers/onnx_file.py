@@ -18,6 +18,7 @@ from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, first_line, no_file
 from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError
+from brittle.files import printable, real_path
 from brittle.registry import did_you_mean, option
 
 FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
@@ -37,7 +38,7 @@ class OnnxClassifier(AdaptedClassifier):
         preprocess: Preprocess | None = None,
         **settings: Any,
     ) -> None:
-        self.session = _open(Path(path), str(device))
+        self.session = _open(Path(real_path(os.fspath(path))), str(device))
         inputs = self.session.get_inputs()
         entry = inputs[0] if len(inputs) == 1 else None
         if entry is None or entry.type not in FLOATS or len(entry.shape) not in (2, 4):
@@ -116,9 +117,12 @@ def _open(path: Path, device: str) -> Any:
                 stacklevel=2,
             )
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=providers)
+        # onnxruntime takes names that are UTF-8 only.
+        named = printable(str(path)) == str(path)
+        return onnxruntime.InferenceSession(str(path) if named else path.read_bytes(), options, providers=providers)
     except Exception as error:
-        raise BrittleError(f"{path} can't be read as an ONNX model: {first_line(error)}", "Export it again.") from error
+        what = f"{printable(str(path))} can't be read as an ONNX model: {first_line(error)}"
+        raise BrittleError(what, "Export it again.") from error
 
 
 def _choose_output(outputs: Sequence[Any], wanted: str | None, path: str) -> str:

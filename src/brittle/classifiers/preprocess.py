@@ -17,6 +17,7 @@ from torch.nn import functional
 from brittle.errors import BrittleError
 from brittle.registry import option, validated
 
+LARGEST_SIDE = 4096  # of what a classifier takes: 200 MB an image in three channels
 ITU_R_601 = (0.299, 0.587, 0.114)
 
 
@@ -29,9 +30,10 @@ class Preprocess:
         None,
         "resize the shorter side to this many pixels, or to exactly HxW",
         least=1,
+        most=LARGEST_SIDE,
         remedy="Write size=224 (shorter side) or size=224x320 (HxW).",
     )
-    crop: int | None = option(None, "then crop the central square of this many pixels", least=1)
+    crop: int | None = option(None, "then crop the central square of this many pixels", least=1, most=LARGEST_SIDE)
     interpolation: Literal["bilinear", "bicubic"] = option("bilinear", "how to resize: bilinear or bicubic")
     channels: Literal["rgb", "bgr", "grey"] | None = option(
         None, "rgb or bgr (grey images are repeated), or grey (colours weighted as in ITU-R 601)"
@@ -88,6 +90,8 @@ def exact_size(size: int | str | tuple[int, int] | None) -> int | tuple[int, int
         size = (height, width)
     if size is not None and min(size if isinstance(size, tuple) else (size,)) < 1:
         raise BrittleError(f"size={size} leaves nothing", "Write size=224 (shorter side) or size=224x320 (HxW).")
+    if size is not None and max(size if isinstance(size, tuple) else (size,)) > LARGEST_SIDE:
+        raise BrittleError(f"size={size} is too large", f"At most {LARGEST_SIDE} pixels a side are possible.")
     return size
 
 
@@ -115,6 +119,11 @@ def _resize(images: Tensor, size: int | str | tuple[int, int], mode: str) -> Ten
         # torchvision truncates the longer side; this does the same, to give the same pixels.
         longer = int(wanted * max(height, width) / min(height, width))
         wanted = (wanted, longer) if height <= width else (longer, wanted)
+        if wanted[0] * wanted[1] > LARGEST_SIDE**2:
+            raise BrittleError(
+                f"size={size} makes {wanted[0]}×{wanted[1]} of images of {height}×{width}, too large to compute with",
+                "Give a smaller size, or exactly HxW.",
+            )
     if wanted is None or wanted == (height, width):
         return images
     resized = functional.interpolate(images, wanted, mode=mode, antialias=True, align_corners=False)

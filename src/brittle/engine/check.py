@@ -12,6 +12,7 @@ import torch
 from brittle.engine.assignments import Assignment
 from brittle.engine.border import told_as_theirs
 from brittle.engine.job import Job
+from brittle.engine.nuisance_trial import try_nuisance
 from brittle.engine.trial import OwnCopy, Trial, doubts, tried
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet, ShapeGroup, shape_of
@@ -50,8 +51,8 @@ def checked(job: Job) -> Checked:
             classifiers[name] = trials[-1].classifier
             warnings |= dict.fromkeys(text for trial in trials for text in doubts(name, trial))
             found = torch.cat([trial.answers for trial in trials])[order][:count]
-            # Answers that are others each time tell nothing of changed weights.
-            steady = not any(trial.unsteady for trial in trials)
+            # Answers that are others each time, or none, tell nothing of changed weights.
+            steady = not any(trial.unsteady for trial in trials) and bool(found.isfinite().all())
             answers.setdefault(name, {})[images] = found.double().round(decimals=4).tolist() if steady else []
     job = replace(job, classifiers=classifiers, warnings=tuple(warnings), _known={})
     job = replace(job, facts={name: facts(job, name) for name in job.classifiers}, _known={})
@@ -67,6 +68,7 @@ def checked(job: Job) -> Checked:
         there = job.images[images].images
         for shape, places in there.shapes.items():
             check_nuisance(name, job.nuisances[name], shape, there.names[places[0]] if len(there.shapes) > 1 else "")
+        try_nuisance(job.nuisances[name], there.median_shape)
     return Checked(job, answers)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from brittle.classifiers.adapt import loader_of
 from brittle.errors import is_users
+from brittle.files import real_path
 from brittle.registry import options_of
 
 
@@ -30,6 +31,7 @@ def _files(spec: str) -> Iterator[Path]:
         value = getattr(loader, field.name)
         if not isinstance(value, str):
             continue
+        value = real_path(value)
         place, colon, _ = value.rpartition(":")
         module = sys.modules.get(place) if colon else None
         source = getattr(module, "__file__", None) or ""

@@ -27,6 +27,7 @@ from brittle.engine.assemble import with_image_sets
 from brittle.engine.check import CHECKED_IMAGES, check_nuisance
 from brittle.engine.job import subject_of
 from brittle.engine.labels import reference_labels
+from brittle.engine.nuisance_trial import try_nuisance
 from brittle.engine.runs import RunFolder, named_folder
 from brittle.errors import BrittleError
 from brittle.files import write_durably
@@ -97,6 +98,7 @@ def harden_classifier(
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
     split = split_images(image_set(images), None if test is None else image_set(test), settings.held_out, seed)
     check_nuisance(name, space, split.training.shape)
+    try_nuisance(space, split.training.shape)
     work = prepared(before, split, space, settings, seed, place)
     named = classifier if isinstance(classifier, str) else before.name
     parts = {"training": work.data.fingerprint()}

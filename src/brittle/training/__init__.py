@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from brittle.errors import BrittleError
 from brittle.registry import Registry, checked
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ def train(
     from brittle.training.options import TrainingOptions
     from brittle.training.train_network import train_network  # imports torch, which listing networks does not need
 
+    if not os.fspath(out).strip():
+        raise BrittleError("the name of the file of weights is empty", "Name one: --out weights.safetensors.")
     said = TrainingOptions(**checked(TrainingOptions, options, "train"))
     return train_network(
         network, images, Path(out), test=test, seed=seed, device=device, progress=progress, options=said

@@ -21,11 +21,13 @@ from brittle.errors import BrittleError
 from brittle.nuisances import nuisances
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.weak_points import entry as entry_module
+from brittle.report.sections.weak_points import picture
 from brittle.report.sections.weak_points.draws import shown_images
 from brittle.report.sections.weak_points.entry import ShownEntry, shown_entries
 from brittle.report.sections.weak_points.figures import flow_figure, flow_matrix
 from brittle.report.sections.weak_points.maps import grid_around, hidden_share, posterior_on_grid
 from brittle.report.sections.weak_points.sentences import findings, headline
+from brittle.report.sections.weak_points.strips import Strip
 
 PageOf = Callable[[Path], Any]
 WriteRun = Callable[..., Path]
@@ -316,6 +318,27 @@ def test_sentences_say_how_wrong_images_hard_answers_and_missing_labels_are_trea
     assert "answers 0 or 1 and nothing between" in said
     assert "3 images without a label" in said
     assert "nothing was found" in headline(entry | {"flows": [], "found": 0}, sections[0].names.names)
+
+
+def test_a_picture_names_classes_as_the_images_do_where_the_classifier_has_no_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classes = tuple(sorted(map(str, range(12))))  # "0", "1", "10", …: another order than numbers have
+    images = brittle.image_set(
+        (np.random.default_rng(0).random((24, 8, 8), np.float32), np.arange(24) % 12), name="numbers", classes=classes
+    )
+
+    def scores(pixels: torch.Tensor) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(0)
+        return pixels.flatten(1) @ torch.randn(64, 12, generator=generator)
+
+    shown: list[Strip] = []
+    monkeypatch.setattr(picture, "write_strips", lambda path, strips, title: shown.extend(strips))
+    found = brittle.sample(scores, images, "rotation", count=None, budget=100)
+    found.picture(tmp_path / "a.png")
+    mistakes = [mistake for strip in shown for mistake in strip.mistakes]
+    assert {mistake.predicted for mistake in mistakes} - {0, 1}, "some go by another name than their number"
+    assert [mistake.label for mistake in mistakes] == [classes[mistake.predicted] for mistake in mistakes]
 
 
 def test_picture_of_what_was_found_is_written(tmp_path: Path) -> None:

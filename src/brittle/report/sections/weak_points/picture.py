@@ -33,11 +33,11 @@ def write_weak_points(
     entry: Mapping[str, Any],
     rows: pa.Table,
     replay: Replay,
-    labels: Sequence[str],
+    names: LabelNames,
     images: int | Sequence[int],
 ) -> None:
-    """Writes a picture of one entry of the summary: `rows` hold its draws, `labels` are the classifier's own, and
-    `images` says how many images are shown, or which by their ids."""
+    """Writes a picture of one entry of the summary: `rows` hold its draws, `names` are those of the classifier's
+    labels, and `images` says how many images are shown, or which by their ids."""
     per_image = entry["per_image"]
     if isinstance(images, int):
         chosen = shown_images(per_image, images)
@@ -46,7 +46,7 @@ def write_weak_points(
         chosen = [by_id[id] for id in images]
     if not chosen:
         raise BrittleError("there is no image to show: all are wrong untouched", "Name some by their ids.")
-    source = PictureSource(replay, LabelNames(labels, replay.images.classes))
+    source = PictureSource(replay, names)
     shown = strips(source, chosen, read_draws([rows], [row["id"] for row in chosen]))
     write_strips(path, shown, f"Weak points under {entry['nuisance']}")
 
