@@ -13,7 +13,8 @@ class BrittleError(Exception):
 
     def __init__(self, what: str, remedy: str = "") -> None:
         self.what, self.remedy = what, remedy
-        super().__init__(f"{what.rstrip('.')}. {remedy}".strip() if remedy else what)
+        said = f"{what.rstrip('.')}. {remedy}".strip() if remedy else what
+        super().__init__(" ".join(said.splitlines()))  # names that are quoted may have several lines
 
     def __reduce__(self) -> tuple[type["BrittleError"], tuple[str, str]]:
         return type(self), (self.what, self.remedy)

@@ -126,11 +126,17 @@ class Study(BaseModel):
             raise BrittleError(f"the study file {path} can't be read: {error.strerror}", "Check the path.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BrittleError(f"{path} is not TOML: {error}", "Fix that line.") from error
+        except RecursionError as error:
+            raise BrittleError(f"{path} is not a study: it is nested too deeply", "Write tables and lists.") from error
         return cls.of(data, str(path))
 
     @classmethod
     def of(cls, data: dict[str, Any], where: str = "the study") -> Study:
         """From plain values, such as those of a TOML file."""
+        if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+            raise BrittleError(f"{where} is not a table of names and values", "Write classifiers = …, images = ….")
+        if not isinstance(data.get("measures", {}), dict):
+            raise BrittleError(f"{where}: measures is not a table", "Write [measures.NAME] and its kind and options.")
         fields, asked = dict(data), dict(data.get("measures", {}))
         for key in [key for key in fields if key not in cls.model_fields]:
             table = fields.pop(key)
