@@ -133,7 +133,7 @@ class Study(BaseModel):
     @classmethod
     def of(cls, data: dict[str, Any], where: str = "the study") -> Study:
         """From plain values, such as those of a TOML file."""
-        if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        if not all(isinstance(key, str) for key in data):
             raise BrittleError(f"{where} is not a table of names and values", "Write classifiers = …, images = ….")
         if not isinstance(data.get("measures", {}), dict):
             raise BrittleError(f"{where}: measures is not a table", "Write [measures.NAME] and its kind and options.")
