@@ -25,7 +25,7 @@ from brittle.engine.job import FORMAT, Job
 from brittle.engine.kept_json import kept_text, parsed, read_kept
 from brittle.engine.store import FolderStore
 from brittle.errors import BrittleError
-from brittle.files import BROKEN, half_of, read_whole, remove_half_written, unusable, write_durably
+from brittle.files import BROKEN, half_of, printable, read_whole, remove_half_written, unusable, write_durably
 from brittle.study import binding, changes, refuse_unresolved
 
 FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
