@@ -190,8 +190,10 @@ def test_outputs_that_are_not_finite_name_the_image():
             return torch.where(images.flatten(1)[:, :1] > 0.99, torch.nan, super().forward(images))
 
     points = random_points(moons.Bumps(moons.ONE_PIECE), 13)
-    late = int(image_set((moons.as_images(points), [1] * 13)).choose(None, 0).ids[-1])  # not among those tried beforehand
-    points[late] = 0.995, 0.5
+    late = int(
+        image_set((moons.as_images(points), [1] * 13)).choose(None, 0).ids[-1]
+    )  # not among those tried beforehand
+    points[late] = 0.995, 0.5  # which is not among those that are tried beforehand
     with pytest.raises(BrittleError, match=f"gave NaN or infinite outputs for the image index {late} "):
         connected(Spoilt(moons.ONE_PIECE), points, [1] * 13)
 

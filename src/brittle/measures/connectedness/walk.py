@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from brittle.measures.connectedness.margin import margin
-from brittle.measures.places import LANES, State, worked_off
+from brittle.measures.places import State, lane_size, worked_off
 from brittle.types import Differentiable
 
 POINTS = 8  # checked of each stretch
@@ -29,7 +29,8 @@ class Inside(NamedTuple):
     @property
     def size(self) -> int:
         """Pairs that are stepped together: as many as there are, up to what fits, so that few are quickly done."""
-        return min(1 << (len(self.labels) - 1).bit_length(), max(1, self.batch_size // POINTS // LANES))
+        fitting = max(1, lane_size(self.batch_size, self.labels.device) // POINTS)
+        return min(1 << (len(self.labels) - 1).bit_length(), fitting)
 
     def margins(self, points: Tensor, pair: Tensor) -> Tensor:
         """points (B, P, C, H, W) of pairs (B,) → margins (B, P)"""
