@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import breaking_points, compare, harden, measure, run, sample
+    from brittle.api import breaking_points, compare, harden, layers, measure, run, sample
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
     from brittle.images import image_set
@@ -22,6 +22,7 @@ _HOMES = {
     "breaking_points": "brittle.api",
     "compare": "brittle.api",
     "harden": "brittle.api",
+    "layers": "brittle.api",
     "measure": "brittle.api",
     "run": "brittle.api",
     "sample": "brittle.api",
@@ -54,6 +55,7 @@ __all__ = [
     "compare",
     "harden",
     "image_set",
+    "layers",
     "measure",
     "nuisance",
     "run",

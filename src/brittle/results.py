@@ -106,6 +106,19 @@ class BreakingPoints(WithRows):
     """The severity at which predictions change: `mean`, `interval`, `unbroken` and what stands beside them."""
 
 
+class Layers(WithRows):
+    """Noise on layers: `layers`, one entry each, and what stands beside them."""
+
+    def layer(self, layer: str | int, classifier: str | None = None) -> dict[str, Any]:
+        """What was found of one layer, by its name or number; of the first classifier unless one is named."""
+        own = next((each for each in self["results"] if each["classifier"] == classifier), self["results"][0])
+        for found in own["layers"]:
+            if layer in (found["layer"], found["number"]):
+                return dict(found)
+        known = ", ".join(f"{each['number']} {each['layer']}" for each in own["layers"])
+        raise BrittleError(f"there is no layer {layer!r} among those that were disturbed", f"Known: {known}.")
+
+
 class WeakPoints(Result):
     """Weak points of one classifier on one image set under one nuisance: what they say, and the draws themselves."""
 

@@ -55,7 +55,8 @@ def checked(job: Job) -> Checked:
             steady = not any(trial.unsteady for trial in trials) and bool(found.isfinite().all())
             answers.setdefault(name, {})[images] = found.double().round(decimals=4).tolist() if steady else []
     job = replace(job, classifiers=classifiers, warnings=tuple(warnings), _known={})
-    job = replace(job, facts={name: facts(job, name) for name in job.classifiers}, _known={})
+    facts = {name: ClassifierFacts.of(name, each, job.facts.get(name)) for name, each in job.classifiers.items()}
+    job = replace(job, facts=facts, _known={})
     for assignment in job.assignments.values():
         for cell in assignment.cells():
             if cell.images and cell.classifier:
@@ -70,20 +71,6 @@ def checked(job: Job) -> Checked:
             check_nuisance(name, job.nuisances[name], shape, there.names[places[0]] if len(there.shapes) > 1 else "")
         try_nuisance(job.nuisances[name], there.median_shape)
     return Checked(job, answers)
-
-
-def facts(job: Job, name: str) -> ClassifierFacts:
-    """What is known of a classifier once it has been tried."""
-    classifier, entry = job.classifiers[name], job.facts.get(name)
-    return ClassifierFacts(
-        name,
-        tuple(classifier.labels),
-        frozenset(classifier.can),
-        tuple(getattr(classifier, "layers", ())),
-        entry.group if entry is not None else "",
-        entry.attributes if entry is not None else {},
-        bool(getattr(classifier, "named", True)),
-    )
 
 
 def _together(job: Job) -> dict[str, list[str]]:

@@ -213,15 +213,7 @@ class RunFolder:
             "images": images | kept["images"],
             "files": files | kept["files"],
             "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in answers.items()},
-            "classifiers": {
-                name: {
-                    "labels": list(each.labels),
-                    "named": each.named,
-                    "can": sorted(each.can),
-                    "layers": list(each.layers),
-                }
-                for name, each in job.facts.items()
-            },
+            "classifiers": {name: each.told() for name, each in job.facts.items()},
         }
 
     def _kept(self) -> dict[str, Any]:

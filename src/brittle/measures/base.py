@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -67,6 +67,38 @@ class ClassifierFacts:
     group: str = ""  # several trainings of one model share one
     attributes: Mapping[str, Any] = field(default_factory=dict)
     named: bool = True  # False where the labels are numbers for want of names
+
+    @classmethod
+    def of(cls, name: str, classifier: Classifier, entry: ClassifierFacts | None) -> ClassifierFacts:
+        """What a classifier has told once it was tried, and what its entry says."""
+        return cls(
+            name,
+            tuple(classifier.labels),
+            frozenset(classifier.can),
+            tuple(getattr(classifier, "layers", ())),
+            entry.group if entry is not None else "",
+            entry.attributes if entry is not None else {},
+            bool(getattr(classifier, "named", True)),
+        )
+
+    def told(self) -> dict[str, Any]:
+        """What only the classifier could tell, as plain values to be kept."""
+        return {
+            "labels": list(self.labels),
+            "named": self.named,
+            "can": sorted(self.can),
+            "layers": list(self.layers),
+        }
+
+    def with_told(self, kept: Mapping[str, Any]) -> ClassifierFacts:
+        """The same with what a run has kept, whether the classifier can be loaded now or not."""
+        return replace(
+            self,
+            labels=tuple(kept.get("labels", ())),
+            can=frozenset(kept.get("can", ())),
+            layers=tuple(kept.get("layers", ())),
+            named=bool(kept.get("named", True)),
+        )
 
 
 @dataclass(frozen=True)

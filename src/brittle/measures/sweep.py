@@ -6,7 +6,7 @@ or through a changed classifier: the sweep knows only the outcome at a severity.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -29,6 +29,13 @@ class Crossings(NamedTuple):
     def calls(self) -> Tensor:
         """(n,) outcomes that were computed of each path."""
         return self.place + 1
+
+
+def in_order(parts: Sequence[Crossings], order: Tensor) -> Crossings:
+    """Several sweeps' crossings one after the other, then in another order."""
+    met, place, severity = (torch.cat(each)[order] for each in list(zip(*parts, strict=True))[:3])
+    said = torch.cat([part.outcome.packed() for part in parts])[order]
+    return Crossings(met, place, severity, Outcome.unpacked(said))
 
 
 def sweep(

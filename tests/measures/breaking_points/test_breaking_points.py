@@ -161,3 +161,27 @@ def test_several_classifiers_are_compared_on_the_images_that_all_get_right():
     means = {row["classifier"]: row["common"]["mean"] for row in found["results"]}
     assert pair["difference"] == pytest.approx(means["one"] - means["other"])
     assert pair["interval"][0] < pair["difference"] < pair["interval"][1]
+
+
+def test_a_classifier_that_fails_under_noise_is_named_with_image_and_severity():
+    class Fragile(nn.Module):
+        def forward(self, images):
+            scores = torch.stack((images.mean((1, 2, 3)), 1 - images.mean((1, 2, 3))), 1)
+            return scores / (images.std((1, 2, 3)) < 0.2)[:, None]  # infinite, or no number at all
+
+    with pytest.raises(BrittleError, match=r"NaN or infinite outputs at severity .* for the image"):
+        brittle.breaking_points(Fragile(), grey(3), step=20)
+
+
+def test_images_of_several_shapes_are_swept_together():
+    generator = torch.Generator().manual_seed(1)
+    images = [torch.rand(1, side, side, generator=generator).numpy() for side in (6, 9, 6, 7)]
+
+    class Mean(nn.Module):
+        def forward(self, images):
+            return 90 * torch.stack((images.mean((1, 2, 3)) - 0.5, 0.5 - images.mean((1, 2, 3))), 1)
+
+    labels = [int(image.mean() < 0.5) for image in images]
+    found = brittle.breaking_points(Mean(), (images, labels), step=10, repeats=3)
+    assert found.rows.num_rows == 12
+    assert found["correct"] == 4

@@ -25,7 +25,6 @@ from brittle.engine.view import View
 from brittle.errors import BrittleError
 from brittle.images.selection import Chosen
 from brittle.measures import measures
-from brittle.measures.base import ClassifierFacts
 from brittle.registry import parse_spec
 from brittle.report.page.label_names import LabelNames
 from brittle.study import Study
@@ -139,7 +138,7 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
             classifiers[name] = _settled(classifier, shown)
         except (BrittleError, OSError) as error:
             failed("classifier", name, error)
-    facts = {name: _facts(job.facts[name], begun["classifiers"].get(name, {})) for name in study.classifiers}
+    facts = {name: job.facts[name].with_told(begun["classifiers"].get(name, {})) for name in study.classifiers}
     # Rows are known by the files that the run's classifiers were made from, whether these are still there or not.
     made_from = {name: entry | {"files": begun["files"][name]} for name, entry in job.entries["classifiers"].items()}
     entries = {**job.entries, "classifiers": made_from}
@@ -175,14 +174,3 @@ def _settled(classifier: Classifier, chosen: list[Chosen]) -> Classifier:
         for group in each.images.groups(range(min(CHECKED_IMAGES, len(each.images)))):
             classifier = settled(classifier, group.batch.images)
     return classifier
-
-
-def _facts(entry: ClassifierFacts, kept: Mapping[str, Any]) -> ClassifierFacts:
-    """What the run knew of a classifier, whether it can be loaded now or not."""
-    return replace(
-        entry,
-        labels=tuple(kept.get("labels", ())),
-        can=frozenset(kept.get("can", ())),
-        layers=tuple(kept.get("layers", ())),
-        named=bool(kept.get("named", True)),
-    )

@@ -1,0 +1,50 @@
+"""Noise on the layers of classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brittle.api.one_measure import IT, one_measure
+from brittle.images.selection import Selection
+from brittle.progress import Progress
+from brittle.results import Layers
+
+
+def layers(
+    classifier: Any,
+    images: Any,
+    *,
+    layers: str | Sequence[str] = (),
+    noise: str = "path",
+    step: float = 0.1,
+    limit: float = 5.0,
+    repeats: int = 5,
+    networks: int = 20,
+    confidence: float = 0.95,
+    count: int | None = 50,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Layers:
+    """The noise N(1, σ²) on each layer, and on the weights, at which predictions change, and what they change to.
+
+    `classifier` may be a dictionary of several, by name. `layers` are names, shell patterns, or numbers and ranges,
+    with 0 for the input. `count` images are drawn, all with None. The result has what `brittle layers --json` prints,
+    and `rows`, one per image, layer and repeat.
+    """
+    options = {
+        "layers": (layers,) if isinstance(layers, str) else tuple(layers),
+        "noise": noise,
+        "step": step,
+        "limit": limit,
+        "repeats": repeats,
+        "networks": networks,
+        "confidence": confidence,
+    }
+    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    selection = Selection.of(None if ids else count, where, ids)
+    return Layers.of(one_measure("layers", options, several, images, None, selection, seed)(device, batch, progress))

@@ -1,0 +1,38 @@
+"""How the layers of a classifier are disturbed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brittle.commands import Command
+from brittle.registry.options import option
+
+
+@dataclass(frozen=True)
+class LayersOptions:
+    """The options of the measure `layers`."""
+
+    layers: tuple[str, ...] = option(
+        (),
+        "which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights); by "
+        "default all, or 12 evenly spaced where there are more",
+    )
+    noise: Literal["path", "fresh"] = option(
+        "path", "one field per image and repeat that σ scales, or another one at every σ"
+    )
+    step: float = option(0.1, "by which σ rises", above=0)
+    limit: float = option(5.0, "the largest σ; what has not changed there is censored", above=0)
+    repeats: int = option(5, "fields of noise per image and layer", least=1, most=10**6)
+    networks: int = option(20, "noisy networks, where the weights are the layer", least=1, most=10**6)
+    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+
+
+COMMAND = Command(
+    "layers",
+    "Find the noise on each layer, and on the weights, that changes a classifier's prediction.",
+    "layers",
+    LayersOptions,
+    images=50,
+    nuisance="none",
+)
