@@ -24,10 +24,12 @@ check: .venv/test-ready
 test-slow: .venv/test-ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
 
-# Inputs made up by hypothesis, CASES of each target: `make test` tries a few hundred.
+# Inputs made up by hypothesis, CASES of each target, fewer of costly ones: `make test` tries a few hundred. What came of
+# them is written to RESULT.
 CASES ?= 20000
+RESULT ?= tests/fuzz/result.md
 fuzz: .venv/test-ready
-	OMP_NUM_THREADS=1 BRITTLE_FUZZ=$(CASES) $(BIN)/pytest -n 2 tests/fuzz
+	OMP_NUM_THREADS=1 BRITTLE_FUZZ=$(CASES) BRITTLE_FUZZ_RESULT=$(RESULT) $(BIN)/pytest -n 2 tests/fuzz
 
 # Kills, full disks, read-only mounts, failing disks and rivals: TIMES kills at random moments; with 50, every second event.
 TIMES ?= 100

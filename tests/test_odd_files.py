@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 from torch import nn
 
+import brittle
 from brittle.classifiers import classifier
 from brittle.classifiers.checkpoint import load_weights
 from brittle.errors import BrittleError
@@ -211,3 +212,12 @@ def test_an_extreme_option_is_blamed_before_work_begins(cli, tmp_path, spec, bla
     assert complaint.endswith("Use a less extreme value.")
     hardened = ("harden", "bundled:plain", "sample", "--nuisance", spec, "--out", tmp_path / "hard")
     assert f"the nuisance {blamed}" in cli(*hardened, "--json").complaint(2)
+
+
+@pytest.mark.parametrize("sort", ["classifiers", "images", "nuisances"])
+@pytest.mark.parametrize("name", ["", "\ud800"])
+def test_a_thing_has_a_name_that_is_text(sort, name):
+    things = {"classifiers": "bundled:plain", "images": "sample", "nuisances": "affine"}
+    study = {each: {name if each == sort else "it": spec} for each, spec in things.items()}
+    with pytest.raises(BrittleError, match=r"can't be a name among the .*Name it by some text"):
+        brittle.run(study)

@@ -26,7 +26,10 @@ _HALF_WRITTEN = re.compile(r"(.+)\.\d+\.tmp")
 
 def printable(path: str) -> str:
     """A path as text that can be stored and shown: bytes that are not UTF-8 become \\xe9 and the like."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half of a character, which no file is named by
+        return path.encode("utf-8", "backslashreplace").decode()
 
 
 def real_path(text: str) -> str:

@@ -5,16 +5,14 @@ import io
 import struct
 import warnings
 import zipfile
-from contextlib import contextmanager
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
+from made_up import costly, mutated, taken_or_refused
 from PIL import Image
 
 from brittle.classifiers import classifiers
-from brittle.errors import BrittleError
 from brittle.images import image_sets
 from brittle.images.folder import Folder
 from brittle.images.idx import Idx
@@ -25,49 +23,6 @@ from brittle.registry import parse_named, parse_spec
 from brittle.registry.options import options_of
 
 REGISTRIES = {"classifier": classifiers, "image set": image_sets, "nuisance": nuisances}
-
-
-@contextmanager
-def taken_or_refused():
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # decoders warn of what they forgive
-            yield
-    except BrittleError as error:
-        said = str(error)
-        assert said.strip(), "an error says something"
-        assert len(said) < 2000, said
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    """Writes bytes under a name and gives back the path."""
-    folder = tmp_path_factory.mktemp("fuzz")
-
-    def write(name, data):
-        (folder / name).write_bytes(data)
-        return folder / name
-
-    return write
-
-
-def mutated(seeds):
-    """A sound file that is cut, has bytes replaced or is followed by others; or any bytes at all."""
-
-    def change(drawn):
-        data, cut, changes, tail = drawn
-        data = bytearray(data[: int(len(data) * cut)])
-        for place, value in changes:
-            if data:
-                data[place % len(data)] = value
-        return bytes(data) + tail
-
-    change_of = some.tuples(
-        some.integers(0, 2**16), some.sampled_from([0, 1, 2, 127, 128, 254, 255]) | some.integers(0, 255)
-    )
-    whole = some.sampled_from([1.0, 1.0, 1.0, 0.9, 0.5]) | some.floats(0, 1)
-    cases = some.tuples(some.sampled_from(seeds), whole, some.lists(change_of, max_size=6), some.binary(max_size=8))
-    return cases.map(change) | some.binary(max_size=200)
 
 
 def load_and_read(loader):
@@ -99,6 +54,7 @@ def specs(draw):
     return sort, f"{kind}:{','.join(parts)}"
 
 
+@costly(0.6)
 @given(specs())
 def test_a_spec_is_built_or_refused(case):
     sort, text = case

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from brittle.engine.disk import Disk
 from brittle.engine.unit_file import Damaged, about_of, check, encoded, row_groups
 from brittle.errors import BrittleError, Failure
+from brittle.files import printable
 from brittle.measures.base import ROWS, Cell, Tables
 from brittle.measures.plan import Span
 
@@ -360,9 +361,12 @@ def safe_name(name: str) -> str:
 
 
 def refuse_same_folders(names: Iterable[str], sort: str) -> None:
-    """Names that would share a folder, on a disk that ignores case too, would share rows."""
+    """Names that would share a folder, on a disk that ignores case too, would share rows; "" is nobody's name, and what
+    is not text can't be written."""
     folders: dict[str, str] = {}
     for name in names:
+        if not name or printable(name) != name:
+            raise BrittleError(f"{printable(name)!r} can't be a name among the {sort}", "Name it by some text.")
         other = folders.setdefault(safe_name(name).casefold(), name)
         if other != name:
             raise BrittleError(
