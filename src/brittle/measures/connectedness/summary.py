@@ -1,0 +1,126 @@
+"""What connectedness says: the bubbles of each class, how pairs were connected, and the share of straight segments.
+
+The share has an interval, because the first pairs are disjoint and drawn at random: they are a fair sample of all pairs
+of images of one class that the classifier gets right. The number of bubbles has none: it is an upper bound, and that of
+these images, since more images may join bubbles as well as open new ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from brittle.measures.base import RunView, Subject
+from brittle.measures.connectedness.options import ConnectednessOptions
+from brittle.measures.connectedness.search import CURVED, FAILED, LEFT, STRAIGHT, UNKNOWN
+from brittle.measures.connectedness.tables import MEMBERS
+from brittle.statistics.intervals import betting_bounds
+
+WEAKLY = 2  # training images of a component that is weakly generalised: UREM's section 1, "has 2 training samples"
+BEYOND = 1e-6  # a path that goes less far beyond [0, 1] has not left it
+
+
+def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]:
+    """A result per classifier and image set, and a row per class of each."""
+    results, classes, calls, warnings = [], [], dict.fromkeys(run.classifiers, 0), []
+    for images, name in itertools.product(run.images, run.classifiers):
+        cell = run.cell(name, images)
+        edges, members = run.table(cell), run.table(cell, MEMBERS)
+        names = {"classifier": name, "image_set": images}
+        labels = run.classifiers[name].labels
+        found = [
+            names | {"class": labels[label]} | _class(_of(edges, label), _of(members, label))
+            for label in dict.fromkeys(members["label"].to_pylist())
+        ]
+        classes += found
+        results.append(names | {"seed": run.seed} | _totals(options, edges, found, run.images[images]))
+        calls[name] += members.num_rows + int(np.sum(edges["calls"].to_numpy()))
+        trained = run.images[images].train
+        if trained and trained != images:
+            warnings.append(
+                f"connectedness is about training images: {images!r} is not what the classifiers were trained on; "
+                f'name that set, images = ["{trained}"]'
+            )
+    return {"results": results, "classes": classes, "warnings": list(dict.fromkeys(warnings)), "calls": calls}
+
+
+def _of(table: pa.Table, label: int) -> pa.Table:
+    return table.filter(np.asarray(table["label"].to_numpy()) == label)
+
+
+def _class(edges: pa.Table, members: pa.Table) -> dict[str, Any]:
+    """The bubbles of one class, the largest first."""
+    component = members["component"].to_numpy()
+    sizes = Counter(component[component >= 0].tolist())
+    bubbles = [{"first": int(first), "images": count} for first, count in sorted(sizes.items(), key=_largest)]
+    right = sum(sizes.values())
+    return {
+        "images": members.num_rows,
+        "right": right,
+        "misclassified": members.num_rows - right,
+        "bubbles": len(bubbles),
+        "sizes": [each["images"] for each in bubbles],
+        "largest_share": bubbles[0]["images"] / right if right else None,
+        "weakly_generalised": sum(each["images"] >= WEAKLY for each in bubbles),
+        "candidate": right == members.num_rows and len(bubbles) == 1 and right >= WEAKLY,
+        **_ways(edges),
+        "components": bubbles,
+    }
+
+
+def _largest(item: tuple[int, int]) -> tuple[int, int]:
+    return -item[1], item[0]
+
+
+def _ways(edges: pa.Table) -> dict[str, Any]:
+    """How many pairs were tried, and how they are connected."""
+    how, why = Counter(edges["how"].to_pylist()), Counter(edges["why"].to_pylist())
+    joined = np.isin(edges["how"].to_numpy(zero_copy_only=False), (STRAIGHT, CURVED))
+    least, outside = edges["least"].to_numpy()[joined], edges["outside"].to_numpy()
+    return {
+        "pairs": edges.num_rows,
+        "straight": how[STRAIGHT],
+        "curved": how[CURVED],
+        "unknown": how[UNKNOWN],
+        "unknown_left": why[LEFT],
+        "unknown_failed": why[FAILED],
+        "leave_range": int((outside[joined] > BEYOND).sum()),
+        "farthest_outside": float(outside[joined].max(initial=0.0)),
+        "least_margin": float(least.min()) if len(least) else None,
+        "median_margin": float(np.median(least)) if len(least) else None,
+    }
+
+
+def _totals(
+    options: ConnectednessOptions, edges: pa.Table, classes: list[dict[str, Any]], subject: Subject
+) -> dict[str, Any]:
+    straight = _sampled(edges, subject)
+    low, high = betting_bounds(straight, options.confidence, planned=len(straight))
+    summed = ("images", "right", "misclassified", "bubbles", "weakly_generalised")
+    return {
+        **{name: sum(each[name] for each in classes) for name in summed},
+        "classes": len(classes),
+        "in_one_bubble": sum(each["bubbles"] == 1 for each in classes),
+        "candidates": sum(each["candidate"] for each in classes),
+        "alone": sum(size == 1 for each in classes for size in each["sizes"]),
+        **_ways(edges),
+        "sampled_pairs": len(straight),
+        "straight_share": float(straight.mean()) if len(straight) else None,
+        "straight_share_interval": [float(low), float(high)] if len(straight) else None,
+        "confidence": options.confidence,
+        "method": options.method,
+        "tries": options.tries,
+    }
+
+
+def _sampled(edges: pa.Table, subject: Subject) -> NDArray[np.float64]:
+    """Whether the straight segment of each pair of the fair sample stays in the class, in the planned order of their
+    first images, which is random: in the order of classes the mean behind them would change on the way."""
+    fair = edges.filter(edges["round"].to_numpy() == 0)
+    order = np.argsort(subject.places(fair["image"].to_numpy()), kind="stable")
+    return np.asarray(fair["straight_least"].to_numpy()[order] > 0, dtype=np.float64)
