@@ -38,8 +38,9 @@ number between and beyond (Hendrycks & Dietterich 2019); their prior varies it b
 brightness, contrast and saturation take a `level` in place of their own strength. In both, severity multiplies the
 level, so that with `level=1` (and `spread=0`) severity *is* ImageNet-C's. Lengths in pixels hold for a shorter side of
 224 and go with it (`scaled=false` keeps them). Frost is drawn, not ImageNet-C's photographs; rain, smog, dust and
-sandstorm are not in ImageNet-C, and their levels are ours. A higher level is not always a larger change: frost
-from 3 to 4 and snow from 2.5 to 3 change an image less.
+sandstorm are not in ImageNet-C, and their levels are ours. A higher level is not always a larger change: from
+3 to 4 frost changes a photograph by 34.5 instead of 35.5 % of the range of values, and from 2.5 to 3 snow by 25.7
+instead of 27.6 % (`python benchmarks/levels.py`).
 """
 
 

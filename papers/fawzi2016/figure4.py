@@ -49,6 +49,7 @@ REGIONS = {  # of equal size about ArcFace's landmarks: eyes at row 52, nose's t
     "mouth": slice(82, 102),
 }
 PRIOR_DRAWS = 20_000
+PLACES = ("faces", "models", "draws", "only", "out")  # options that change no number
 PEOPLE_SHOWN, FACES_SHOWN = 6, 7  # in a gallery: rows, and faces in a row
 GALLERIES = (
     (
@@ -210,7 +211,8 @@ def main() -> None:
     write_data(options.out, experiment, maps)
     write_map(options.out / "figure4-map.png", experiment, maps)
     if "environment" in experiment.said:
-        said = json.dumps(experiment.said["environment"] | {"options": experiment.said["options"]}, indent=1)
+        asked = {name: value for name, value in experiment.said["options"].items() if name not in PLACES}
+        said = json.dumps(experiment.said["environment"] | {"options": asked}, indent=1)
         (options.out / "figure4-environment.json").write_text(said + "\n", encoding="utf-8")
     text = page(experiment, maps)
     (options.out / "figure4.md").write_text(text, encoding="utf-8")

@@ -101,6 +101,23 @@ def weighted_ess(values: Tensor, log_weights: Tensor, families: Tensor | None = 
     return torch.minimum(size, most).masked_fill(still, 1.0).masked_fill(~alive.any(-1), 0.0)
 
 
+def family_ess(values: Tensor, log_weights: Tensor, families: Tensor) -> Tensor:
+    """`weighted_ess` of families (..., n) whose draws have moved on since they parted: values (..., n, d) → (..., d).
+
+    Draws that were copies once and moved apart count as several, so that the number of families is no bound. But the
+    denominator is a sum over K families (Kish's size of them), and so the ratio is known to a factor of 1 ± √(2/K): its
+    lower end, if that is more than `weighted_ess`, and at most Kish's size of the draws.
+    """
+    share = _normalised(log_weights).unsqueeze(-2)
+    f = values.to(torch.float64).transpose(-1, -2).where(share > 0, 0.0)
+    deviation = f - (share * f).sum(-1, keepdim=True)
+    held, parts = (_family_sums(each, families.unsqueeze(-2)) for each in (share, share * deviation))
+    size = (share * deviation.square()).sum(-1) / parts.square().sum(-1)
+    lower = size * (1 - (2 / _kish(held)).sqrt())
+    lower = torch.where(held.amax(-1) <= 0.5, lower.nan_to_num(0.0), 0.0)
+    return torch.maximum(weighted_ess(values, log_weights, families), torch.minimum(lower, _kish(share)))
+
+
 def pareto_k(log_weights: Tensor) -> Tensor:
     """k-hat, the shape of a generalised Pareto fit to the largest weights: log-weights (..., n) → (...).
 

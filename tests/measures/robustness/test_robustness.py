@@ -1,9 +1,13 @@
 """ρ and µ against quadrature and against another implementation, and what stands beside them."""
 
+import math
+import re
+
 import numpy as np
 import pytest
 import scipy.integrate
 import scipy.ndimage
+import scipy.optimize
 import scipy.special
 import scipy.stats
 import torch
@@ -296,14 +300,54 @@ def test_a_confidence_far_from_accuracy_is_said_once():
     said = [each for each in found.summary["warnings"] if "mean confidence" in each]
     assert len(said) == 1
     assert said[0].startswith("'doubting'")
-    assert "its logits are too small" in said[0]
+    assert "its logits are too small: dividing them by " in said[0]
+    # T by the whole softmax, which the stored rows do not have.
+    log_p = brittle.classifier("bundled:augmented").log_probs(found_images(100)).detach().double().numpy() / 6
+    confidence, accuracy = (float(re.search(rf"{word} of ([\d.]+)", said[0])[1]) for word in ("confidence", "accuracy"))
+    assert confidence == pytest.approx(tempered(log_p, 1.0).mean(), abs=6e-4)
+    bound = float(re.search(r"dividing them by ([\d.]+) or less", said[0])[1])
+    assert exact_temperature(log_p, accuracy) < bound < 0.5
+
+
+def found_images(count: int) -> torch.Tensor:
+    """Those that a study of so many images looks at."""
+    return brittle.image_set("sample").choose(count, 0).batch(range(count)).images
+
+
+def tempered(logits: np.ndarray, t: float) -> np.ndarray:
+    """The probabilities of the likeliest classes."""
+    return scipy.special.softmax(logits / t, axis=1).max(1)
+
+
+def exact_temperature(logits: np.ndarray, accuracy: float) -> float:
+    return scipy.optimize.brentq(lambda t: tempered(logits, t).mean() - accuracy, 0.01, 100)
 
 
 def test_the_temperature_is_exact_for_two_classes():
-    odds = np.random.default_rng(0).normal(2, 1, 500)
-    t = temperature(np.log(scipy.special.expit(odds / 3)), float(scipy.special.expit(odds).mean()))
+    odds = np.abs(np.random.default_rng(0).normal(2, 1, 500))
+    t = temperature(np.log(scipy.special.expit(odds / 3)), float(scipy.special.expit(odds).mean()), 2)
     assert t == pytest.approx(1 / 3, rel=1e-3)
-    assert temperature(np.log(np.full(5, 0.9)), 0.3) is None
+    assert temperature(np.log(np.full(5, 0.9)), 0.3, 2) is None
+
+
+@pytest.mark.parametrize("classes", [3, 10, 1000])
+def test_the_temperature_is_exact_where_the_other_classes_share_the_rest_equally(classes):
+    # One logit of a and the others 0: p = 1 / (1 + (K − 1) exp(−a / T)).
+    a, t = np.random.default_rng(1).uniform(4, 12, 300), 2.5
+    p, goal = (1 / (1 + (classes - 1) * np.exp(-a / each)) for each in (1.0, t))
+    assert temperature(np.log(p), goal.mean(), classes) == pytest.approx(t, rel=1e-3)
+
+
+@pytest.mark.parametrize("classes", [3, 10, 100])
+@pytest.mark.parametrize("t", [0.2, 0.5, 2.0, 5.0])
+def test_the_temperature_lies_between_one_and_the_true_one_for_more_classes(classes, t):
+    logits = np.random.default_rng(classes).normal(0, 3, (400, classes))
+    accuracy = tempered(logits, t).mean()
+    truth, said = exact_temperature(logits, accuracy), temperature(np.log(tempered(logits, 1.0)), accuracy, classes)
+    assert truth == pytest.approx(t, rel=1e-6)
+    assert abs(math.log(said)) <= abs(math.log(t))
+    assert math.log(said) * math.log(t) > 0
+    assert abs(math.log(said)) > 0.3 * abs(math.log(t))
 
 
 def test_rho_and_accuracy_that_favour_different_classifiers_are_said():

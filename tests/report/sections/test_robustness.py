@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +18,10 @@ import pytest
 import torch
 from PIL import Image
 
+from brittle.measures.robustness.summary import ranked_apart
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
+from brittle.report.console import as_text
 from brittle.report.html import write_report
 from brittle.report.page.colours import looks
 from brittle.report.page.section import MeasureRun
@@ -26,7 +30,7 @@ from brittle.report.sections.robustness.figures import class_figure, shown_class
 from brittle.report.sections.robustness.gallery import Galleries, galleries
 from brittle.report.sections.robustness.results import Results
 from brittle.report.sections.robustness.section import RobustnessSection
-from brittle.report.sections.robustness.sentences import cautions, findings, ranks
+from brittle.report.sections.robustness.sentences import STOPPED, cautions, findings, limits, ranks
 
 PageOf = Callable[[Path], Any]
 WriteRun = Callable[..., Path]
@@ -247,3 +251,88 @@ def test_results_that_stopped_at_different_places_say_where(run: MeasureRun) -> 
     assert "images × draws" in body
     assert "17 × 8" in body
     assert "17 to 24 images" in body
+
+
+def test_the_paired_difference_of_accuracy_stands_beside_that_of_rho(run: MeasureRun) -> None:
+    pair = run.summary["comparisons"][0] | {
+        "rho_difference": 0.25, "rho_interval": [0.1, 0.4], "rho_better": "first",
+        "accuracy_nuisance_difference": -0.05, "accuracy_nuisance_interval": [-0.2, 0.1],
+        "accuracy_nuisance_better": "tie",
+    }  # fmt: skip
+    first, second = pair["first"], pair["second"]
+    results = [row for row in run.summary["results"] if row["nuisance"] == pair["nuisance"]]
+    summary = run.summary | {"results": results, "comparisons": [pair | {"family": 1}]}
+    text = as_text({"measures": {"robustness": summary}})
+    difference = "ρ 0.250 [0.100, 0.400]"
+    assert (
+        f"{first} − {second}, paired: {difference}, {first} is better; accuracy −0.050 [−0.200, 0.100], a tie" in text
+    )
+    said = max(findings(Results(summary), False), key=lambda each: each.weight).text
+    assert "difference 0.250 [0.100, 0.400], paired; in accuracy −0.050 [−0.200, 0.100])" in said
+    body = RobustnessSection().body(replace(run, summary=summary, _made={}))
+    paired = body[body.index("Paired differences") : body.index("Per class")]
+    assert "difference in accuracy" in paired
+    assert '<td class="tie">tie</td></tr>' in paired  # of accuracy, which comes last
+
+
+def test_where_a_classifier_is_most_brittle_ties_are_named(run: MeasureRun) -> None:
+    name = run.summary["results"][0]["classifier"]
+    rows = [row | {"classes": []} for row in run.summary["results"] if row["classifier"] == name]
+    bounds = {"affine:alpha=50": [0.6, 0.8], "affine:alpha=10": [0.2, 0.4], "translation:sigma=0.1": [0.35, 0.5]}
+    for row in rows:
+        low, high = bounds[row["nuisance"]]
+        row |= {"rho": (low + high) / 2, "interval_simultaneous": [low, high], "interval": [low + 0.04, high - 0.04]}
+    said = findings(Results({"results": rows, "comparisons": []}), False)
+    (text,) = (each.text for each in said if "most brittle" in each.text)
+    assert text.startswith(
+        f"{name} is most brittle under affine:alpha=10: ρ 0.300 [0.200, 0.400] (simultaneous), a tie with "
+        "translation:sigma=0.1; accuracy "
+    )
+    apart = [row | {"interval_simultaneous": [0.45, 0.5]} if "sigma" in row["nuisance"] else row for row in rows]
+    (text,) = (
+        each.text for each in findings(Results({"results": apart, "comparisons": []}), False) if "most" in each.text
+    )
+    assert "a tie" not in text
+
+
+def test_stopping_at_a_tolerance_is_said_to_bias_rho(run: MeasureRun) -> None:
+    def told(summary: Any) -> list[bool]:
+        return [STOPPED in as_text({"measures": {"robustness": summary}}), STOPPED in limits(Results(summary))]
+
+    stopped = {"tolerance": 0.05, "tolerance_reached": True}
+    assert told(run.summary) == [False, False]
+    assert told(run.summary | {"results": [row | stopped for row in run.summary["results"]]}) == [True, True]
+
+
+def test_confidence_far_from_accuracy_is_said_on_the_console_and_at_the_head_of_the_report(
+    tmp_path: Path, write_run: WriteRun, page_of: PageOf
+) -> None:
+    """Classifiers with random weights are right by chance alone, and as sure as their logits are large."""
+    folder = write_run(tmp_path, nuisances=["affine:alpha=50"])
+    summary = json.loads((folder / "summary.json").read_text())
+    (warning,) = (text for text in summary["warnings"] if text.startswith("'plain' has a mean confidence of "))
+    assert re.search(r"its logits are too large: dividing them by [\d.]+ or more would close the gap$", warning)
+    assert f"warning: {warning}" in " ".join(as_text(summary).split())
+    page = page_of(folder)
+    assert page.text.index("Before you read on") < page.text.index(warning) < page.text.index("What was measured")
+
+
+def test_rho_and_accuracy_that_disagree_are_said_at_the_head_of_the_report(
+    run_folder: Path, tmp_path: Path, page_of: PageOf
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run_folder, folder)
+    summary = json.loads((folder / "summary.json").read_text())
+    pair = {"first": "modest", "second": "sure", "nuisance": "fog", "rho_difference": -0.3, "rho_better": "second"}
+    pair |= {"accuracy_nuisance_difference": 0.02, "accuracy_nuisance_better": "tie"}
+    warning = ranked_apart(pair)
+    assert warning == (
+        "under fog ρ is higher for 'sure' and accuracy for 'modest' (differences 0.300 and 0.020, one of them a tie): "
+        "one is more confident, the other more often right"
+    )
+    assert ranked_apart(pair | {"accuracy_nuisance_difference": -0.02}) is None
+    assert ranked_apart(pair | {"rho_better": "tie"}) is None
+    (folder / "summary.json").write_text(json.dumps(summary | {"warnings": [warning]}))
+    page = page_of(folder)
+    said = f"U{warning[1:]}."
+    assert page.text.index("Before you read on") < page.text.index(said) < page.text.index("What was measured")

@@ -18,7 +18,9 @@ from PIL import Image
 import brittle
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
+from brittle.measures.weak_points.summary import entry_warnings
 from brittle.nuisances import nuisances
+from brittle.report.console import as_text
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.weak_points import entry as entry_module
 from brittle.report.sections.weak_points import picture
@@ -339,6 +341,44 @@ def test_a_picture_names_classes_as_the_images_do_where_the_classifier_has_no_na
     mistakes = [mistake for strip in shown for mistake in strip.mistakes]
     assert {mistake.predicted for mistake in mistakes} - {0, 1}, "some go by another name than their number"
     assert [mistake.label for mistake in mistakes] == [classes[mistake.predicted] for mistake in mistakes]
+
+
+def test_images_without_another_label_are_told_apart_from_those_that_cannot_be_trusted(
+    sections: list[ShownEntry],
+) -> None:
+    statuses = {"trusted": 3, "no other label": 2, "too few": 1}
+    entry = dict(sections[0].entry) | {"images": 6, "statuses": statuses, "trusted": 3, "no_other_label": 2}
+    entry |= {"already_wrong": 0}
+    said = findings(entry, sections[0].names.names, 0)
+    assert "The draws of 3 of 6 images can be trusted; not those of the others (too few: 1), which are marked." in said
+    assert any(
+        text.startswith("On 2 images no draw has another label: weak points are then where the") for text in said
+    )
+    console = as_text({"measures": {"weak-points": {"kind": "weak-points", "entries": [entry]}}})
+    assert "draws of 3 images can be trusted" in console
+    assert "on 2 images no draw has another label: failures may still exist" in console
+    warnings = entry_warnings(entry)
+    assert "the draws of 1 of 6 images can't be trusted (too few: 1)" in warnings[0]
+    assert "on 2 of 6 images no draw has another label" in warnings[1]
+    sure = entry | {"statuses": {"trusted": 6}, "trusted": 6, "no_other_label": 0}
+    assert "The draws of all 6 images can be trusted." in findings(sure, sections[0].names.names, 0)
+    assert entry_warnings(sure) == []
+    assert "another label: failures" not in as_text(
+        {"measures": {"weak-points": {"kind": "weak-points", "entries": [sure]}}}
+    )
+
+
+def test_each_images_row_says_its_status(sections: list[ShownEntry]) -> None:
+    entry = dict(sections[0].entry)
+    statuses = ("trusted", "no other label", "too few ancestors", "weights not trusted")
+    entry["per_image"] = [
+        row | {"status": status, "name": f"index {place}"}
+        for place, (row, status) in enumerate(zip(entry["per_image"], statuses, strict=False))
+    ]
+    lines = as_text({"measures": {"weak-points": {"kind": "weak-points", "entries": [entry]}}}).splitlines()
+    shown = [next(line for line in lines if line.startswith(f" index {place} ")) for place in range(4)]
+    for line, status in zip(shown, ("ok", *statuses[1:]), strict=True):
+        assert line.rstrip().endswith(f"  {status}")
 
 
 def test_picture_of_what_was_found_is_written(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from brittle.classifiers.layers import WEIGHTS
 from brittle.errors import BrittleError
 from brittle.measures.criteria import left
 from brittle.measures.outcomes import Outcome, joined, outcome
-from brittle.measures.places import LANES, State, lane_size
+from brittle.measures.places import State, lane_size, lanes_on
 from brittle.measures.sweep import Crossings, sweep
 from brittle.memory import slices
 from brittle.random import fold, key_of, normal_field, stream_root
@@ -64,9 +64,10 @@ class LayerNoise:
         return outcome(log_probs(self.classifier, self.images[image]), self.references[image])
 
     def _of_activations(self, image: Tensor, repeat: Tensor) -> Crossings:
-        size = lane_size(self.batch_size)
+        device = self.images.device
+        size = lane_size(self.batch_size, device)
         numbers = self._numbers(image[:2])
-        carried = not self.fresh and LANES * size * numbers <= CARRIED
+        carried = not self.fresh and lanes_on(device) * size * numbers <= CARRIED
 
         def begin(path: Tensor) -> State:
             keys = self._keys(image[path], repeat[path])
@@ -98,7 +99,7 @@ class LayerNoise:
         return Crossings(met, place, self.severities[place], Outcome.unpacked(said))
 
     def _in_batches(self, image: Tensor) -> Outcome:
-        size, parts = lane_size(self.batch_size), []
+        size, parts = lane_size(self.batch_size, image.device), []
         for part in slices(len(image), size):
             here = image[part]
             padded = torch.cat([here, here[-1:].expand(size - len(here))])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 from brittle.classifiers.layers import INPUT, WEIGHTS
 from brittle.measures.base import RunView
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+FEWEST_LAYERS = 4  # of which it can be said that something rises or falls
 OVER_IMAGES = "images, for the population that they were drawn from"
 OVER_DRAWS = "draws of the noise, for these images: every draw is one noisy network for all of them"
 
@@ -93,7 +95,7 @@ def summarise_layers(measure: Layers, run: RunView) -> dict[str, Any]:
             results.append(
                 {"classifier": name, "image_set": images}
                 | _protocol(measure, run, images, each)
-                | {"layers": _per_layer(measure, each, common if len(found) > 1 else None, family)}
+                | _told(_per_layer(measure, each, common if len(found) > 1 else None, family), each)
             )
             warnings += _not_finite(name, images, each)
         pairs += [({"image_set": images} | names, one, other) for names, one, other in _alike(found, common)]
@@ -126,6 +128,21 @@ def _per_layer(measure: Layers, found: Found, common: Mask | None, family: int) 
         | {"common": None if common is None else _averages(measure, paths.of(common), family)}
         for number, paths in found.paths.items()
     ]
+
+
+def _told(layers: list[dict[str, Any]], found: Found) -> dict[str, Any]:
+    """All layers, and whether σ* and P* rise or fall from input to output (Spearman's rank correlation with the
+    number; no interval, since layers are no sample of anything)."""
+    inner = [each for each in layers if found.layers[each["number"]] != WEIGHTS]
+    trends = {key: _rank_correlation([(each["number"], each[key]) for each in inner]) for key in ("mean", "p_star")}
+    return {"depth_correlation": None if trends["mean"] is None else trends, "layers": layers}
+
+
+def _rank_correlation(pairs: Sequence[tuple[int, float | None]]) -> float | None:
+    known = np.array([pair for pair in pairs if pair[1] is not None], np.float64).reshape(-1, 2)
+    if len(known) < FEWEST_LAYERS or len(np.unique(known[:, 1])) == 1:
+        return None
+    return float(spearmanr(known[:, 0], known[:, 1]).statistic)
 
 
 def _averages(measure: Layers, paths: Paths, family: int) -> dict[str, Any]:

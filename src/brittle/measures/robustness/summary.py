@@ -216,8 +216,10 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
             comparisons += pairs
             warnings += _near_chance(run, nuisance, rows)
             if all(row["accuracy_nuisance"] is not None for row in rows):
-                warnings += [said for pair in pairs if (said := _ranked_apart(pair)) is not None]
-                warnings += [said for name in found if (said := _calibration(name, images, found[name])) is not None]
+                warnings += [said for pair in pairs if (said := ranked_apart(pair)) is not None]
+                classes = {name: len(run.classifiers[name].labels) for name in found}
+                told = (_calibration(name, images, found[name], classes[name]) for name in found)
+                warnings += [said for said in told if said is not None]
     # Under each nuisance the same is said of the untouched images.
     warnings = list(dict.fromkeys(warnings))
     return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": _calls(results)}
@@ -231,7 +233,7 @@ def _calls(results: list[dict[str, Any]]) -> dict[str, int]:
     return calls
 
 
-def _ranked_apart(pair: Mapping[str, Any]) -> str | None:
+def ranked_apart(pair: Mapping[str, Any]) -> str | None:
     """ρ moves with calibration and accuracy does not: they may favour different classifiers."""
     rho, accuracy = pair["rho_difference"], pair["accuracy_nuisance_difference"]
     if rho * accuracy >= 0 or pair["rho_better"] == pair["accuracy_nuisance_better"] == "tie":
@@ -245,16 +247,18 @@ def _ranked_apart(pair: Mapping[str, Any]) -> str | None:
     )
 
 
-def _calibration(name: str, images: str, finding: Finding) -> str | None:
+def _calibration(name: str, images: str, finding: Finding, classes: int) -> str | None:
     """A mean confidence far from accuracy on untouched images moves ρ, whatever the nuisance does."""
     clean = {key: values[: finding.reach.images] for key, values in finding.clean.items()}
     log_p = clean["log_p_predicted"].astype(np.float64)
     confidence, accuracy = float(np.exp(log_p).mean()), float((clean["rank"] == 0).mean())
     if abs(confidence - accuracy) < FAR_FROM_ACCURACY:
         return None
-    found = temperature(log_p, accuracy)
-    size = "small" if confidence < accuracy else "large"
-    remedy = f"too {size}" if found is None else f"too {size}: dividing them by about {found:.2g} would close the gap"
+    found = temperature(log_p, accuracy, classes)
+    size, side = ("small", "less") if confidence < accuracy else ("large", "more")
+    remedy = f"too {size}"
+    if found is not None:
+        remedy += f": dividing them by {found:.2g}{f' or {side}' if classes > 2 else ''} would close the gap"
     return (
         f"{name!r} has a mean confidence of {confidence:.3f} on the untouched images of {images}, and an accuracy of "
         f"{accuracy:.3f}: ρ says more about its confidence than about its answers. "
@@ -262,15 +266,18 @@ def _calibration(name: str, images: str, finding: Finding) -> str | None:
     )
 
 
-def temperature(log_p: NDArray[np.float64], accuracy: float) -> float | None:
-    """The T at which the mean confidence is the accuracy, if the predicted class stood against all others as one.
+def temperature(log_p: NDArray[np.float64], accuracy: float, classes: int) -> float | None:
+    """The T by which to divide the logits so that the mean confidence is the accuracy: exact for two classes, and for
+    more a bound. None if no T in [0.01, 100] does it.
 
-    Stored rows hold no logits of the other classes. With two classes this is exact; with more, the others together fall
-    off as one logit would, which is near enough for T close to 1. None if no T in [0.01, 100] does it."""
+    Stored rows hold p of the predicted class, but not how the rest is spread over the others. Tempered, it is
+    p^(1/T) / (p^(1/T) + Σ q^(1/T)), and of all q with the same sum equal ones have the least Σ q^(1/T) for T < 1 and
+    the greatest for T > 1. So this T, for equal ones, is as close to 1 as the true T can be."""
+    others = math.log(max(1, classes - 1))
     odds = log_p - np.log(-np.expm1(np.minimum(log_p, -1e-12)))
 
     def gap(log_t: float) -> float:
-        return float(expit(odds / math.exp(log_t)).mean()) - accuracy
+        return float(expit((odds + others) / math.exp(log_t) - others).mean()) - accuracy
 
     ends = math.log(0.01), math.log(100)
     if gap(ends[0]) * gap(ends[1]) > 0:

@@ -11,15 +11,16 @@ from torch import Tensor
 
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import fold
-from brittle.samplers.diagnostics import bulk_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
+from brittle.samplers.diagnostics import bulk_ess, family_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
 from brittle.samplers.target import PosteriorDraws
 
 GREATEST_RHAT = 1.05
 GREATEST_K = 0.7  # beyond it the largest weights rule (Vehtari, Simpson, Gelman, Yao & Gabry 2024)
-FEWEST = 25  # effective draws
+FEWEST = 25  # effective draws; ancestors, where draws descend from some
 MOST_JUDGED = 64  # parameters whose mixing is looked at, evenly spread over θ
 PRIOR_DRAWS = 512
 TRUSTED, NOTHING, NOT_MIXED, WEIGHTS, FEW = "trusted", "nothing found", "not mixed", "weights not trusted", "too few"
+ANCESTORS = "too few ancestors"  # the draws may do, but 1 − µ and separate regions rest on what they descend from
 NO_OTHER_LABEL = "no other label"  # p(not ℓ) is above zero, but no draw is taken for anything else
 
 
@@ -109,8 +110,12 @@ def diagnose(
         weights = size = None
     else:
         families = None if sampled.families is None else sampled.families.flatten(1)
-        size = kish(log_weight) if families is None else family_kish(log_weight, families)
-        effective = torch.minimum(weighted_ess(flat, log_weight, families), size[:, None])
+        if families is None:
+            size = kish(log_weight)
+            effective = torch.minimum(weighted_ess(flat, log_weight), size[:, None])
+        else:
+            size = family_kish(log_weight, families)
+            effective = family_ess(flat, log_weight, families)
         rhat, weights = torch.full_like(effective, math.nan), pareto_k(log_weight)
         # k̂ looks for weights of infinite variance. Weights of at most 1 have a finite one, and Kish's size is honest.
         if sampled.bounded is not None:
@@ -121,6 +126,8 @@ def diagnose(
     density = torch.where(other, log_prior.flatten(1), -torch.inf)
     best = density.argmax(1)
     found = sampled.found
+    descend = not sampled.chains and sampled.families is not None
+    ancestors = size.tolist() if descend and size is not None else [None] * len(theta)
     diagnoses = []
     for image in range(len(theta)):
         least = _least(effective[image]) if found[image] else 0.0
@@ -133,7 +140,9 @@ def diagnose(
             Diagnosis(
                 image=int(posterior.batch.ids[image]),
                 method=sampled.method[image],
-                status=judge(bool(found[image]), bool(other[image].any()), sampled.chains, least, worst, k),
+                status=judge(
+                    bool(found[image]), bool(other[image].any()), sampled.chains, least, worst, k, ancestors[image]
+                ),
                 calls=calls,
                 effective=least,
                 per_1000=1000 * least / max(1, calls),
@@ -157,7 +166,15 @@ def diagnose(
     return diagnoses
 
 
-def judge(found: bool, other: bool, chains: bool, effective: float, rhat: float | None, k: float | None) -> str:
+def judge(
+    found: bool,
+    other: bool,
+    chains: bool,
+    effective: float,
+    rhat: float | None,
+    k: float | None,
+    ancestors: float | None = None,
+) -> str:
     """The status of an image whose draws do or don't have another label than ℓ somewhere."""
     if not found:
         return NOTHING
@@ -167,7 +184,9 @@ def judge(found: bool, other: bool, chains: bool, effective: float, rhat: float 
         return NOT_MIXED
     if k is not None and not k <= GREATEST_K:
         return WEIGHTS
-    return TRUSTED if effective >= FEWEST else FEW
+    if effective < FEWEST:
+        return FEW
+    return TRUSTED if ancestors is None or ancestors >= FEWEST else ANCESTORS
 
 
 def _number(value: Tensor) -> float | None:

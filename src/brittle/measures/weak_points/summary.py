@@ -66,7 +66,7 @@ def summarise_weak_points(sampler: str, run: RunView) -> dict[str, Any]:
         }
         entry |= summarise(weak, run.classifiers[name], run.nuisances[nuisance], run.images[images].names)
         entries.append(entry)
-        warnings += _warnings(entry)
+        warnings += entry_warnings(entry)
         calls[name] += entry["calls"]
     return {"entries": entries, "warnings": warnings, "calls": calls}
 
@@ -199,7 +199,7 @@ def _median(values: Sequence[float]) -> float | None:
     return float(np.median(known)) if known else None
 
 
-def _warnings(entry: dict[str, Any]) -> list[str]:
+def entry_warnings(entry: dict[str, Any]) -> list[str]:
     where = f"weak points of {entry['classifier']!r} under {entry['nuisance']}"
     said = []
     bad = {status: count for status, count in entry["statuses"].items() if status not in (TRUSTED, NO_OTHER_LABEL)}

@@ -22,3 +22,4 @@ UREM = (
     "perturbation matrices."
 )
 KAPLAN_MEIER_1958 = "E. L. Kaplan and P. Meier, “Nonparametric estimation from incomplete observations”, JASA, 1958."
+MARCU_2022 = "A. Marcu and A. Prügel-Bennett, “On the effects of artificial data modification”, ICML 2022."

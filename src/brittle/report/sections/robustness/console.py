@@ -8,6 +8,7 @@ from rich.table import Table
 from brittle.report.page.words import estimate, listed, number, percent
 from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.robustness.results import Results, Row
+from brittle.report.sections.robustness.sentences import STOPPED
 
 MOST_PAIRS = 10  # printed one by one under a nuisance; past these, how many classifiers the best one beats
 MOST_ROWS = 40  # of a table; past these, the highest and the lowest ρ
@@ -25,6 +26,8 @@ def printed(results: Results) -> RenderableType:
             f"seed {first['seed']}."
         )
     )
+    if any(row["tolerance"] is not None for row in results.rows):
+        shown.append(line(STOPPED))
     return Group(*shown)
 
 

@@ -1,0 +1,160 @@
+"""Targeted perturbations (UREM, section 4): how far each image must be changed until p(target) ≥ 0.9.
+
+Every pair of an image and a target is searched by itself, thousands at once. What an image is changed away from is the
+classifier's own clean prediction, so that the least change over targets is known without a label; wrong images are
+searched like the others. Searches that fail are rows like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import (
+    CLASSIFIER,
+    IMAGES,
+    About,
+    ClassifierFacts,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Subject,
+    Task,
+)
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.clean.measure import predictions
+from brittle.measures.perturbation.aims import ALL, NONE, aimed, named_classes, slots
+from brittle.measures.perturbation.options import PerturbationOptions
+from brittle.measures.perturbation.signs import signs
+from brittle.measures.perturbation.summary import summarise_perturbation
+from brittle.measures.perturbation.work import BATCHES_AT_ONCE, Pairs, Part, tables, tried
+from brittle.measures.places import lane_size
+from brittle.measures.plan import Grid, Plan, Unit
+from brittle.measures.targeted import UNTARGETED, Found, Goal, adam
+from brittle.random import fold, stream_root
+from brittle.types import Classifier, Differentiable
+
+KIND = "perturbation"
+PAIRS_PER_UNIT, FEWEST_PAIRS, NUMBERS_PER_UNIT = 1024, 64, 1 << 20
+PICTURED = 16  # images, the first in planned order, of which changed copies are kept
+BEYOND = 64.0  # ε at which the baselines give up where values are not held to [0, 1]
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class Perturbation(PerturbationOptions, Measure):
+    """The change of an image at which a classifier gives another class with the probability asked for."""
+
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    needs: ClassVar[tuple[type, ...]] = (Differentiable,)
+
+    @property
+    def targeted(self) -> bool:
+        return self.method != "fgsm" and self.targets != (NONE,)
+
+    def check(self, about: About) -> None:
+        if self.method == "fgsm" and self.targets not in ((ALL,), (NONE,)):
+            raise BrittleError("perturbation: fgsm has no targets", "Use t-fgsm, or leave them out.")
+        if self.method in ("adam", "t-fgsm") and self.targets == (NONE,):
+            raise BrittleError(f"perturbation: {self.method} needs targets", "Use fgsm or i-fgsm for none.")
+        self._axis(about)
+
+    def _axis(self, about: About) -> int:
+        """Targets of an image."""
+        assert about.classifier is not None
+        classes = len(about.classifier.labels)
+        return slots(self._named(about, about.classifier), classes, self.draw) if self.targeted else 1
+
+    def _named(self, about: About, classifier: ClassifierFacts | Classifier) -> list[int]:
+        """The targets that are named; a classifier without names of its own has those of the image set's classes."""
+        labels = list(classifier.labels)
+        if not getattr(classifier, "named", True) and about.subject is not None:
+            labels[: len(about.subject.classes)] = about.subject.classes[: len(labels)]
+        return named_classes(self.targets, labels)
+
+    def places(self, subject: Subject) -> list[int]:
+        """The images that are changed."""
+        labels = subject.labels[: self.count].tolist()
+        if self.per_class is None:
+            return list(range(len(labels)))
+        seen, found = dict.fromkeys(labels, 0), []
+        for place, label in enumerate(labels):
+            seen[label] += 1
+            if seen[label] <= self.per_class:
+                found.append(place)
+        return found
+
+    def plan(self, about: About) -> Plan:
+        """A unit is some images with all of their targets, or one with some of them where they are many."""
+        assert about.subject is not None
+        places, axis = self.places(about.subject), self._axis(about)
+        pairs = max(FEWEST_PAIRS, min(PAIRS_PER_UNIT, NUMBERS_PER_UNIT // about.numbers))
+        grid = Grid(len(places), axis, max(1, pairs // axis), min(axis, pairs))
+        if self.per_class is None:
+            return grid
+        return [Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid]
+
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        assert task.about.subject is not None
+        pictured = task.about.subject.ids[self.places(task.about.subject)[:PICTURED]]
+        shown = np.isin(task.ids, pictured)
+        return {name: partial(tables, task, self._searched(task, name), shown) for name in task.classifiers}
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_perturbation(self, run)
+
+    def _searched(self, task: Task, name: str) -> list[Part]:
+        """Whole units together, so that their changed images fit into memory."""
+        pairs, parts = self.pairs(task, name), []
+        for each in pairs.by_units(BATCHES_AT_ONCE * task.batch_size):
+            some = pairs.take(each)
+            parts.append(tried(task, name, some, self.search(task, name, some), self.quality))
+        return parts
+
+    def pairs(self, task: Task, name: str) -> Pairs:
+        """The images of the task with their targets, unit by unit."""
+        device = task.batch.images.device
+        units, rows, slot = (each.to(device) for each in task.pairs)
+        origin = torch.from_numpy(predictions(task.given[name], task.ids)).to(device)[rows]
+        if not self.targeted:
+            return Pairs(units, rows, origin, torch.full_like(origin, UNTARGETED))
+        classifier = task.classifiers[name]
+        keys = fold(stream_root(task.about.seed, f"{KIND} targets", device), task.batch.ids)[rows]
+        candidates = self._named(task.about, classifier)
+        target = aimed(candidates, len(classifier.labels), self.draw, origin, slot, keys)
+        return Pairs(units, rows, origin, target).take(target != UNTARGETED)
+
+    def search(self, task: Task, name: str, pairs: Pairs) -> Found:
+        """Finds a change for each pair."""
+        classifier, images, rows = task.classifiers[name], task.batch.images, pairs.rows
+        logits = classifier.logits  # type: ignore[attr-defined]
+        bounds = (0.0, 1.0) if self.clip else None
+        goal, size = Goal(pairs.origin, pairs.target, self.share), lane_size(task.batch_size)
+
+        def start(pair: Tensor) -> Tensor:
+            return images[rows[pair]]
+
+        def answer(pair: Tensor, values: Tensor) -> Tensor:
+            found: Tensor = logits(values)
+            return found
+
+        if self.method == "adam":
+            return adam(
+                len(rows), size, start, answer, goal, rate=self.rate, steps=self.steps, bounds=bounds, tick=task.tick
+            )
+        iterations = self.iterations if self.method == "i-fgsm" else 1
+        greatest = BEYOND if bounds is None else 1.0
+        return signs(
+            len(rows), size, start, answer, goal,
+            iterations=iterations, greatest=greatest, bounds=bounds, tick=task.tick,
+        )  # fmt: skip

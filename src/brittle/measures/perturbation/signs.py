@@ -1,0 +1,95 @@
+"""FGSM, targeted FGSM and I-FGSM (UREM, equations 1 to 3), with ε searched to the same goal as Adam's.
+
+    x_adv = x + ε·sign(∇J(x, origin))                         one step, no target
+    x_adv = x − ε·sign(∇J(x, target))                         one step
+    x_{t+1} = x_t − (ε/T)·sign(∇J(x_t, target)), x_0 = x      T steps; + and the origin where there is no target
+
+Equation 3 is misprinted in the paper, with x_{t+1} on both sides. ε doubles until the goal is met, and is then
+bisected: the goal need not be met at every ε beyond, nor missed at every ε below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from brittle.measures.places import State, worked_off
+from brittle.measures.targeted import Answer, Found, Goal, asked, blank, finished, like, noted, where
+
+FIRST = 2.0**-10  # ε: a quarter of a level of 8 bits
+HALVINGS = 10
+
+
+def signs(
+    pairs: int,
+    size: int,
+    start: Callable[[Tensor], Tensor],
+    answer: Answer,
+    goal: Goal,
+    *,
+    iterations: int,
+    greatest: float,
+    bounds: tuple[float, float] | None = None,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Found:
+    """The least ε found at which each pair meets its goal after `iterations` steps of ε / iterations; failed where none
+    up to `greatest` does."""
+
+    def moved(values: Tensor, slope: Tensor, epsilon: Tensor) -> Tensor:
+        there = values - like(epsilon / iterations, values) * slope
+        return there if bounds is None else there.clamp(*bounds)
+
+    def begin(pair: Tensor) -> State:
+        values = start(pair)
+        number = torch.zeros(len(pair), device=pair.device)
+        numbers = {"epsilon": number + FIRST, "missed": number, "met": number + torch.inf}
+        return {
+            "at": values,
+            "end": values,
+            "first": torch.zeros_like(values),
+            "step": torch.zeros_like(pair),
+            **numbers,
+            **blank(pair),
+        }
+
+    def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
+        taken, at, epsilon, met = state["step"], state["at"], state["epsilon"], state["met"]
+        looking = taken == iterations
+        said = asked(answer, pair, at, goal, slope=not bool(looking.all()))
+        original = start(pair)
+        already = (taken == 0) & said.reached
+        better, worse = looking & said.reached, looking & ~said.reached
+        met, missed = torch.where(better, epsilon, met), torch.where(worse, epsilon, state["missed"])
+        bracketed = met < torch.inf
+        following = torch.where(bracketed, (missed + met) / 2, (2 * epsilon).clamp(max=greatest))
+        following = torch.where(looking, following, epsilon)
+        slope = torch.zeros_like(at) if said.slope is None else said.slope.sign()
+        first = where(taken == 0, slope, state["first"])
+        # The first step of every ε goes the same way, so it is not asked for again.
+        again = (taken == 0) | looking
+        there = moved(where(again, original, at), where(again, first, slope), following)
+        halved = torch.where(looking & bracketed, state["halved"] + 1, state["halved"])
+        changes: State = {
+            "at": there,
+            "end": where(better | (looking & ~bracketed), at, state["end"]),
+            "first": first,
+            "step": torch.where(looking, 1, taken + 1),
+            "epsilon": following,
+            "missed": missed,
+            "met": met,
+        }
+        # Between the image and the end of its steps nothing is an answer to ε.
+        heard = looking | (taken == 0)
+        kept = noted(state, said, at - original, goal.origin[pair], better | already, worse & ~bracketed)
+        kept["reached"] = state["reached"] | better | already
+        kept["left"] = torch.where(heard, kept["left"], state["left"])
+        failed = worse & ~bracketed & (epsilon >= greatest)
+        changes |= kept | {"halved": halved}
+        ends = already | failed | ~said.finite | (halved == HALVINGS)
+        tick(int(ends.sum()))
+        return changes, ends
+
+    found = worked_off(pairs, size, begin, step, (*blank(goal.origin[:1]), "end"), goal.origin.device)
+    return finished(found, start)

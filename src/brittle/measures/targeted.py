@@ -1,0 +1,198 @@
+"""Targeted searches: the change of what a classifier is given at which p(target) reaches a share, pair by pair.
+
+Adam minimises the cross-entropy to the target without a bound on the change (UREM, section 3), stops at the first
+iterate at or above the share, and bisects its last step. It finds a change, not the smallest there is: sizes are upper
+bounds. What is changed may be images or what a layer gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from brittle.measures.places import State, worked_off
+
+BETAS, TINY = (0.9, 0.999), 1e-8  # Kingma & Ba 2015
+HALVINGS = 12  # of the last step: what is found lies within 1/4096 of it
+
+Answer = Callable[[Tensor, Tensor], Tensor]  # pairs (B,), values (B, …) → logits (B, K); gradients flow
+UNTARGETED = -1
+
+
+class Goal(NamedTuple):
+    """What n pairs are to reach: p(target) ≥ share, or where a pair has no target, any class but the origin."""
+
+    origin: Tensor  # (n,) the class that is left
+    target: Tensor  # (n,) UNTARGETED where there is none
+    share: float
+
+
+class Found(NamedTuple):
+    """What n pairs came to; for one that did not reach its goal, where it stood in the end."""
+
+    reached: Tensor  # (n,) bool
+    linf: Tensor  # (n,) L∞ of the change
+    l2: Tensor  # (n,)
+    left: Tensor  # (n,) the least L∞ of the points looked at that have another class than the origin; inf if none
+    log_p_before: Tensor  # (n,) of the target
+    log_p: Tensor  # (n,) of the target, or of the class that was reached
+    predicted: Tensor  # (n,)
+    calls: Tensor  # (n,) of the classifier
+    finite: Tensor  # (n,) bool: whether all its answers were
+    values: Tensor  # (n, …) changed
+
+
+class Said(NamedTuple):
+    """What a classifier says at some points (B,), and where the goal lies from there."""
+
+    log_p: Tensor
+    predicted: Tensor
+    reached: Tensor  # bool
+    finite: Tensor  # bool
+    slope: Tensor | None  # (B, …) gradient of the cross-entropy that the search descends
+
+
+def asked(answer: Answer, pair: Tensor, values: Tensor, goal: Goal, *, slope: bool) -> Said:
+    """The answer at `values` (B, …) and, where asked for, the slope: of J(x, target), or of −J(x, origin)."""
+    target, origin = goal.target[pair], goal.origin[pair]
+    free = target == UNTARGETED
+    with torch.enable_grad():
+        point = values.detach().requires_grad_(slope)
+        log_probs = answer(pair, point).log_softmax(1)
+        own = log_probs.gather(1, torch.where(free, origin, target)[:, None])[:, 0]
+        found = None
+        if slope:
+            # Infinite or missing answers spoil their own row only, and end its search below.
+            (found,) = torch.autograd.grad(torch.where(free, own, -own).sum(), point)
+    log_probs = log_probs.detach()
+    log_p = aimed_at(log_probs, origin, target)
+    return Said(log_p, log_probs.argmax(1), log_p >= math.log(goal.share), ~log_probs.isnan().any(1), found)
+
+
+def aimed_at(log_probs: Tensor, origin: Tensor, target: Tensor) -> Tensor:
+    """log p (B,) of the target, or where there is none, of the most probable class but the origin."""
+    own = log_probs.gather(1, target.clamp(min=0)[:, None])[:, 0]
+    return torch.where(target == UNTARGETED, log_probs.scatter(1, origin[:, None], -torch.inf).amax(1), own)
+
+
+def adam(
+    pairs: int,
+    size: int,
+    start: Callable[[Tensor], Tensor],
+    answer: Answer,
+    goal: Goal,
+    *,
+    rate: float,
+    steps: int,
+    bounds: tuple[float, float] | None = None,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Found:
+    """Adam from `start` (the values (B, …) of some pairs) with a step of `rate`, `size` pairs at once; failed after
+    `steps` of them. `bounds` are held by every iterate. `tick` is told of pairs as they finish."""
+
+    def begin(pair: Tensor) -> State:
+        values = start(pair)
+        zero = torch.zeros_like(values)
+        state = {"at": values, "mean": zero, "square": zero, "below": values, "end": values}
+        return state | blank(pair) | {"step": torch.zeros_like(pair)}
+
+    def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
+        searching, taken, at = state["halved"] < 0, state["step"], state["at"]
+        said = asked(answer, pair, at, goal, slope=bool(searching.any()))
+        arrived = searching & said.reached
+        ends = ~said.finite | (arrived & (taken == 0)) | (searching & ~said.reached & (taken == steps))
+        changes: State = {}
+        forward = at
+        if said.slope is not None:
+            mean = torch.lerp(said.slope, state["mean"], BETAS[0])
+            square = torch.lerp(said.slope.square(), state["square"], BETAS[1])
+            time = like(taken + 1, at)
+            move = (mean / (1 - BETAS[0] ** time)) / ((square / (1 - BETAS[1] ** time)).sqrt() + TINY)
+            forward = at - rate * move
+            forward = forward if bounds is None else forward.clamp(*bounds)
+            changes |= {"mean": mean, "square": square}
+        going = searching & ~said.reached
+        # The segment's end above the share is `end`, the one below it `below`; `at` is where to look next.
+        above = where(arrived | (~searching & said.reached), at, state["end"])
+        below = where(going | (~searching & ~said.reached), at, state["below"])
+        changes |= {
+            "at": where(going, forward, (below + above) / 2),
+            "below": below,
+            "end": where(going, at, above),
+            "step": taken + going.long(),
+            "halved": torch.where(going, -1, state["halved"] + 1),
+        }
+        changes |= noted(state, said, at - start(pair), goal.origin[pair], said.reached, going | arrived)
+        ends |= changes["halved"] == HALVINGS
+        tick(int(ends.sum()))
+        return changes, ends
+
+    found = worked_off(pairs, size, begin, step, (*blank(goal.origin[:1]), "end"), goal.origin.device)
+    return finished(found, start)
+
+
+def like(numbers: Tensor, values: Tensor) -> Tensor:
+    """numbers (B,) as (B, 1, …), to go with values (B, …), in their dtype."""
+    return numbers.to(values.dtype).view(-1, *(1,) * (values.ndim - 1))
+
+
+def where(condition: Tensor, these: Tensor, those: Tensor) -> Tensor:
+    """(B,) chooses between (B, …) and (B, …)."""
+    return torch.where(condition.view(-1, *(1,) * (these.ndim - 1)), these, those)
+
+
+def blank(pair: Tensor) -> State:
+    """What is noted of pairs (B,) in the course of any search."""
+    number = torch.zeros(len(pair), device=pair.device)
+    return {
+        "halved": torch.full_like(pair, -1),  # −1 while the goal has not been met
+        "left": torch.full_like(number, torch.inf),
+        "log_p_before": torch.full_like(number, torch.nan),
+        "log_p": torch.full_like(number, torch.nan),
+        "predicted": torch.zeros_like(pair),
+        "reached": torch.zeros_like(pair, dtype=torch.bool),
+        "finite": torch.ones_like(pair, dtype=torch.bool),
+        "calls": torch.zeros_like(pair),
+    }
+
+
+def noted(state: State, said: Said, change: Tensor, origin: Tensor, better: Tensor, first: Tensor) -> State:
+    """What an answer adds to the notes: `better` where it is the smallest change so far that reaches the goal, `first`
+    where no change has reached it before."""
+    linf, log_p = change.flatten(1).abs().amax(1).float(), said.log_p.float()
+    kept = better | first
+    gone = said.predicted != origin
+    return {
+        "log_p_before": torch.where(state["calls"] == 0, log_p, state["log_p_before"]),
+        "log_p": torch.where(kept, log_p, state["log_p"]),
+        "predicted": torch.where(kept, said.predicted, state["predicted"]),
+        "reached": state["reached"] | said.reached,
+        "finite": state["finite"] & said.finite,
+        "left": torch.where(gone, torch.minimum(state["left"], linf), state["left"]),
+        "calls": state["calls"] + 1,
+    }
+
+
+def finished(found: State, start: Callable[[Tensor], Tensor]) -> Found:
+    end = found["end"]
+    linf, l2 = end.new_empty(len(end)), end.new_empty(len(end))
+    places = torch.arange(len(end), device=end.device)
+    for part in torch.split(places, 1 << 10):  # type: ignore[no-untyped-call]
+        change = (end[part] - start(part)).flatten(1)
+        linf[part], l2[part] = change.abs().amax(1), change.norm(dim=1)
+    return Found(
+        found["reached"],
+        linf,
+        l2,
+        found["left"],
+        found["log_p_before"],
+        found["log_p"],
+        found["predicted"],
+        found["calls"],
+        found["finite"],
+        end,
+    )

@@ -1,0 +1,1 @@
+"""What interference shows of itself."""

@@ -1,0 +1,1 @@
+"""What noise on layers shows of itself."""

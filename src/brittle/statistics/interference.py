@@ -1,0 +1,121 @@
+"""The data interference (DI) index of Marcu & Prügel-Bennett 2022, equation 1, and what chance alone would give.
+
+For run r and class c, c_r is the increase of wrong predictions into c, positive part, as a share of the evaluated
+images times the number of classes. With c_max the class of the highest mean increase over the runs,
+
+    DI = E_r[c_max,r / Σ_c c_r] · E_r[c_max,r].
+
+Its maximum and its positive part bias it upwards, so that it is read against chance and never against zero.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class Index(NamedTuple):
+    """The index of some runs. Where nothing increases in any run it is undefined: None."""
+
+    value: float | None
+    top: int | None  # the class of the highest mean increase
+    share: float | None  # of a run's increase that goes there, on average over the runs that have one
+    increase: float  # mean increase into it, times the number of classes
+    agreeing: int  # runs in which it is itself the top class
+    undefined: int  # runs without any increase
+    worst: float | None  # the greatest index of a single run (B.1)
+
+
+class Chance(NamedTuple):
+    """The index by chance: its mean, its 95 % quantile, and how often it reaches the one observed."""
+
+    mean: float
+    high: float
+    p_value: float
+
+
+def increases(wrong: Array, wrong_clean: Array) -> Array:
+    """Shares (R, K) of all evaluated images that are wrongly given each class, distorted and clean → c_r (R, K)."""
+    found: Array = wrong.shape[-1] * np.maximum(wrong - wrong_clean, 0.0)
+    return found
+
+
+def index(increase: Array) -> Index:
+    """c_r (R, K) → the index."""
+    value, top, share, mean = (each[0] for each in _indices(increase[None]))
+    total = increase.sum(1)
+    agreeing = int(((increase.argmax(1) == top) & (total > 0)).sum())
+    undefined = int((total <= 0).sum())
+    if undefined == len(total):
+        return Index(None, None, None, 0.0, 0, undefined, None)
+    alone = np.where(total > 0, increase.max(1) ** 2 / np.where(total > 0, total, 1.0), 0.0)
+    return Index(float(value), int(top), float(share), float(mean), agreeing, undefined, float(alone.max()))
+
+
+def _indices(increase: Array) -> tuple[Array, npt.NDArray[np.int64], Array, Array]:
+    """c_r (S, R, K) of many studies → (S,) each: the index, its class, the mean share and the mean increase."""
+    mean = increase.mean(1)
+    top = mean.argmax(1)
+    there = np.take_along_axis(increase, top[:, None, None], 2)[..., 0]
+    total = increase.sum(2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(total > 0, there / total, np.nan)
+        counted = (total > 0).sum(1)
+        share = np.where(counted > 0, np.nansum(share, 1) / np.maximum(counted, 1), 0.0)
+    highest = np.take_along_axis(mean, top[:, None], 1)[:, 0]
+    return share * highest, top, share, highest
+
+
+def spread_at_random(
+    wrong: Array, wrong_clean: Array, images: int, observed: float, draws: int = 4000, seed: int = 0
+) -> Chance:
+    """Chance if what is wrong beyond the clean errors falls on every class alike.
+
+    wrong, wrong_clean (R, K): shares of the images. Each run's wrong predictions are drawn anew, as many as there were,
+    from its clean ones plus an equal share of the rest; draws of one image are not independent, so images are counted,
+    not draws."""
+    generator = np.random.default_rng(seed)
+    classes = wrong.shape[1]
+    simulated = np.empty((draws, *wrong.shape))
+    for run, (now, before) in enumerate(zip(wrong, wrong_clean, strict=True)):
+        extra = max(0.0, now.sum() - before.sum())
+        expected = before + extra / classes
+        count = round(images * float(now.sum()))
+        if count == 0 or expected.sum() <= 0:
+            simulated[:, run] = 0.0
+            continue
+        simulated[:, run] = generator.multinomial(count, expected / expected.sum(), draws) / images
+    return _chance(increases(simulated, wrong_clean), observed)
+
+
+def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4000, seed: int = 0) -> Chance:
+    """Chance if everything that a run has wrong beyond its clean errors goes to one class, drawn for each run."""
+    generator = np.random.default_rng(seed)
+    runs, classes = wrong.shape
+    extra = np.maximum(wrong.sum(1) - wrong_clean.sum(1), 0.0)
+    simulated = np.zeros((draws, runs, classes))
+    chosen = generator.integers(classes, size=(draws, runs))
+    np.put_along_axis(simulated, chosen[..., None], np.broadcast_to(classes * extra[:, None], (draws, runs, 1)), 2)
+    return _chance(simulated, observed)
+
+
+def _chance(simulated: Array, observed: float) -> Chance:
+    found = _indices(simulated)[0]
+    reached = (1 + int((found >= observed).sum())) / (1 + len(found))
+    return Chance(float(found.mean()), float(np.quantile(found, 0.95)), reached)
+
+
+def bootstrap(increase: Array, confidence: float, draws: int = 2000, seed: int = 0) -> tuple[float, float] | None:
+    """Quantiles of the index over runs drawn with replacement. Rough: there are seldom more than five, and the index is
+    biased; None for fewer than three."""
+    runs = len(increase)
+    if runs < 3:
+        return None
+    chosen = np.random.default_rng(seed).integers(runs, size=(draws, runs))
+    found = _indices(increase[chosen])[0]
+    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)

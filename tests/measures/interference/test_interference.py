@@ -1,0 +1,104 @@
+"""Interference through studies: derived from rows, over groups, and shown."""
+
+import numpy as np
+import pytest
+
+import brittle
+from brittle.report.html import write_report
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("run") / "out"
+    study = {
+        "classifiers": {
+            "one": {"spec": "bundled:plain", "group": "ours"},
+            "two": {"spec": "bundled:augmented", "group": "ours"},
+            "other": "bundled:plain",
+        },
+        "images": {"sample": {"spec": "sample", "count": 150}},
+        "nuisances": {"shuffle": "shuffle", "noise": "noise:sigma=0.3"},
+        "robustness": {"samples": 3},
+        "interference": {},
+    }
+    return brittle.run(study, out), out
+
+
+def test_groups_are_models_and_single_classifiers_are_single_runs(run):
+    rows = run[0]["measures"]["interference"]["results"]
+    assert [(row["group"], row["nuisance"], row["runs"]) for row in rows] == [
+        ("ours", "shuffle", 2),
+        ("other", "shuffle", 1),
+        ("ours", "noise", 2),
+        ("other", "noise", 1),
+    ]
+
+
+def test_increases_per_class_add_up_to_what_is_lost(run):
+    rows = run[0]["measures"]["interference"]["results"]
+    robust = {(row["classifier"], row["nuisance"]): row for row in run[0]["measures"]["robustness"]["results"]}
+    for row in rows:
+        lost = [
+            100 * (robust[name, row["nuisance"]]["accuracy_clean"] - robust[name, row["nuisance"]]["accuracy_nuisance"])
+            for name in row["classifiers"]
+        ]
+        per_run = np.array([each["increases"] for each in row["per_class"]]).sum(0)
+        assert per_run == pytest.approx(lost)
+        assert row["points_lost"] == pytest.approx(np.mean(lost))
+
+
+def test_the_batch_size_changes_nothing():
+    study = {
+        "classifiers": ["bundled:plain"],
+        "images": {"sample": {"spec": "sample", "count": 60}},
+        "nuisances": ["shuffle"],
+        "robustness": {"samples": 2},
+        "interference": {},
+    }
+    found = [brittle.run(study, batch=batch)["measures"]["interference"] for batch in (7, 512)]
+    assert found[0] == found[1]
+
+
+DRAWN = """
+import torch
+from torch import nn
+
+class Drawn(nn.Module):
+    def forward(self, images):
+        level = (4 * images.mean((1, 2, 3))).long().clamp(max=3)
+        noisy = images.std((1, 2, 3)) > 0.05
+        return 9 * nn.functional.one_hot(torch.where(noisy, 2, level), 4).float()
+
+drawn = Drawn()
+"""
+
+
+def test_a_classifier_drawn_to_one_class_by_the_distortion_is_found_out(tmp_path):
+    """Class 2 is what it says of everything noisy; it is right on what is smooth. All of class 0, 1 and 3, 75 points,
+    go to class 2: DI = 4 · 0.75 with a share of 1."""
+    (tmp_path / "mine.py").write_text(DRAWN)
+    labels = np.arange(80) % 4
+    images = np.broadcast_to(np.array([0.1, 0.4, 0.6, 0.9], np.float32)[labels][:, None, None, None], (80, 1, 8, 8))
+    np.savez(tmp_path / "levels.npz", images=images, labels=labels)
+    study = {
+        "classifiers": {"drawn": f"torch:{tmp_path / 'mine.py'}:drawn"},
+        "images": {"levels": f"npz:{tmp_path / 'levels.npz'}"},
+        "nuisances": ["noise:sigma=0.3"],
+        "robustness": {"samples": 2},
+        "interference": {},
+    }
+    (row,) = brittle.run(study)["measures"]["interference"]["results"]
+    assert row["di"] == pytest.approx(3.0)
+    assert row["top_class"] == "2"
+    assert row["points_lost"] == pytest.approx(75)
+    assert row["points_to_top"] == pytest.approx(75)
+    assert row["chance_spread"]["p_value"] < 0.001
+
+
+def test_console_and_report_say_it_in_points(run):
+    summary, out = run
+    assert "points lost" in str(summary)
+    page = write_report(out).read_text()
+    assert "chance would be" in page
+    assert "what an even spread would give" in page
+    assert page.count("Interference:") >= 2
