@@ -18,6 +18,7 @@ import pytest
 import torch
 from PIL import Image
 
+from brittle.engine.kept_json import kept_text, read_kept
 from brittle.measures.robustness.summary import ranked_apart
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
@@ -322,7 +323,7 @@ def test_rho_and_accuracy_that_disagree_are_said_at_the_head_of_the_report(
 ) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
-    summary = json.loads((folder / "summary.json").read_text())
+    summary = read_kept(folder / "summary.json", "")
     pair = {"first": "modest", "second": "sure", "nuisance": "fog", "rho_difference": -0.3, "rho_better": "second"}
     pair |= {"accuracy_nuisance_difference": 0.02, "accuracy_nuisance_better": "tie"}
     warning = ranked_apart(pair)
@@ -332,7 +333,7 @@ def test_rho_and_accuracy_that_disagree_are_said_at_the_head_of_the_report(
     )
     assert ranked_apart(pair | {"accuracy_nuisance_difference": -0.02}) is None
     assert ranked_apart(pair | {"rho_better": "tie"}) is None
-    (folder / "summary.json").write_text(json.dumps(summary | {"warnings": [warning]}))
+    (folder / "summary.json").write_text(kept_text(summary | {"warnings": [warning]}))
     page = page_of(folder)
     said = f"U{warning[1:]}."
     assert page.text.index("Before you read on") < page.text.index(said) < page.text.index("What was measured")
