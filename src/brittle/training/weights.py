@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
-from brittle.files import write_durably
+from brittle.files import read_whole, write_durably
 
 State = dict[str, Tensor]
 
@@ -42,10 +42,12 @@ def save_weights(path: Path, weights: State, kind: str, facts: Mapping[str, Any]
 
 def read_facts(path: Path, kind: str) -> dict[str, Any]:
     """The facts that `save_weights` stored."""
+    content = read_whole(path)
     try:
-        with safe_open(path, framework="pt") as file:
-            known: dict[str, Any] = json.loads((file.metadata() or {})[kind])
-    except (SafetensorError, OSError, ValueError) as error:
+        load(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        known: dict[str, Any] = json.loads(header.get("__metadata__", {})[kind])
+    except (SafetensorError, ValueError) as error:
         raise BrittleError(
             f"{path} can't be read: {first_line(error)}", "Delete it to start over, or choose another --out."
         ) from error
