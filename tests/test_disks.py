@@ -93,6 +93,21 @@ def test_a_checkpoint_that_can_not_be_read_is_not_called_damaged(cli, images, tm
     assert cli(*command).status == 0
 
 
+def test_weights_that_can_not_be_read_are_not_called_damaged(cli, images, tmp_path, monkeypatch):
+    out = tmp_path / "net.safetensors"
+    command = ("train", "small-plain", images, "--epochs", 1, "--device", "cpu", "--out", out)
+    assert cli(*command).status == 0
+    kept = out.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fails(errno.EIO, "net.safetensors")(Path.read_bytes))
+        told = f"{out} can't be read: Input/output error. Check the disk"
+        assert told in cli(*command).complaint(1)
+        spec = f"torch:brittle.classifiers.bundled:SmallNet,weights={out}"
+        assert told in cli("measure", spec, images, "--nuisance", "rotation").complaint(1)
+    assert out.read_bytes() == kept
+    assert cli(*command).status == 0
+
+
 def test_training_removes_what_it_left_itself_and_nothing_else(cli, images, tmp_path):
     mine = [tmp_path / name for name in ("net.safetensors.mine.tmp", "net.training.pt.bak.tmp", "notes.tmp")]
     left = [tmp_path / name for name in ("net.safetensors.4711.tmp", "net.training.pt.4711.tmp")]

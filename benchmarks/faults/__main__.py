@@ -10,13 +10,16 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib.metadata
+import multiprocessing
 import os
 import platform
 import random
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +28,7 @@ from benchmarks.faults import shim
 
 if TYPE_CHECKING:
     from benchmarks.faults.bench import Bench
+    from benchmarks.faults.commands import Command
     from benchmarks.faults.scenarios import Tried
 
 ROWS_PER_UNIT, FAN = 16, 3  # so that a small run has many units, and merges their files
@@ -61,44 +65,87 @@ def main() -> int:
     parser.add_argument("--only", default="", help="run, harden, train or report")
     parser.add_argument("--scenario", default="", help="only scenarios whose name holds this")
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
+    parser.add_argument("--jobs", type=int, default=2, help="scenarios at a time")
     parser.add_argument("--out", type=Path, help="a Markdown file for the result")
     given = parser.parse_args()
     if shim.BUILT not in os.environ:
         shim.start_again(Path(tempfile.mkdtemp(prefix="brittle-faults-", dir=MEMORY if MEMORY.is_dir() else None)))
-    with tempfile.TemporaryDirectory(dir=Path(os.environ[shim.BUILT]).parent) as folder:
-        return campaign(Path(folder).resolve(), given)
+    work = Path(os.environ[shim.BUILT]).resolve().parent
+    try:
+        return campaign(work, given)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def campaign(work: Path, given: argparse.Namespace) -> int:
-    from benchmarks.faults.bench import Bench
-    from benchmarks.faults.commands import COMMANDS, make_inputs
-
-    begun, bench = time.monotonic(), Bench(work)
-    bench.inputs.mkdir()
-    make_inputs(bench.inputs)
-    warm_up(bench)
-    for command in COMMANDS:
-        bench.settle(command)
-        print(f"{command.name}: {bench.seconds[command.name]:.2f} s, {bench.shim.events} write events", flush=True)
-    tallies = []
-    for tally in tallied(bench, given):
-        print(tally, flush=True)
-        tallies.append(tally)
-    minutes = (time.monotonic() - begun) / 60
-    print("\n".join(sorted(bench.heard)))
-    if given.out is not None:
-        given.out.write_text(page(tallies, given, minutes, sorted(bench.heard)), encoding="utf-8")
+    begun, tallies, heard = time.monotonic(), list[Tally](), set[str]()
+    warm_up(work / "warm")
+    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("fork")) as workers:
+        wanted = [(work, *each, given.times, given.seed) for each in scenarios(given.only, given.scenario)]
+        for tally, said in workers.map(carried_out, *zip(*wanted, strict=True)):
+            print(tally, flush=True)
+            tallies.append(tally)
+            heard |= said
+            if given.out is not None:
+                minutes = (time.monotonic() - begun) / 60
+                given.out.write_text(page(tallies, given, minutes, sorted(heard)), encoding="utf-8")
+    print("\n".join(sorted(heard)))
     return int(any(tally.findings for tally in tallies))
 
 
-def warm_up(bench: Bench) -> None:
+def scenarios(only: str, holding: str) -> Iterator[tuple[str, str]]:
+    """Commands and what is done to them."""
+    from benchmarks.faults.commands import COMMANDS
+    from benchmarks.faults.scenarios import EVERY, REPORTS
+
+    every = [(command.name, scenario) for scenario in EVERY for command in COMMANDS]
+    for name, scenario in (*every, *(("report", scenario) for scenario in REPORTS)):
+        if only in ("", name) and holding in scenario:
+            yield name, scenario
+
+
+def carried_out(work: Path, name: str, scenario: str, times: int, seed: int) -> tuple[Tally, set[str]]:
+    """One scenario of one command, and every complaint that was heard."""
+    from benchmarks.faults.scenarios import EVERY, NEED_MOUNTS, REPORTS, Trial, can_mount
+
+    bench, commands = bench_of(work / f"{os.getpid()}")
+    carry_out = (REPORTS if name == "report" else EVERY)[scenario]
+    tally = Tally(name, scenario)
+    bench.heard.clear()
+    if carry_out in NEED_MOUNTS and not can_mount(bench):
+        tally.scenario += ": not tried, since nothing may be mounted here"
+        return tally, set()
+    draw = random.Random(f"{seed} {name} {scenario}")
+    for tried in carry_out(Trial(bench, commands["run" if name == "report" else name], draw, times)):
+        tally.add(tried)
+    return tally, set(bench.heard)
+
+
+@functools.cache
+def bench_of(work: Path) -> tuple[Bench, dict[str, Command]]:
+    """A worker's own, with what undisturbed commands leave there."""
+    from benchmarks.faults.bench import Bench
+    from benchmarks.faults.commands import COMMANDS, make_inputs
+
+    bench = Bench(work)
+    bench.inputs.mkdir(parents=True)
+    make_inputs(bench.inputs)
+    for command in COMMANDS:
+        bench.settle(command)
+    return bench, {command.name: command for command in COMMANDS}
+
+
+def warm_up(work: Path) -> None:
     """Makes units small, and imports whatever the commands import, so that a child starts at once."""
+    import matplotlib.figure
     import torch
+    from benchmarks.faults.commands import make_inputs
 
     import brittle.api
     import brittle.engine.ledger
     import brittle.engine.store
     import brittle.hardening.harden
+    import brittle.hardening.rounds
     import brittle.measures.clean.measure
     import brittle.measures.robustness.measure
     import brittle.report.harden_console
@@ -110,34 +157,19 @@ def warm_up(bench: Bench) -> None:
         measure.rows_per_unit = lambda _: ROWS_PER_UNIT  # type: ignore[assignment]
     brittle.engine.ledger.BATCHES_PER_SPAN = 1e-9  # type: ignore[assignment]
     brittle.engine.store.FAN = FAN
+    brittle.hardening.rounds.DRAWS_TO_CHOOSE = 1
     importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)
+    # Half of the time would go into figures, for which no file is touched.
+    matplotlib.figure.Figure.savefig = lambda _, to, **__: to.write("<svg></svg>")  # type: ignore[method-assign]
     for kind in (torch.optim.SGD, torch.optim.AdamW):
         kind(SmallNet().parameters())
-    brittle.api.run(bench.inputs / "study.toml", bench.work / "warm")
-    write_report(bench.work / "warm")
+    work.mkdir()
+    make_inputs(work)
+    brittle.api.run(work / "study.toml", work / "run")
+    write_report(work / "run")
     threads = {Path(task, "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
     # A forked process has only the thread that forked it; an allocator knows how to live with that.
     assert len(threads - {"jemalloc_bg_thd"}) == 1, threads
-
-
-def tallied(bench: Bench, given: argparse.Namespace) -> Iterator[Tally]:
-    """Every scenario that is wanted and can be carried out."""
-    from benchmarks.faults.commands import COMMANDS
-    from benchmarks.faults.scenarios import EVERY, NEED_MOUNTS, REPORTS, Trial, can_mount
-
-    mounts = can_mount(bench)
-    work = [(command.name, command, EVERY) for command in COMMANDS] + [("report", COMMANDS[0], REPORTS)]
-    for name, command, scenarios in work:
-        for scenario, carry_out in scenarios.items():
-            if given.only not in ("", name) or given.scenario not in scenario:
-                continue
-            if carry_out in NEED_MOUNTS and not mounts:
-                print(f"{name}: {scenario}: not tried, since nothing may be mounted here")
-                continue
-            tally = Tally(name, scenario)
-            for tried in carry_out(Trial(bench, command, random.Random(f"{given.seed} {scenario}"), given.times)):
-                tally.add(tried)
-            yield tally
 
 
 def page(tallies: list[Tally], given: argparse.Namespace, minutes: float, heard: list[str]) -> str:

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from benchmarks.faults.bench import Bench
 from benchmarks.faults.commands import Command
-from benchmarks.faults.shim import FAIL, FAIL_FROM_THEN_ON, KILL, KILL_HALFWAY, READS, WRITES, Fault
+from benchmarks.faults.shim import CONTENTS, FAIL, FAIL_FROM_THEN_ON, KILL, KILL_HALFWAY, READS, WRITES, Fault
 
 ROOM = 64 << 20  # bytes of a disk that has room
 SMALLEST = 1 << 14  # of a disk: what lies there of somebody else fills it already
-DISKS, RIVALS, ERRORS = 25, 20, 100
+DISKS, RIVALS, ERRORS = 25, 10, 20
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def can_mount(bench: Bench) -> bool:
 EVERY: dict[str, Scenario] = {
     "SIGKILL at a random moment": kills_at_random,
     "SIGKILL before each write event": at_events(KILL, WRITES),
-    "SIGKILL halfway through each write event": at_events(KILL_HALFWAY, WRITES),
+    "SIGKILL halfway through each write of bytes": at_events(KILL_HALFWAY, CONTENTS),
     "full disk (tmpfs of 25 sizes)": full_disks,
     "read-only mount (new, begun, finished)": read_only,
     "EIO at a write event": at_events(FAIL, WRITES, most=ERRORS),

@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { READS = 1, WRITES = 2 };
+enum { READS = 1, WRITES = 2, CONTENTS = 4 }; /* contents: what puts bytes into files, which is also a write */
 enum { COUNT, KILL, KILL_HALFWAY, FAIL, FAIL_FROM_THEN_ON };
 
 static char root[4096]; /* empty: nothing is watched */
@@ -50,8 +50,8 @@ static int event(int class, int *halfway) {
     if (!(class & classes)) return 0;
     long now = __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
     if (now < at || (now > at && fault != FAIL_FROM_THEN_ON)) return 0;
-    if (fault == KILL || (fault == KILL_HALFWAY && !halfway)) die();
-    if (fault == KILL_HALFWAY) *halfway = 1;
+    if (fault == KILL) die();
+    if (fault == KILL_HALFWAY && halfway) *halfway = 1;
     return fault == FAIL || fault == FAIL_FROM_THEN_ON ? number : 0;
 }
 
@@ -125,7 +125,7 @@ DIR *opendir(const char *path) {
     ssize_t name parameters { \
         REAL(name); \
         if (!is_watched(fd)) return real arguments; \
-        int halfway = 0, error = event(WRITES, &halfway); \
+        int halfway = 0, error = event(WRITES | CONTENTS, &halfway); \
         if (error) { \
             errno = error; \
             return -1; \

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 SOURCE = Path(__file__).with_name("shim.c")
 BUILT = "BRITTLE_FAULTS_SHIM"
-READS, WRITES = 1, 2
+READS, WRITES, CONTENTS = 1, 2, 4
 COUNT, KILL, KILL_HALFWAY, FAIL, FAIL_FROM_THEN_ON = range(5)
 
 

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import breaking_points, compare, harden, layers, measure, run, sample
+    from brittle.api import breaking_points, compare, connect, harden, layers, measure, run, sample
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
     from brittle.images import image_set
@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "breaking_points": "brittle.api",
     "compare": "brittle.api",
+    "connect": "brittle.api",
     "harden": "brittle.api",
     "layers": "brittle.api",
     "measure": "brittle.api",
@@ -53,6 +54,7 @@ __all__ = [
     "breaking_points",
     "classifier",
     "compare",
+    "connect",
     "harden",
     "image_set",
     "layers",

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from brittle.engine.carry_out import Done
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError, MissingPackage
+from brittle.measures.connectedness.tables import kept_paths
+from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_table
 from brittle.report.page.label_names import LabelNames
 from brittle.samplers.export import to_arviz
@@ -117,6 +119,33 @@ class Layers(WithRows):
                 return dict(found)
         known = ", ".join(f"{each['number']} {each['layer']}" for each in own["layers"])
         raise BrittleError(f"there is no layer {layer!r} among those that were disturbed", f"Known: {known}.")
+
+
+class Connectedness(WithRows):
+    """The bubbles of each class: `classes`, an entry each, `straight_share` and what stands beside them."""
+
+    @property
+    def images(self) -> pa.Table:
+        """A row per image: its margin, and the first image of its bubble, −1 where it is misclassified."""
+        return self._table("images")
+
+    def bubbles(self, label: str, classifier: str | None = None) -> list[list[int]]:
+        """The ids of the images in each bubble of a class, the largest first; of the first classifier unless one is
+        named."""
+        name = classifier or self["results"][0]["classifier"]
+        labels = self._done.job.facts[name].labels
+        if label not in labels:
+            raise BrittleError(f"the classifier {name!r} has no class {label!r}", did_you_mean(label, labels))
+        found: dict[int, list[int]] = {}
+        for row in self.images.to_pylist():
+            if row["label"] == labels.index(label) and row["component"] >= 0 and row.get("classifier", name) == name:
+                found.setdefault(row["component"], []).append(row["image"])
+        return sorted(found.values(), key=len, reverse=True)
+
+    @property
+    def paths(self) -> list[dict[str, Any]]:
+        """The connecting paths that were kept: `image`, `other`, `how`, `margin` (F,) and `frames` (F, C, H, W)."""
+        return kept_paths(self._table("pictures"))
 
 
 class WeakPoints(Result):

@@ -15,7 +15,20 @@ from brittle.registry import options_of
 from brittle.training.options import TrainingOptions
 
 HEAVY = ("torch", "numpy", "scipy", "pyarrow", "matplotlib", "onnxruntime", "jinja2", "PIL")
-COMMANDS = ("demo", "measure", "sample", "break", "layers", "connect", "run", "report", "train", "harden", "list")
+COMMANDS = (
+    "demo",
+    "measure",
+    "sample",
+    "break",
+    "layers",
+    "connect",
+    "perturb",
+    "run",
+    "report",
+    "train",
+    "harden",
+    "list",
+)
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--images", 20, "--samples", 3)
 
 SHAKY = '''

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from brittle.classifiers.base import first_line, no_file
 from brittle.errors import BrittleError
-from brittle.files import real_path
+from brittle.files import read_whole, real_path
 
 PICKLED = (".pt", ".pth", ".bin", ".ckpt")
 
@@ -64,11 +64,12 @@ def read_weights(path: str | Path, wanted: Container[str] = ()) -> dict[str, Ten
 
 def _safetensors(path: Path) -> Mapping[str, Any]:
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
+    content = read_whole(path)  # what the library reads by itself fails in ways that don't say whose fault it is
     try:
-        return load_file(path)
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        return load(content)
+    except (SafetensorError, ValueError, KeyError) as error:
         raise BrittleError(f"{path} can't be read: {first_line(error)}", "Save or download it again.") from error
 
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from brittle.engine.disk import Disk
 from brittle.engine.unit_file import Damaged, about_of, check, encoded, row_groups
 from brittle.errors import BrittleError, Failure
-from brittle.files import printable
+from brittle.files import printable, unusable
 from brittle.measures.base import ROWS, Cell, Tables
 from brittle.measures.plan import Span
 
@@ -253,7 +253,7 @@ class FolderStore:
         except OSError as error:
             if error.errno is None:  # Arrow's own, of a file that makes no sense
                 raise Damaged(str(error).splitlines()[0]) from error
-            raise Failure(f"{file.path} can't be read: {error.strerror}", "Check the disk.") from error
+            raise unusable(file.path, "read", error) from error
         except (pa.ArrowException, ValueError, KeyError) as error:
             raise Damaged(str(error).splitlines()[0]) from error
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
-from brittle.files import write_durably
+from brittle.files import read_whole, write_durably
 
 State = dict[str, Tensor]
 CHECKSUM = "checksum"
@@ -44,12 +44,12 @@ def save_weights(path: Path, weights: State, kind: str, facts: Mapping[str, Any]
 
 def read_facts(path: Path, kind: str) -> dict[str, Any]:
     """The facts that `save_weights` stored, beside the same weights."""
-    remedy = "Delete it to start over, or choose another --out."
+    content, remedy = read_whole(path), "Delete it to start over, or choose another --out."
     try:
-        with safe_open(path, framework="pt") as file:
-            known = json.loads((file.metadata() or {})[kind])
-            weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118, it is not a mapping
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        weights = load(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        known = json.loads(header.get("__metadata__", {})[kind])
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise BrittleError(f"{path} can't be read: {first_line(error)}", remedy) from error
     except KeyError:
         raise BrittleError(f"{path} exists and was not written by this command", "Choose another --out.") from None

@@ -104,7 +104,7 @@ def _totals(
     summed = ("images", "right", "misclassified", "bubbles", "weakly_generalised")
     return {
         **{name: sum(each[name] for each in classes) for name in summed},
-        "classes": len(classes),
+        "measured_classes": len(classes),
         "in_one_bubble": sum(each["bubbles"] == 1 for each in classes),
         "candidates": sum(each["candidate"] for each in classes),
         "alone": sum(size == 1 for each in classes for size in each["sizes"]),

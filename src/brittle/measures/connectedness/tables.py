@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 
 MEMBERS, PICTURES = "images", "pictures"  # tables beside the rows
@@ -46,3 +49,18 @@ PICTURE_COLUMNS = pa.schema(
         "pixels": pa.list_(pa.float32()),
     }
 )
+
+
+def kept_paths(pictures: pa.Table) -> list[dict[str, Any]]:
+    """The paths of a table of pictures, each with its frames (F, C, H, W) and their margins (F,)."""
+    paths: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in pictures.to_pylist():
+        paths.setdefault((row.get("classifier"), row["image"], row["other"]), []).append(row)
+    return [
+        {key: value for key, value in rows[0].items() if key not in ("unit", "frame", "shape", "pixels")}
+        | {
+            "margin": np.array([row["margin"] for row in rows], np.float32),
+            "frames": np.array([row["pixels"] for row in rows], np.float32).reshape(len(rows), *rows[0]["shape"]),
+        }
+        for rows in paths.values()
+    ]

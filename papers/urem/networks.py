@@ -1,0 +1,95 @@
+"""Networks for FashionMNIST whose depth and number of parameters are chosen apart.
+
+    brittle break torch:papers/urem/networks.py:d4_100k,weights=FILE …
+
+A network has `depth` convolutions 3×3 of one width, each with batch normalisation and ReLU; images are halved after one
+half of them and after the other, then averaged down to 3×3 places, from which a linear layer reads the classes. The
+width is the one that brings the number of parameters nearest to the budget.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from brittle.registry import option
+from brittle.training.options import Recipe
+from brittle.training.step import Transform
+
+DEPTHS = (2, 4, 8)
+BUDGETS = (20_000, 100_000, 500_000)
+CLASSES = 10
+PLACES = 3 * 3
+_NAME = re.compile(r"d(\d+)_(\d+)k(?:_of_(\d+))?")
+
+
+class PlainNet(nn.Module):
+    """Images (B, 1, 28, 28) in [0, 1] → logits (B, classes)."""
+
+    def __init__(self, depth: int, width: int, classes: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for place in range(depth):
+            layers += [nn.Conv2d(width if place else 1, width, 3, padding=1, bias=False)]
+            layers += [nn.BatchNorm2d(width), nn.ReLU()]
+            if place + 1 in (depth // 2, depth):
+                layers.append(nn.MaxPool2d(2))
+        self.features = nn.Sequential(*layers, nn.AvgPool2d(3, 2), nn.Flatten())
+        self.classes = nn.Linear(PLACES * width, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.classes(self.features(images))
+        return logits
+
+
+def parameters(depth: int, width: int, classes: int = CLASSES) -> int:
+    """How many a network has."""
+    convolutions = 9 * width + (depth - 1) * 9 * width**2
+    return convolutions + 2 * width * depth + (PLACES * width + 1) * classes
+
+
+def width_for(depth: int, budget: int) -> int:
+    """The width that brings the parameters of ten classes nearest to the budget."""
+    return min(range(1, 1000), key=lambda width: abs(parameters(depth, width) - budget))
+
+
+def name_of(depth: int, budget: int, classes: int = CLASSES) -> str:
+    return f"d{depth}_{budget // 1000}k" + ("" if classes == CLASSES else f"_of_{classes}")
+
+
+def __getattr__(name: str) -> Callable[[], PlainNet]:
+    """A function without arguments that makes the network of a name, such as d8_500k or d4_100k_of_3."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise AttributeError(name)
+    depth, thousands, classes = int(found[1]), int(found[2]), int(found[3] or CLASSES)
+    return lambda: PlainNet(depth, width_for(depth, 1000 * thousands), classes)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """What `brittle.training.train` needs to know of such a network."""
+
+    shape: ClassVar[tuple[int, int, int]] = (1, 28, 28)
+    recipe: ClassVar[Recipe] = Recipe(
+        epochs=10, batch=256, rate=3e-3, optimiser="adamw", decay=0.05, schedule="cosine", warm_up=0.2
+    )
+    capture: ClassVar[bool] = True
+
+    depth: int = option(4, "convolutions", least=2)
+    budget: int = option(100_000, "parameters, about", least=1000)
+    classes: int = option(CLASSES, "how many it tells apart", least=2)
+
+    @property
+    def factory(self) -> str:
+        return f"{__file__}:{name_of(self.depth, self.budget, self.classes)}"
+
+    def module(self) -> nn.Module:
+        return PlainNet(self.depth, width_for(self.depth, self.budget), self.classes)
+
+    def transform(self) -> Transform | None:
+        return None

@@ -1,0 +1,327 @@
+"""The tables of results.md, and the numbers behind them.
+
+Random breaking points are σ of 255; an image that never changed counts as 255, so that means are restricted ones. Sizes
+of targeted changes are L∞ in 255ths, of searches that reached p ≥ 0.9; the share that did not stands beside them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+from networks import BUDGETS, DEPTHS
+from numpy.typing import NDArray
+from scipy import stats
+
+from brittle.statistics.intervals import betting_bounds
+
+Array = NDArray[Any]
+Columns = dict[str, Array]
+WHITE = 255
+SIGMA_END = 255.0
+KEYS = ("depth", "budget", "variant", "seed")
+Key = tuple[int, int, str, int]
+
+
+def read(file: Path) -> Columns:
+    table = pq.read_table(file)
+    return {
+        name: np.asarray(table[name].to_pylist()) if name != "classes" else _lists(table) for name in table.column_names
+    }
+
+
+def _lists(table: Any) -> Array:
+    found = np.empty(len(table), dtype=object)
+    found[:] = [tuple(each) for each in table["classes"].to_pylist()]
+    return found
+
+
+def chosen(columns: Columns, **wanted: Any) -> Columns:
+    """The rows in which columns have these values."""
+    kept = np.logical_and.reduce([columns[key] == value for key, value in wanted.items()])
+    return {name: values[kept] for name, values in columns.items()}
+
+
+class Network(NamedTuple):
+    """What was measured of one network."""
+
+    facts: dict[str, Any]
+    label: dict[int, int]  # of each image
+    right: frozenset[int]
+    sigma: dict[str, dict[int, float]]  # noise → image → σ*
+    broke: dict[str, dict[int, bool]]
+    linf: dict[float, dict[tuple[int, int], float]]  # rate → (image, target) → size in 255ths; infinite where it failed
+
+    def random(self, noise: str, images: Iterable[int]) -> float:
+        return float(np.mean([self.sigma[noise][image] for image in images]))
+
+    def targeted(self, rate: float, images: Iterable[int], targets: frozenset[int] | None = None) -> float:
+        """Mean over pairs that were reached."""
+        sizes = self.sizes(rate, images, targets)
+        return float(np.mean(sizes[np.isfinite(sizes)]))
+
+    def sizes(self, rate: float, images: Iterable[int], targets: frozenset[int] | None = None) -> Array:
+        among = frozenset(images)
+        return np.asarray(
+            [
+                size
+                for (image, target), size in self.linf[rate].items()
+                if image in among and (targets is None or target in targets)
+            ]
+        )
+
+
+def networks(found: Path, part: str, keys: Sequence[str] = KEYS) -> dict[Any, Network]:
+    """(depth, budget, variant, seed), or the network's name → what was measured."""
+    names, clean, breaking, targeted = (
+        read(found / f"{part}-{name}.parquet") for name in ("networks", "clean", "breaking", "targeted")
+    )
+    made = {}
+    for place in range(len(names[keys[0]])):
+        wanted = {key: names[key][place].item() for key in keys}
+        own, noisy, changed = (chosen(columns, **wanted) for columns in (clean, breaking, targeted))
+        noises = {noise: chosen(noisy, noise=noise) for noise in np.unique(noisy["noise"])}
+        rates = {float(rate): chosen(changed, rate=rate) for rate in np.unique(changed["rate"])}
+        sizes = {rate: np.where(each["reached"], WHITE * each["linf"], np.inf) for rate, each in rates.items()}
+        made[tuple(wanted.values())] = Network(
+            {name: values[place] for name, values in names.items()},
+            dict(zip(own["image"].tolist(), own["label"].tolist(), strict=True)),
+            frozenset(own["image"][own["right"]].tolist()),
+            {n: dict(zip(each["image"].tolist(), each["sigma"].tolist(), strict=True)) for n, each in noises.items()},
+            {n: dict(zip(each["image"].tolist(), each["broke"].tolist(), strict=True)) for n, each in noises.items()},
+            {
+                rate: dict(
+                    zip(zip(each["image"].tolist(), each["target"].tolist(), strict=True), sizes[rate], strict=True)
+                )
+                for rate, each in rates.items()
+            },
+        )
+    return made
+
+
+def interval(values: Array, end: float) -> tuple[float, float]:
+    """95 %, for the population that images were drawn from."""
+    low, high = betting_bounds(np.asarray(values, float), 0.95, planned=len(values), support=(0.0, end)).pair()
+    return low, high
+
+
+def lite(found: Path) -> str:
+    """Table 1 in kind."""
+    nets = {key[0]: net for key, net in networks(found, "lite", ("network",)).items()}
+    common = frozenset.intersection(*(net.right for net in nets.values()))
+    rates = sorted(next(iter(nets.values())).linf, reverse=True)
+    heads = [f"targeted, rate {rate:g}" for rate in rates]
+    lines = [
+        "## EfficientNet-Lite on photographs (Table 1 in kind)",
+        "",
+        f"Means over each network's own correct images [95 % interval for the population], then over the {len(common)} "
+        "that all three get right. σ is of 255, step 1; depth counts layers with weights.",
+        "",
+        "| network | accuracy | parameters | depth | σ*, path | never | σ*, fresh | all right: path, fresh "
+        f"| {' | '.join(heads)} | failed |",
+        f"| --- | --- | --- | --- | --- | --- | --- | --- | {' | '.join('---' for _ in heads)} | --- |",
+    ]
+    for name, net in nets.items():
+        cells = [f"{net.facts['accuracy']:.1%}", f"{net.facts['parameters'] / 1e6:.2f} M", str(net.facts["depth"])]
+        for noise in ("path", "fresh"):
+            values = np.asarray([net.sigma[noise][image] for image in net.right])
+            low, high = interval(values, SIGMA_END)
+            cells.append(f"{values.mean():.1f} [{low:.1f}, {high:.1f}] = {100 * values.mean() / WHITE:.1f} %")
+            if noise == "path":
+                cells.append(f"{np.mean([not net.broke[noise][image] for image in net.right]):.1%}")
+        cells.append(", ".join(f"{net.random(noise, common):.1f}" for noise in ("path", "fresh")))
+        failed = []
+        for rate in rates:
+            sizes = net.sizes(rate, net.right)
+            mean = net.targeted(rate, net.right)
+            cells.append(f"{mean:.2f} = {100 * mean / WHITE:.2f} %")
+            failed.append(f"{np.mean(~np.isfinite(sizes)):.1%} of {len(sizes)}")
+        lines.append(f"| {name} | {' | '.join(cells)} | {', '.join(failed)} |")
+    return "\n".join([*lines, ""])
+
+
+class Slope(NamedTuple):
+    """One outcome regressed on log₂ depth and log₅ parameters."""
+
+    depth: tuple[float, float, float]  # per doubling: estimate and 95 % interval
+    size: tuple[float, float, float]  # per fivefold parameters
+    explained: float  # R²
+    interaction: float  # p of the product of the two, added as a third
+    mean: float
+
+
+def regression(depth: Array, size: Array, outcome: Array) -> Slope:
+    """Least squares over networks; intervals are Student's, with one residual per network."""
+    a, b = np.log2(depth) - np.log2(depth).mean(), np.log(size) / np.log(5)
+    b = b - b.mean()
+    design = np.stack([np.ones_like(a), a, b], 1)
+    beta, error, residual = _fitted(design, outcome)
+    away = stats.t.ppf(0.975, len(outcome) - 3)
+    rows = [(float(beta[k]), float(beta[k] - away * error[k]), float(beta[k] + away * error[k])) for k in (1, 2)]
+    more, spread, _ = _fitted(np.column_stack([design, a * b]), outcome)
+    p = 2 * stats.t.sf(abs(more[3] / spread[3]), len(outcome) - 4)
+    explained = 1 - float(residual @ residual) / float(((outcome - outcome.mean()) ** 2).sum())
+    return Slope(rows[0], rows[1], explained, float(p), float(outcome.mean()))
+
+
+def _fitted(design: Array, outcome: Array) -> tuple[Array, Array, Array]:
+    beta, *_ = np.linalg.lstsq(design, outcome, rcond=None)
+    residual = outcome - design @ beta
+    variance = residual @ residual / (len(outcome) - design.shape[1])
+    return beta, np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design))), residual
+
+
+def outcomes(nets: dict[Key, Network]) -> dict[str, Array]:
+    """What the grid's networks are compared by, over images that all of them get right."""
+    common = frozenset.intersection(*(net.right for net in nets.values()))
+    rates = sorted(next(iter(nets.values())).linf, reverse=True)
+    made = {"accuracy, %": np.asarray([100 * net.facts["accuracy"] for net in nets.values()])}
+    for noise in ("path", "fresh"):
+        made[f"σ*, {noise}"] = np.asarray([net.random(noise, common) for net in nets.values()])
+    for rate in rates:
+        made[f"targeted, rate {rate:g}"] = np.asarray([net.targeted(rate, common) for net in nets.values()])
+    return made
+
+
+def grid(found: Path) -> str:
+    """Depth and parameters apart."""
+    nets = networks(found, "grid")
+    common = frozenset.intersection(*(net.right for net in nets.values()))
+    told = outcomes(nets)
+    depth = np.asarray([key[0] for key in nets])
+    budget = np.asarray([key[1] for key in nets])
+    size = np.asarray([net.facts["parameters"] for net in nets.values()])
+    pairs = sum(image in common for image, _ in next(iter(next(iter(nets.values())).linf.values())))
+    lines = [
+        "## Depth × parameters on FashionMNIST",
+        "",
+        f"{len(nets)} networks. Mean over seeds ± their standard deviation; breaking points over the {len(common)} of "
+        f"{len(next(iter(nets.values())).label)} test images that all networks get right, targeted sizes over {pairs} "
+        "pairs of such an image and a target.",
+        "",
+        f"| convolutions | parameters | width | {' | '.join(told)} | failed |",
+        f"| --- | --- | --- | {' | '.join('---' for _ in told)} | --- |",
+    ]
+    for d, b in sorted(set(zip(depth.tolist(), budget.tolist(), strict=True))):
+        here = (depth == d) & (budget == b)
+        of = [net for net, wanted in zip(nets.values(), here, strict=True) if wanted]
+        cells = [f"{values[here].mean():.1f} ± {_spread(values[here]):.1f}" for values in told.values()]
+        failed = [np.mean(~np.isfinite(net.sizes(rate, common))) for net in of for rate in net.linf]
+        facts = of[0].facts
+        lines.append(
+            f"| {d} | {facts['parameters']:,} | {facts['width']} | {' | '.join(cells)} | {np.mean(failed):.2%} |"
+        )
+    if len(nets) < len(BUDGETS) * len(DEPTHS):
+        return "\n".join([*lines, ""])
+    lines += [
+        "",
+        "Regression of each on log₂ depth and log₅ parameters, one row per network; 95 % intervals over trainings:",
+        "",
+        "| | mean | per doubling of depth | per fivefold parameters | R² | p of an interaction | r with accuracy |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, values in told.items():
+        slope = regression(depth, size, values)
+        alike = float(np.corrcoef(values, told["accuracy, %"])[0, 1])
+        lines.append(
+            f"| {name} | {slope.mean:.1f} | {_signed(slope.depth)} | {_signed(slope.size)} | {slope.explained:.2f} "
+            f"| {slope.interaction:.2g} | {alike:+.2f} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _spread(values: Array) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+
+
+def _signed(three: tuple[float, float, float]) -> str:
+    return f"{three[0]:+.2f} [{three[1]:+.2f}, {three[2]:+.2f}]"
+
+
+def variants(found: Path) -> str:
+    """Tables 2 and 3 in kind: trained on parts of the data."""
+    whole, parts = networks(found, "grid"), networks(found, "variants")
+    used = {(depth, budget) for depth, budget, _, _ in parts}
+    nets = {key: net for key, net in whole.items() if key[:2] in used} | parts
+    names = list(dict.fromkeys(key[2] for key in nets))
+    depths = sorted({key[0] for key in nets})
+    lines = [
+        "## Trained on parts of the data (Tables 2 and 3 in kind)",
+        "",
+        "Every network on its own correct images of its own classes, mean over seeds ± their standard deviation: "
+        "accuracy in %; σ*, path; σ*, fresh; targeted size.",
+        "",
+        f"| data | {' | '.join(f'{depth} convolutions' for depth in depths)} |",
+        f"| --- | {' | '.join('---' for _ in depths)} |",
+    ]
+    for name in names:
+        cells = []
+        for depth in depths:
+            of = [net for key, net in nets.items() if key[0] == depth and key[2] == name]
+            cells.append(
+                "; ".join(f"{np.mean(v):.1f} ± {_spread(np.asarray(v)):.1f}" for v in zip(*map(_own, of), strict=True))
+            )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += [
+        "",
+        "The part minus the whole, on the same images that both get right and, for targeted sizes, the same targets; "
+        "mean over depths and seeds with Student's 95 % interval:",
+        "",
+        "| data | networks | σ*, path | σ*, fresh | targeted |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name in names:
+        apart = [
+            difference(nets[key], nets[(*key[:2], "full", key[3])])
+            for key in nets
+            if key[2] == name != "full" and (*key[:2], "full", key[3]) in nets
+        ]
+        if apart:
+            cells = [_signed(student(np.asarray(values))) for values in zip(*apart, strict=True)]
+            lines.append(f"| {name} | {len(apart)} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _own(net: Network) -> tuple[float, ...]:
+    rate = max(net.linf)
+    return (
+        100 * net.facts["accuracy"],
+        *(net.random(noise, net.right) for noise in ("path", "fresh")),
+        net.targeted(rate, net.right),
+    )
+
+
+def difference(part: Network, whole: Network) -> tuple[float, ...]:
+    """Of random breaking points, path and fresh, and of targeted sizes."""
+    both, targets, rate = part.right & whole.right, frozenset(part.facts["classes"]), max(part.linf)
+    random = (part.random(noise, both) - whole.random(noise, both) for noise in ("path", "fresh"))
+    shared = [
+        (size, whole.linf[rate][pair])
+        for pair, size in part.linf[rate].items()
+        if pair[0] in both and pair[1] in targets and pair in whole.linf[rate]
+    ]
+    sizes = np.asarray([each for each in shared if np.isfinite(each).all()])
+    return (*random, float((sizes[:, 0] - sizes[:, 1]).mean()))
+
+
+def student(values: Array) -> tuple[float, float, float]:
+    mean, away = values.mean(), stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return float(mean), float(mean - away), float(mean + away)
+
+
+def matrix(nets: Iterable[Network], classes: Sequence[int]) -> Array:
+    """Mean size (class of the image, target) over networks and images that they get right; NaN where there is none."""
+    made = np.full((len(classes), len(classes)), np.nan)
+    sizes: dict[tuple[int, int], list[float]] = {}
+    for net in nets:
+        for (image, target), size in net.linf[max(net.linf)].items():
+            if image in net.right and np.isfinite(size):
+                sizes.setdefault((net.label[image], target), []).append(size)
+    for (row, source), (column, target) in itertools.product(enumerate(classes), enumerate(classes)):
+        if (source, target) in sizes:
+            made[row, column] = np.mean(sizes[source, target])
+    return made

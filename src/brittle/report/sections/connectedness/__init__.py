@@ -1,0 +1,1 @@
+"""Connectedness in the console and the report."""
