@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import breaking_points, compare, connect, harden, layers, measure, run, sample
+    from brittle.api import breaking_points, compare, connect, harden, layers, measure, perturb, run, sample
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
     from brittle.images import image_set
@@ -25,6 +25,7 @@ _HOMES = {
     "harden": "brittle.api",
     "layers": "brittle.api",
     "measure": "brittle.api",
+    "perturb": "brittle.api",
     "run": "brittle.api",
     "sample": "brittle.api",
     "classifier": "brittle.classifiers",
@@ -60,6 +61,7 @@ __all__ = [
     "layers",
     "measure",
     "nuisance",
+    "perturb",
     "run",
     "sample",
     "train",

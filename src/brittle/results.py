@@ -21,6 +21,7 @@ from brittle.engine.carry_out import Done
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError, MissingPackage
 from brittle.measures.connectedness.tables import kept_paths
+from brittle.measures.perturbation.sizes import Sizes, matrix
 from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_table
 from brittle.report.page.label_names import LabelNames
@@ -146,6 +147,31 @@ class Connectedness(WithRows):
     def paths(self) -> list[dict[str, Any]]:
         """The connecting paths that were kept: `image`, `other`, `how`, `margin` (F,) and `frames` (F, C, H, W)."""
         return kept_paths(self._table("pictures"))
+
+
+class Perturbations(WithRows):
+    """Changes at which a classifier sees another class: `mean`, `failures`, `smallest` and what stands beside them."""
+
+    @property
+    def pictures(self) -> pa.Table:
+        """Of some images the least and the greatest change, as bytes of float16 (C, H, W)."""
+        return self._table("pictures")
+
+    @property
+    def transfer(self) -> pa.Table:
+        """What the other classifiers say of every change that was found."""
+        return self._table("transfer")
+
+    def matrix(self, classifier: str | None = None) -> NDArray[np.float64]:
+        """The perturbation matrix (K, K) in units of the value range: the change that the first right image of each
+        class (row) needs towards every other (column). Infinite where the search failed, NaN where there was none."""
+        (measure,) = self._done.summary["measures"]
+        view = self._done.view(measure)
+        name = self["classifier"] if classifier is None else classifier
+        if name not in view.classifiers:
+            raise BrittleError(f"there is no classifier {name!r}", f"Known: {', '.join(view.classifiers)}.")
+        found, _ = matrix(Sizes(view, view.cell(name, self["image_set"])), len(view.classifiers[name].labels))
+        return found
 
 
 class WeakPoints(Result):

@@ -19,6 +19,7 @@ class Things:
     mode: Literal["fast", "slow"] = option("fast", "how it goes")
     ways: tuple[float, ...] = option((0.5, 1.0), "numbers", above=0)
     where: tuple[str, ...] = option((), "conditions")
+    words: tuple[str, ...] = option(("all",), "words")
     adapt: bool = option(True, "whether it adapts")
     as_json: bool = option(False, "how it prints", flag="json")
 
@@ -43,9 +44,9 @@ def call(*arguments, changes=None):
 def test_what_is_typed_arrives_as_the_options_say():
     _, (things, others) = call(
         *("it", "--images", 4, "--mode", "slow", "--ways", "0.25/2", "--where", "a=b/c", "--where", "d=e"),
-        *("--no-adapt", "--json", "--count", 7),
+        *("--no-adapt", "--json", "--count", 7, "--words", "b", "--words", "c"),
     )
-    assert things == Things("it", 4, "slow", (0.25, 2.0), ("a=b/c", "d=e"), adapt=False, as_json=True)
+    assert things == Things("it", 4, "slow", (0.25, 2.0), ("a=b/c", "d=e"), ("b", "c"), adapt=False, as_json=True)
     assert others == Others(7)
 
 

@@ -4,8 +4,20 @@ from brittle.api.breaking_points import breaking_points
 from brittle.api.connectedness import connect
 from brittle.api.hardening import harden
 from brittle.api.layer_noise import layers
+from brittle.api.perturbation import perturb
 from brittle.api.robustness import compare, measure
 from brittle.api.studies import run, study_of
 from brittle.api.weak_points import sample
 
-__all__ = ["breaking_points", "compare", "connect", "harden", "layers", "measure", "run", "sample", "study_of"]
+__all__ = [
+    "breaking_points",
+    "compare",
+    "connect",
+    "harden",
+    "layers",
+    "measure",
+    "perturb",
+    "run",
+    "sample",
+    "study_of",
+]

@@ -71,6 +71,8 @@ class Parameter:
         return str if self.default is MISSING else str | None
 
     def _typed_default(self) -> Any:
+        if self.hint == tuple[str, ...]:
+            return list(self.default) or None
         if self.default in (None, ()) or isinstance(self.default, (bool, str)):
             return None if self.default == () else self.default
         return written(self.default)

@@ -86,7 +86,7 @@ def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
     """Refuses a classifier that lacks what a measure needs."""
     live = job.classifiers.get(classifier)
     live = live.inner if isinstance(live, OwnCopy) else live
-    for protocol in assignment.measure.needs:
+    for protocol in assignment.measure.needed():
         if live is not None and not isinstance(live, protocol):
             members = sorted(name for name in vars(protocol) if not name.startswith("_"))
             kinds = measures.loaded()

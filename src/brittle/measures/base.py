@@ -292,6 +292,10 @@ class Measure(ABC):
         """Whether the fold may end the plan early."""
         return False
 
+    def needed(self) -> tuple[type, ...]:
+        """`needs`, and what its options ask for besides."""
+        return self.needs
+
     def check(self, about: About) -> None:  # noqa: B027
         """Raises, before work begins, where this can't be measured."""
 

@@ -181,7 +181,7 @@ def finished(found: State, start: Callable[[Tensor], Tensor]) -> Found:
     end = found["end"]
     linf, l2 = end.new_empty(len(end)), end.new_empty(len(end))
     places = torch.arange(len(end), device=end.device)
-    for part in torch.split(places, 1 << 10):  # type: ignore[no-untyped-call]
+    for part in torch.split(places, 1 << 10):
         change = (end[part] - start(part)).flatten(1)
         linf[part], l2[part] = change.abs().amax(1), change.norm(dim=1)
     return Found(

@@ -106,10 +106,10 @@ def summarise_layers(measure: Layers, run: RunView) -> dict[str, Any]:
 def _protocol(measure: Layers, run: RunView, images: str, found: Found) -> dict[str, Any]:
     """How the numbers came about, which belongs to each of them."""
     labels = run.images[images].labels
-    asked = "as asked" if measure.layers else "all" if len(found.layers) <= MOST else "evenly spaced"
     return {
+        "attack": measure.attack,
         "last": len(found.layers) - 1,
-        "chosen": asked,
+        "chosen": how_chosen(measure, found.layers),
         "noise": measure.noise,
         "step": measure.step,
         "limit": measure.end,
@@ -119,6 +119,11 @@ def _protocol(measure: Layers, run: RunView, images: str, found: Found) -> dict[
         "images": len(found.right),
         "correct": int(found.right.sum()),
     }
+
+
+def how_chosen(measure: Layers, layers: Sequence[str]) -> str:
+    """How it was decided which of these layers are disturbed."""
+    return "as asked" if measure.layers else "all" if len(layers) <= MOST else "evenly spaced"
 
 
 def _per_layer(measure: Layers, found: Found, common: Mask | None, family: int) -> list[dict[str, Any]]:
@@ -134,11 +139,11 @@ def _told(layers: list[dict[str, Any]], found: Found) -> dict[str, Any]:
     """All layers, and whether σ* and P* rise or fall from input to output (Spearman's rank correlation with the
     number; no interval, since layers are no sample of anything)."""
     inner = [each for each in layers if found.layers[each["number"]] != WEIGHTS]
-    trends = {key: _rank_correlation([(each["number"], each[key]) for each in inner]) for key in ("mean", "p_star")}
+    trends = {key: rank_correlation([(each["number"], each[key]) for each in inner]) for key in ("mean", "p_star")}
     return {"depth_correlation": None if trends["mean"] is None else trends, "layers": layers}
 
 
-def _rank_correlation(pairs: Sequence[tuple[int, float | None]]) -> float | None:
+def rank_correlation(pairs: Sequence[tuple[int, float | None]]) -> float | None:
     known = np.array([pair for pair in pairs if pair[1] is not None], np.float64).reshape(-1, 2)
     if len(known) < FEWEST_LAYERS or len(np.unique(known[:, 1])) == 1:
         return None

@@ -33,11 +33,7 @@ def layer_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Ma
         upper.set_ylabel("σ* of the noise")
         lower.set_ylim(0, 1.04)
         lower.set_ylabel("P* of the new label")
-        lower.set_xticks(range(len(layers)), [f"{each['number']} {short(each['layer'], 20)}" for each in layers])
-        lower.tick_params(axis="x", rotation=40)
-        for label in lower.get_xticklabels():
-            label.set_horizontalalignment("right")
-            label.set_rotation_mode("anchor")
+        named_layers(lower, layers)
         for axes in (upper, lower):
             axes.grid(axis="y")
             axes.set_axisbelow(True)
@@ -45,6 +41,15 @@ def layer_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Ma
     names = ", ".join(row["classifier"] for row in rows)
     about = f"noise on each layer at which predictions of {names} change, and probability of the new label"
     return svg(key, (WIDTH, 5.2), about, draw)
+
+
+def named_layers(axes: Axes, layers: Sequence[Row]) -> None:
+    """Numbers and names of the layers below an axis."""
+    axes.set_xticks(range(len(layers)), [f"{each['number']} {short(each['layer'], 20)}" for each in layers])
+    axes.tick_params(axis="x", rotation=40)
+    for label in axes.get_xticklabels():
+        label.set_horizontalalignment("right")
+        label.set_rotation_mode("anchor")
 
 
 def depth_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:

@@ -15,9 +15,10 @@ from brittle.report.page.words import percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
-from brittle.report.sections.layers import words
+from brittle.report.sections.layers import targeted, words
 from brittle.report.sections.layers.console import printed
 from brittle.report.sections.layers.figures import depth_figure, layer_figure
+from brittle.report.sections.layers.targeted import changes_figure, printed_changes
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
 
 LEADS, DIFFERS = 0.4, 0.42  # how much findings matter
@@ -31,6 +32,13 @@ LIMITS = (
     "Noise on a layer is no fault that is likely to happen; it locates sensitivity, and is no estimate of a failure "
     "rate.",
 )
+TARGETED_LIMITS = (
+    "Sizes are upper bounds on the smallest change: Adam minimises cross-entropy, not the size.",
+    "Nobody can change what a layer gives without changing the network: only the input is open to whoever hands in "
+    "images. The other layers say where a change does most, and no attack on them is proposed.",
+    "A size relative to a layer’s root mean square compares layers by one yardstick among several: numbers that are "
+    "almost always near zero, as after a ReLU, make a layer’s root mean square small beside its greatest values.",
+)
 
 
 @register("layers")
@@ -40,19 +48,21 @@ class LayersSection(BaseSection):
     title = "Layers"
 
     def console(self, summary: Summary) -> RenderableType:
-        return printed(summary)
+        return printed_changes(summary) if _targeted(summary) else printed(summary)
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier, image set and layer."""
         return arrow(
             [
-                flat({key: value for key, value in row.items() if key != "layers"} | each)
+                flat({key: value for key, value in row.items() if key != "layers"} | _with_ends(each))
                 for row in summary["results"]
                 for each in row["layers"]
             ]
         )
 
     def findings(self, run: MeasureRun) -> Sequence[Finding]:
+        if _targeted(run.summary):
+            return [Finding(targeted.extremes(row), LEADS) for row in run.summary["results"][:MOST_FINDINGS]]
         said = [Finding(_extremes(row), LEADS) for row in run.summary["results"] if _known(row)]
         for pair in run.summary["comparisons"]:
             if pair["better"] != "tie":
@@ -68,6 +78,14 @@ class LayersSection(BaseSection):
 
     def remarks(self, run: MeasureRun) -> Remarks:
         first = run.summary["results"][0]
+        if _targeted(run.summary):
+            return Remarks(
+                explanation="rms is the root mean square of what a layer gives of an image.",
+                limits=TARGETED_LIMITS,
+                citing=f"the probability to reach ({first['share']:g}), Adam’s step ({first['rate']:g}) and steps "
+                f"({first['steps']})",
+                references=(UREM,),
+            )
         return Remarks(
             explanation="σ* is the standard deviation of multiplicative noise N(1, σ²) on a layer at which the "
             "prediction first changes, and P* the probability of the label that it changes to.",
@@ -82,9 +100,25 @@ class LayersSection(BaseSection):
             _part(run, images, list(rows), place)
             for place, (images, rows) in enumerate(groupby(run.summary["results"], lambda row: row["image_set"]))
         ]
-        return self.rendered(
-            "body.html.j2", run, parts=parts, words=words, percent=percent, first=run.summary["results"][0]
-        )
+        template = "targeted.html.j2" if _targeted(run.summary) else "body.html.j2"
+        first = run.summary["results"][0]
+        return self.rendered(template, run, parts=parts, words=words, targeted=targeted, percent=percent, first=first)
+
+
+def _with_ends(layer: words.Row) -> dict[str, Any]:
+    """Intervals as two values, also where an end is past all that was found."""
+    ends: dict[str, Any] = {}
+    for key, value in layer.items():
+        if key.endswith("_interval") and value is not None:
+            stem = key.removesuffix("interval")
+            ends |= {f"{stem}low": value[0], f"{stem}high": value[1]}
+        else:
+            ends[key] = value
+    return ends
+
+
+def _targeted(summary: Summary) -> bool:
+    return bool(summary["results"][0]["attack"] == "targeted")
 
 
 def _known(row: words.Row) -> list[words.Row]:
@@ -109,15 +143,18 @@ def _part(run: MeasureRun, images: str, rows: list[words.Row], place: int) -> di
     alike: dict[tuple[tuple[int, str], ...], list[words.Row]] = {}
     for row in rows:
         alike.setdefault(tuple((each["number"], each["layer"]) for each in row["layers"]), []).append(row)
+    attacked = _targeted(run.summary)
+    figure = changes_figure if attacked else layer_figure
     figures = [
-        layer_figure(run.anchor(f"layers{place}-{number}"), group, run.looks)
-        for number, group in enumerate(alike.values())
+        figure(run.anchor(f"layers{place}-{number}"), group, run.looks) for number, group in enumerate(alike.values())
     ]
     pairs = [pair for pair in run.summary["comparisons"] if pair["image_set"] == images]
     return {
         "images": images,
         "rows": rows,
         "figures": list(zip(alike.values(), figures, strict=True)),
-        "depth": depth_figure(run.anchor(f"depth{place}"), rows, run.looks) if len(alike) > 1 else None,
+        "depth": depth_figure(run.anchor(f"depth{place}"), rows, run.looks)
+        if len(alike) > 1 and not attacked
+        else None,
         "pairs": pairs,
     }

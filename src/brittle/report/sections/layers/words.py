@@ -44,7 +44,7 @@ def repeats(row: Row) -> str:
 
 def which(row: Row) -> str:
     """all 11 layers; 12 of 60 layers, evenly spaced"""
-    there = row["last"] + 1
+    there = row["last"] + (row["attack"] == "random")  # a search leaves the weights out
     if row["chosen"] == "all":
         return f"all {there} layers"
     return f"{len(row['layers'])} of {there} layers, {row['chosen']}"
@@ -59,13 +59,12 @@ def trend(row: Row) -> str:
     found = row["depth_correlation"]
     if found is None:
         return ""
-    said = [
-        f"{name} {_moves(found[key])}" for name, key in (("σ*", "mean"), ("P*", "p_star")) if found[key] is not None
-    ]
+    said = [f"{name} {moves(found[key])}" for name, key in (("σ*", "mean"), ("P*", "p_star")) if found[key] is not None]
     return f"from input to output {' and '.join(said)}"
 
 
-def _moves(correlation: float) -> str:
+def moves(correlation: float) -> str:
+    """falls (Spearman −0.56)"""
     way = "rises" if correlation > 0 else "falls"
     said = way if abs(correlation) >= CLEAR else "neither clearly rises nor falls"
     return f"{said} (Spearman {number(correlation, 2, '+')})"

@@ -1,0 +1,1 @@
+"""Shows targeted perturbations: sizes, matrices, bubbles, pictures."""
