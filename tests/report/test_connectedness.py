@@ -3,6 +3,8 @@
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import brittle
@@ -99,3 +101,28 @@ def test_a_set_that_classifiers_were_not_trained_on_is_told(tmp_path):
     }
     said = brittle.run(study, tmp_path / "out")
     assert any("'test' is not what the classifiers were trained on" in text for text in said["warnings"])
+
+
+def test_each_bubble_has_its_smallest_targeted_change_beside_it(tmp_path):
+    study = {
+        "classifiers": {"plain": "bundled:plain"},
+        "images": {"sample": {"spec": "sample", "count": 8, "where": ["class=Coat/Bag"]}},
+        "connectedness": {"per-class": 4},
+        "perturbation": {"count": 8, "draw": 2, "steps": 200},
+    }
+    done = brittle.run(study, tmp_path / "out")
+    said = done["measures"]["connectedness"]
+    files = (tmp_path / "out" / "units" / "perturbation").rglob("*.rows.parquet")
+    changed = pa.concat_tables([pq.read_table(file) for file in files])
+    changed = changed.filter(changed["reached"])
+    images = brittle.connect("bundled:plain", "sample", where="class=Coat/Bag", count=8, per_class=4).images.to_pylist()
+    sizes = dict.fromkeys(changed["image"].to_pylist(), np.inf)
+    for image, size in zip(changed["image"].to_pylist(), changed["linf"].to_pylist(), strict=True):
+        sizes[image] = min(sizes[image], size)
+    for row in said["classes"]:
+        for bubble in row["components"]:
+            inside = [each["image"] for each in images if each["component"] == bubble["first"]]
+            assert bubble["images"] == len(inside)
+            assert bubble["smallest_change"] == min(sizes[image] for image in inside)
+    assert "smallest change" in str(done)
+    assert "smallest targeted change" in write_report(tmp_path / "out").read_text()

@@ -18,11 +18,23 @@ import torch
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import CLASSIFIER, IMAGES, About, BadAnswer, Measure, Pending, Piece, RunView, Tables, Task
+from brittle.measures.base import (
+    CLASSIFIER,
+    IMAGES,
+    About,
+    BadAnswer,
+    Measure,
+    Pending,
+    Piece,
+    Read,
+    RunView,
+    Tables,
+    Task,
+)
 from brittle.measures.connectedness.ida import require_ida
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import Search, Seen
-from brittle.measures.connectedness.summary import summarise_run
+from brittle.measures.connectedness.summary import CHANGES, summarise_run
 from brittle.measures.plan import Plan, Unit
 from brittle.memory import slices
 from brittle.types import Differentiable
@@ -38,6 +50,7 @@ class Connectedness(ConnectednessOptions, Measure):
     """Which images of a class lie in one region that the classifier gives that class. UREM means training images."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+    reads: ClassVar[tuple[Read, ...]] = (CHANGES,)
     needs: ClassVar[tuple[type, ...]] = (Differentiable,)
 
     def uses_ida(self, numbers: int) -> bool:

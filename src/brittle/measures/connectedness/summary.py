@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView, Subject
+from brittle.measures.base import Cell, Read, RunView, Subject
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import CURVED, FAILED, LEFT, STRAIGHT, UNKNOWN
 from brittle.measures.connectedness.tables import MEMBERS
 from brittle.statistics.intervals import betting_bounds
 
 WEAKLY = 2  # training images of a component that is weakly generalised: UREM's section 1, "has 2 training samples"
+CHANGES = Read("perturbation", required=False)  # for the smallest targeted change beside each bubble
 BEYOND = 1e-6  # a path that goes less far beyond [0, 1] has not left it
 
 
@@ -32,9 +34,9 @@ def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]
         cell = run.cell(name, images)
         edges, members = run.table(cell), run.table(cell, MEMBERS)
         names = {"classifier": name, "image_set": images}
-        labels = run.classifiers[name].labels
+        labels, changes = run.classifiers[name].labels, _changes(run, cell)
         found = [
-            names | {"class": labels[label]} | _class(_of(edges, label), _of(members, label))
+            names | {"class": labels[label]} | _class(_of(edges, label), _of(members, label), changes)
             for label in dict.fromkeys(members["label"].to_pylist())
         ]
         classes += found
@@ -53,28 +55,50 @@ def _of(table: pa.Table, label: int) -> pa.Table:
     return table.filter(np.asarray(table["label"].to_numpy()) == label)
 
 
-def _class(edges: pa.Table, members: pa.Table) -> dict[str, Any]:
+def _changes(run: RunView, cell: Cell) -> dict[int, float]:
+    """By id: the smallest change, as max |I − I*|, that turned an image into any other class, where the study has
+    targeted changes of it."""
+    view = run.read(CHANGES.kind)
+    if view is None or cell.classifier not in view.classifiers or cell.images not in view.images:
+        return {}
+    rows = view.table(view.cell(cell.classifier, cell.images))
+    rows = rows.filter(rows["reached"])
+    smallest: dict[int, float] = {}
+    for image, size in zip(rows["image"].to_pylist(), rows["linf"].to_pylist(), strict=True):
+        smallest[image] = min(size, smallest.get(image, np.inf))
+    return smallest
+
+
+def _class(edges: pa.Table, members: pa.Table, changes: Mapping[int, float]) -> dict[str, Any]:
     """The bubbles of one class, the largest first."""
-    component = members["component"].to_numpy()
-    sizes = Counter(component[component >= 0].tolist())
-    bubbles = [{"first": int(first), "images": count} for first, count in sorted(sizes.items(), key=_largest)]
-    right = sum(sizes.values())
+    inside: dict[int, list[int]] = {}
+    for image, first in zip(members["image"].to_pylist(), members["component"].to_pylist(), strict=True):
+        inside.setdefault(first, []).append(image)
+    alone = inside.pop(-1, [])
+    bubbles = [
+        {"first": first, "images": len(images)} | _smallest(images, changes)
+        for first, images in sorted(inside.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+    right = members.num_rows - len(alone)
     return {
         "images": members.num_rows,
         "right": right,
-        "misclassified": members.num_rows - right,
+        "misclassified": len(alone),
         "bubbles": len(bubbles),
         "sizes": [each["images"] for each in bubbles],
         "largest_share": bubbles[0]["images"] / right if right else None,
         "weakly_generalised": sum(each["images"] >= WEAKLY for each in bubbles),
-        "candidate": right == members.num_rows and len(bubbles) == 1 and right >= WEAKLY,
+        "candidate": not alone and len(bubbles) == 1 and right >= WEAKLY,
         **_ways(edges),
+        "smallest_change": min((each["smallest_change"] for each in bubbles if each["changed"]), default=None),
         "components": bubbles,
     }
 
 
-def _largest(item: tuple[int, int]) -> tuple[int, int]:
-    return -item[1], item[0]
+def _smallest(images: Sequence[int], changes: Mapping[int, float]) -> dict[str, Any]:
+    """The smallest targeted change of a bubble's images, and of how many of them one is known."""
+    known = [changes[image] for image in images if image in changes]
+    return {"smallest_change": min(known, default=None), "changed": len(known)}
 
 
 def _ways(edges: pa.Table) -> dict[str, Any]:

@@ -10,7 +10,19 @@ from rich.table import Table
 
 from brittle.report.page.words import number, sentence
 from brittle.report.sections.base import EVERYTHING, line, plain_table
-from brittle.report.sections.connectedness.words import STRONGLY, WEAKLY, Row, bubbles, outside, pairs, sizes, straight
+from brittle.report.sections.connectedness.words import (
+    CHANGES,
+    STRONGLY,
+    WEAKLY,
+    Row,
+    bubbles,
+    changes,
+    outside,
+    pairs,
+    sizes,
+    straight,
+    with_changes,
+)
 
 COLUMNS = (
     *("class", "right", "bubbles", "sizes", "weakly", "candidate"),
@@ -24,7 +36,8 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
     shown: list[RenderableType] = []
     for row in summary["results"]:
         shown += _result(row, _classes(summary, row) if len(summary["results"]) <= MOST_RESULTS else ())
-    return Group(*shown, line(sentence(WEAKLY)), line(sentence(STRONGLY)), *_closing(summary["results"][0]))
+    meanings = (WEAKLY, STRONGLY, *((CHANGES,) if with_changes(summary["classes"]) else ()))
+    return Group(*shown, *(line(sentence(each)) for each in meanings), *_closing(summary["results"][0]))
 
 
 def _classes(summary: Mapping[str, Any], row: Row) -> list[Row]:
@@ -53,9 +66,8 @@ def _result(row: Row, classes: Sequence[Row]) -> Iterator[RenderableType]:
 
 
 def _table(classes: Sequence[Row]) -> Table:
-    table = plain_table(
-        "class", "right", "bubbles", "sizes", "weakly", "candidate", "straight", "curved", "unknown", "least margin"
-    )
+    known = with_changes(classes)
+    table = plain_table(*COLUMNS, *(["smallest change"] if known else []))
     for row in classes:
         table.add_row(
             row["class"],
@@ -68,6 +80,7 @@ def _table(classes: Sequence[Row]) -> Table:
             str(row["curved"]),
             str(row["unknown"]),
             number(row["least_margin"], 2),
+            *([changes(row)] if known else []),
         )
     return table
 

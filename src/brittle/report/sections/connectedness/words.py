@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from brittle.report.page.words import counted, estimate, percent, sentence
+from brittle.report.page.words import counted, estimate, number, percent, sentence
 
 Row = Mapping[str, Any]
 MOST_SIZES = 6
@@ -14,6 +14,10 @@ MOST_SIZES = 6
 WEAKLY = (
     "weakly generalised: a bubble with at least 2 of these images (UREM, section 1; it also says more than two, "
     "figure 1; multiple and widely separated, section 3; and a pair for which the solver succeeds, section 3)"
+)
+CHANGES = (
+    "smallest change: the least max |I − I*|, of white, that turns an image of the bubble into another class, of those "
+    "that the measure perturbation searched"
 )
 STRONGLY = (
     "candidate for strongly generalised: one bubble holds all images of the class, none misclassified (UREM, "
@@ -32,6 +36,12 @@ def bubbles(row: Row) -> str:
     """At most 13 bubbles; 10 bubbles, where there can't be fewer."""
     exact = row["bubbles"] <= row.get("measured_classes", 1)
     return f"{'' if exact else 'at most '}{counted(row['bubbles'], 'bubble')}"
+
+
+def changes(row: Row) -> str:
+    """The smallest targeted change of each bubble, in the order of the sizes."""
+    shown = [number(each["smallest_change"]) for each in row["components"][:MOST_SIZES]]
+    return ", ".join([*shown, *(["…"] if len(row["components"]) > MOST_SIZES else [])]) or "–"
 
 
 def straight(row: Row) -> str:
@@ -74,6 +84,11 @@ def ways(row: Row) -> str:
     return f"{sentence(pairs(row))} {sentence(outside(row))}"
 
 
-def meanings() -> str:
+def meanings(classes: Sequence[Row]) -> str:
     """Which of UREM's wordings are used."""
-    return f"{sentence(WEAKLY)} {sentence(STRONGLY)}"
+    return " ".join(map(sentence, (WEAKLY, STRONGLY, *((CHANGES,) if with_changes(classes) else ()))))
+
+
+def with_changes(classes: Sequence[Row]) -> bool:
+    """Whether the study has targeted changes of any of the images."""
+    return any(row["smallest_change"] is not None for row in classes)
