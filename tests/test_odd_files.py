@@ -221,3 +221,15 @@ def test_a_thing_has_a_name_that_is_text(sort, name):
     study = {each: {name if each == sort else "it": spec} for each, spec in things.items()}
     with pytest.raises(BrittleError, match=r"can't be a name among the .*Name it by some text"):
         brittle.run(study)
+
+
+def test_an_npz_with_a_damaged_name_or_flags_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", images=np.zeros((90, 90), np.uint8))
+    sound = (tmp_path / "a.npz").read_bytes()
+    for signature, place, value in ((b"PK\x01\x02", 8, 0x20), (b"PK\x03\x04", 27, 0x1F)):
+        data = bytearray(sound)
+        data[data.index(signature) + place] = value
+        (tmp_path / "a.npz").write_bytes(data)
+        with pytest.raises(BrittleError, match=r"a.npz can't be read") as error:
+            image_set(f"npz:{tmp_path / 'a.npz'}")
+        assert len(str(error.value)) < 600

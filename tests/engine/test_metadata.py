@@ -161,6 +161,12 @@ def test_nan_of_a_measure_and_dates_of_a_study_are_json_that_anybody_reads(tmp_p
 
 def test_what_is_kept_is_json_that_anybody_reads(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
-        kept_text({"rho": float("nan")})
-    (tmp_path / "a.json").write_text(kept_text({"ρ": [1.0, None]}))
+        kept_text("a.json", {"rho": float("nan")})
+    (tmp_path / "a.json").write_text(kept_text("a.json", {"ρ": [1.0, None]}))
     assert read_kept(tmp_path / "a.json", "") == {"ρ": [1.0, None]}
+
+
+def test_a_file_is_not_taken_for_another(run):
+    (run / "summary.json").write_bytes((run / "environment.json").read_bytes())
+    with pytest.raises(BrittleError, match=r"summary.json is not as Brittle wrote it"):
+        write_report(run)

@@ -36,7 +36,9 @@ def pytest_runtest_setup(item):
 
 def pytest_runtest_logreport(report):
     if "tests/fuzz/" in report.nodeid and report.failed:
-        found[target_of(report.nodeid)] = str(report.longrepr).strip().splitlines()[-1]
+        crash = getattr(report.longrepr, "reprcrash", None)
+        said = str(report.longrepr if crash is None else crash.message).strip().splitlines()
+        found[target_of(report.nodeid)] = said[0 if crash is not None else -1]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -135,7 +135,7 @@ def test_a_report_of_other_images_shows_the_summary_alone(tmp_path: Path, both_f
     folder = shutil.copytree(both_folder, tmp_path / "run")
     kept = read_kept(folder / "begun.json", "")
     kept["images"]["shapes"] = "24 images, of which these are not"
-    (folder / "begun.json").write_text(kept_text(kept))
+    (folder / "begun.json").write_text(kept_text("begun.json", kept))
     page = page_of(folder)
     assert "no longer those of the run" in page.text
     assert not any(tag == "img" for tag, _ in page.tags)
@@ -166,7 +166,7 @@ def test_an_unfinished_extension_is_noticed(tmp_path: Path, weak_folder: Path) -
     folder = shutil.copytree(weak_folder, tmp_path / "run")
     summary = read_kept(folder / "summary.json", "")
     del summary["classifiers"]["plain"]
-    (folder / "summary.json").write_text(kept_text(summary))
+    (folder / "summary.json").write_text(kept_text("summary.json", summary))
     with pytest.raises(BrittleError, match="not finished: nothing is summed up for plain"):
         load(folder)
 

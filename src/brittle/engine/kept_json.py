@@ -16,9 +16,9 @@ from brittle.files import read_whole
 CHECKSUM = "checksum"
 
 
-def kept_text(said: Mapping[str, Any]) -> str:
-    """What is written of some plain values."""
-    return json.dumps({**said, CHECKSUM: _checksum(said)}, indent=1, allow_nan=False)
+def kept_text(name: str, said: Mapping[str, Any]) -> str:
+    """What is written of some plain values into a file of this name."""
+    return json.dumps({**said, CHECKSUM: _checksum(name, said)}, indent=1, allow_nan=False)
 
 
 def without_nan(value: Any) -> Any:
@@ -32,7 +32,10 @@ def without_nan(value: Any) -> Any:
 
 def parsed(path: Path, remedy: str) -> dict[str, Any]:
     """A file's values as they stand there, whoever wrote them."""
-    content = read_whole(path)
+    try:
+        content = read_whole(path)
+    except FileNotFoundError:
+        raise BrittleError(f"{path} is missing", remedy) from None
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -45,10 +48,11 @@ def parsed(path: Path, remedy: str) -> dict[str, Any]:
 def read_kept(path: Path, remedy: str) -> dict[str, Any]:
     """The values that were written, or an error with what to do about it."""
     found = parsed(path, remedy)
-    if found.pop(CHECKSUM, None) != _checksum(found):
+    if found.pop(CHECKSUM, None) != _checksum(path.name, found):
         raise BrittleError(f"{path} is not as Brittle wrote it: its checksum is wrong", remedy)
     return found
 
 
-def _checksum(said: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=12).hexdigest()
+def _checksum(name: str, said: Mapping[str, Any]) -> str:
+    """The name takes part, so that no file is taken for another."""
+    return hashlib.blake2b(f"{name} {json.dumps(said, sort_keys=True)}".encode(), digest_size=12).hexdigest()

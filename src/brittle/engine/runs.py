@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -178,8 +179,10 @@ class RunFolder:
         if earlier := self.read_environment():
             now["earlier"] = [*earlier.pop("earlier", ()), earlier]
         # What says that the folder is ours comes first, and the study, by which the run is known, last.
-        write_durably(self.begun, lambda to: to.write_text(kept_text(known), encoding="utf-8"))
-        write_durably(self.environment, lambda to: to.write_text(kept_text(now), encoding="utf-8"))
+        write_durably(self.begun, lambda to: to.write_text(kept_text(self.begun.name, known), encoding="utf-8"))
+        write_durably(
+            self.environment, lambda to: to.write_text(kept_text(self.environment.name, now), encoding="utf-8")
+        )
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
 
     def _same_things(self, job: Job, answers: Answers) -> dict[str, Any]:
@@ -225,7 +228,7 @@ class RunFolder:
         }
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        text = kept_text({**summary, STUDY: _hash(self.read_study())})
+        text = kept_text(self.summary.name, {**summary, STUDY: _hash(self.read_study())})
         write_durably(self.summary, lambda to: to.write_text(text, encoding="utf-8"))
 
 

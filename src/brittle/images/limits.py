@@ -12,6 +12,7 @@ from brittle.errors import BrittleError
 GIGABYTE = 10**9
 MEGAPIXEL = 10**6
 GIGABYTES = 4.0  # 60,000 images of 28×28 take 0.05, 50,000 of 3×32×32 take 0.15, 25,000 of 3×224×224 take 3.8
+LONGEST_REASON = 300  # characters: some libraries quote the file
 MEGAPIXELS = 64.0  # the largest common cameras have 50 to 61
 
 
@@ -63,7 +64,7 @@ def check_pixel_count(size: tuple[int, int], megapixels: float, name: str) -> No
 def reason(error: Exception) -> str:
     """The first line of what another library says, or what kind of error it is."""
     said = getattr(error, "strerror", None) or str(error).strip()
-    return said.splitlines()[0].rstrip(".") if said else type(error).__name__
+    return said.splitlines()[0].rstrip(".")[:LONGEST_REASON] if said else type(error).__name__
 
 
 def times(shape: Sequence[int]) -> str:

@@ -65,7 +65,7 @@ class Npz:
                     )
             with zipfile.ZipFile(file) as archive:
                 return self._read(archive)
-        except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        except (OSError, EOFError, ValueError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
             raise BrittleError(
                 f"{self.file} can't be read: {reason(error)}", "Save it again with numpy.savez."
             ) from error

@@ -60,7 +60,7 @@ def harden(before_after: Path, tmp_path: Path) -> Write:
         cell = {"before": "before", "after": "after", "image_set": "shapes", "nuisance": "affine:alpha=50"}
         moved = cell | {"confidence": 0.9} | moved | {"rho": gained}
         summary["measures"]["before-after"] = {"kind": "before-after", "differences": [moved]}
-        (folder / "summary.json").write_text(kept_text(summary), encoding="utf-8")
+        (folder / "summary.json").write_text(kept_text("summary.json", summary), encoding="utf-8")
         kept = {
             "about": {
                 "classifier": "torch:my:net", "nuisance": "affine:alpha=50", "seed": 0, "on": "weak-points",

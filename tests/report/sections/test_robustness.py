@@ -333,7 +333,7 @@ def test_rho_and_accuracy_that_disagree_are_said_at_the_head_of_the_report(
     )
     assert ranked_apart(pair | {"accuracy_nuisance_difference": -0.02}) is None
     assert ranked_apart(pair | {"rho_better": "tie"}) is None
-    (folder / "summary.json").write_text(kept_text(summary | {"warnings": [warning]}))
+    (folder / "summary.json").write_text(kept_text("summary.json", summary | {"warnings": [warning]}))
     page = page_of(folder)
     said = f"U{warning[1:]}."
     assert page.text.index("Before you read on") < page.text.index(said) < page.text.index("What was measured")
