@@ -145,8 +145,8 @@ def lite(found: Path) -> str:
     if len(nets) > 1:
         lines += [
             "",
-            "Paired differences on the images that all get right, with 95 % intervals for all nine at once; for targeted "
-            "sizes they are Student's, over images:",
+            "Paired differences on the images that all get right, with 95 % intervals for all nine at once; for "
+            "targeted sizes they are Student's, over images:",
         ]
         lines += paired(nets, common)
     return "\n".join([*lines, ""])
@@ -383,7 +383,8 @@ def matrices(found: Path) -> str:
         out, into = np.nanmean(values, 1), np.nanmean(values, 0)
         lines.append(
             f"| {depth} convolutions, {budget // 1000}k | {part} | {np.nanmean(values):.1f} "
-            f"| {np.nanmin(values):.1f} – {np.nanmax(values):.1f} | {source:.0%} | {target:.0%} | {LABELS[int(out.argmax())]} ({out.max():.1f}) "
+            f"| {np.nanmin(values):.1f} – {np.nanmax(values):.1f} | {source:.0%} | {target:.0%} "
+            f"| {LABELS[int(out.argmax())]} ({out.max():.1f}) "
             f"| {LABELS[int(into.argmax())]} ({into.max():.1f}) |"
         )
     return "\n".join([*lines, ""])
@@ -413,8 +414,8 @@ def layers(tables: dict[str, Columns]) -> str:
         "## Noise on layers (figure 7 in kind)",
         "",
         "Multiplicative noise N(1, σ²) on one layer at a time, one field per image and repeat, σ up to 5 in steps "
-        "of 0.1; a prediction that never changed counts as 5. Rank correlations with the number of the layer are over the "
-        "layers, without the weights.",
+        "of 0.1; a prediction that never changed counts as 5. Rank correlations with the number of the layer are over "
+        "the layers, without the weights.",
         "",
         "| network | layers | σ* of the input | of the middle | of the output | never, input | P* input | P* output "
         "| rank correlation of σ* | of P* | σ* of the weights |",
