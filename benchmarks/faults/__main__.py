@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import platform
 import random
+import shlex
 import shutil
 import sys
 import tempfile
@@ -178,7 +179,7 @@ def page(tallies: list[Tally], given: argparse.Namespace, minutes: float, heard:
     lines = [
         "# Faults",
         "",
-        f"`make faults` (`python -m benchmarks.faults --times {given.times} --seed {given.seed}`), Python "
+        f"`python -m benchmarks.faults {shlex.join(sys.argv[1:])}`, Python "
         f"{platform.python_version()}, {versions}, {platform.system()}; {minutes:.0f} minutes. It printed:",
         "",
         "| command | what was done to it | tried | held |",

@@ -230,8 +230,8 @@ def can_mount(bench: Bench) -> bool:
 
 EVERY: dict[str, Scenario] = {
     "SIGKILL at a random moment": kills_at_random,
-    "SIGKILL before each write event": at_events(KILL, WRITES),
-    "SIGKILL halfway through each write of bytes": at_events(KILL_HALFWAY, CONTENTS),
+    "SIGKILL before a write event": at_events(KILL, WRITES),
+    "SIGKILL halfway through a write of bytes": at_events(KILL_HALFWAY, CONTENTS),
     "full disk (tmpfs of 25 sizes)": full_disks,
     "read-only mount (new, begun, finished)": read_only,
     "EIO at a write event": at_events(FAIL, WRITES, most=ERRORS),
@@ -241,7 +241,7 @@ EVERY: dict[str, Scenario] = {
     "two processes at once": two_at_once,
 }
 REPORTS: dict[str, Scenario] = {
-    "SIGKILL before each write event": reports(KILL, WRITES),
+    "SIGKILL before a write event": reports(KILL, WRITES),
     "read-only mount (with and without --no-load)": reports_on_read_only,
     "EIO at a write event": reports(FAIL, WRITES),
     "EIO at a read event": reports(FAIL, READS),

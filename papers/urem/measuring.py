@@ -14,9 +14,6 @@ import pyarrow as pa
 import torch
 
 import brittle
-from brittle.api.one_measure import IT, one_measure
-from brittle.images.selection import Selection
-from brittle.results import WithRows
 
 NOISES = ("path", "fresh")
 MOST_CLASSES = 1000  # where an image set has no names for them, a class is its number
@@ -93,9 +90,9 @@ def targeted_rows(
     batch: int,
 ) -> pa.Table:
     """One row per image and target."""
-    options = {"targets": tuple(targets), "rate": rate, "steps": steps, "count": len(images)}
-    search = one_measure("perturbation", options, {IT: classifier}, images, None, Selection(), seed=0)
-    found = WithRows.of(search(device, batch, None)).rows
+    found = brittle.perturb(
+        classifier, images, targets=targets, rate=rate, steps=steps, count=None, device=device, batch=batch
+    ).rows
     return pa.table(
         {
             "rate": pa.array([rate] * len(found)).dictionary_encode(),

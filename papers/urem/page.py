@@ -26,6 +26,11 @@ def sections(found: Path) -> Iterator[str]:
         yield tables.grid(found)
     if (found / "variants-networks.parquet").exists():
         yield tables.variants(found)
+    if (found / "grid-networks.parquet").exists():
+        yield tables.matrices(found)
+    disturbed = figures.layer_tables(found)
+    if disturbed:
+        yield tables.layers(disturbed)
 
 
 def main() -> None:

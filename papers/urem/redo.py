@@ -3,6 +3,7 @@
     python papers/urem/redo.py [--device cuda --workers 12]            # grid, variants and lite, one after the other
     python papers/urem/redo.py --small --out build/urem-small          # minutes on two CPU cores, to see that it works
     python papers/urem/redo.py --only grid variants --minutes 8        # begins no network after 8 minutes
+    python papers/urem/redo.py --only grid variants --beside FOLDER    # the networks that FOLDER's tables lack, and those
 
 Then `python papers/urem/page.py` makes the tables and figures of the page. What was trained already (in --weights) is
 only read. --data holds fashion-mnist and imagenet-sample; lite needs packages that papers/fawzi2016/efficientnet.py
@@ -37,9 +38,12 @@ HERE = Path(__file__).parent
 PARTS = ("grid", "variants", "lite")
 
 
-def write(out: Path, part: str, found: Iterable[Tables]) -> None:
-    """One file for each table; small enough to be kept beside the page."""
+def write(out: Path, part: str, found: Iterable[Tables], beside: Path | None = None) -> None:
+    """One file for each table, after what `beside` has of it; small enough to be kept beside the page."""
     together: dict[str, list[pa.Table]] = defaultdict(list)
+    if beside is not None:
+        for file in sorted(beside.glob(f"{part}-*.parquet")):
+            together[file.stem.removeprefix(f"{part}-")].append(pq.read_table(file))
     for tables in found:
         for name, table in tables.items():
             together[name].append(table)
@@ -58,14 +62,23 @@ def trained(part: str, options: argparse.Namespace, end: float) -> None:
     wanted = fashion.grid(seeds) if part == "grid" else fashion.variants(seeds)
     if options.small:
         wanted = wanted[-2:] if part == "grid" else wanted[-5:]  # the smallest of the grid
+    wanted = [each for each in wanted if each not in known(part, options.beside)]
     begun, found = time.monotonic(), {}
     for which, tables in fashion.carried_out(wanted, settings, options.workers, end - begun):
         found[which] = tables
         print(f"{time.monotonic() - begun:5.0f} s  {fashion.said(which, tables)}", file=sys.stderr, flush=True)
         if len(found) % 5 == 0:
-            write(options.out, part, [found[each] for each in wanted if each in found])
-    write(options.out, part, [found[each] for each in wanted if each in found])
+            write(options.out, part, [found[each] for each in wanted if each in found], options.beside)
+    write(options.out, part, [found[each] for each in wanted if each in found], options.beside)
     print(f"{part}: {len(found)} of {len(wanted)} networks", file=sys.stderr, flush=True)
+
+
+def known(part: str, beside: Path | None) -> set[fashion.Trained]:
+    """The networks whose tables an interrupted run has already written."""
+    if beside is None:
+        return set()
+    rows = pq.read_table(beside / f"{part}-networks.parquet", columns=["depth", "budget", "variant", "seed"])
+    return {fashion.Trained(**row) for row in rows.to_pylist()}
 
 
 def keep_weights(options: argparse.Namespace) -> None:
@@ -101,6 +114,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--lite", type=Path, help="folder that lite.py --pack wrote, instead of the packages' weights")
     parser.add_argument("--weights", type=Path, help="folder for what is trained; build/urem if in full")
     parser.add_argument("--out", type=Path, help="folder for the results; this one, or build/urem-small")
+    parser.add_argument("--beside", type=Path, help="folder of an interrupted run, whose networks are not done again")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--workers", type=int, default=1, help="networks at a time")
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no other network is begun")

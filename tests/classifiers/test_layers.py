@@ -42,6 +42,29 @@ def test_the_last_layer_gives_the_outputs_where_nothing_follows_it(images):
     assert found.layers == ("input", "1", "2", "3", "weights")
 
 
+class Windowed(nn.Module):
+    """A part that sees each image as four rows, and one that gives a number for the whole batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.mean, self.last = nn.Linear(4, 4), Mean(), nn.Linear(16, 3)
+
+    def forward(self, images):
+        self.mean(images)
+        return self.last(self.rows(images.reshape(-1, 4)).view(len(images), 16))
+
+
+class Mean(nn.Module):
+    def forward(self, images):
+        return images.mean()
+
+
+def test_what_gives_other_than_one_row_per_image_is_no_layer(images):
+    found = classifier(Windowed())
+    found.check(images)
+    assert found.layers == ("input", "last", "weights")
+
+
 @pytest.mark.parametrize("layer", ["input", "first", "act", "second", "act#2", "output", "weights"])
 def test_a_change_that_changes_nothing_keeps_the_answer_and_leaves_nothing_behind(shared, images, layer):
     before, weights = shared.logits(images), [each.clone() for each in shared.module.parameters()]

@@ -1,7 +1,8 @@
 """The layers of a torch module: which there are, in the order of computation, and how they are changed for a while.
 
 A layer is a part that computes a tensor by itself, none of whose own parts were called for it. One that is called
-several times is several layers: `relu`, `relu#2`, … What does nothing in evaluation mode is left out.
+several times is several layers: `relu`, `relu#2`, … What does nothing in evaluation mode is left out, and so is what
+gives other than one row per image, as parts that work on windows or with the sequence first do.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ IDLE = (nn.Identity, nn.Flatten, _DropoutNd)
 
 def traced(module: nn.Module, call: Callable[[], Tensor]) -> tuple[str, ...]:
     """The names of a module's layers, found by one call of it; the last gives the outputs."""
-    found: list[str] = []
+    found: dict[str, int] = {}  # what each gives: so many rows
     calls: Counter[str] = Counter()
     last: list[Tensor] = []
 
@@ -33,7 +34,7 @@ def traced(module: nn.Module, call: Callable[[], Tensor]) -> tuple[str, ...]:
             calls[name] += 1
             below = any(each.startswith(f"{name}.") for each in found)
             if isinstance(output, Tensor) and output.is_floating_point() and not below:
-                found.append(name if calls[name] == 1 else f"{name}#{calls[name]}")
+                found[name if calls[name] == 1 else f"{name}#{calls[name]}"] = len(output) if output.ndim else 0
                 last[:] = [output]
 
         return hook
@@ -44,7 +45,8 @@ def traced(module: nn.Module, call: Callable[[], Tensor]) -> tuple[str, ...]:
                 hooks.callback(part.register_forward_hook(record(name)).remove)
         outputs = call()
     ends_itself = bool(found) and last[0].shape == outputs.shape and torch.equal(last[0].to(outputs), outputs)
-    return tuple(found) if ends_itself else (*found, OUTPUT)
+    layers = tuple(name for name, rows in found.items() if rows == len(outputs))
+    return layers if ends_itself else (*layers, OUTPUT)
 
 
 @contextmanager

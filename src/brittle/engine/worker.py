@@ -40,13 +40,20 @@ class Part(NamedTuple):
     pending: Mapping[str, Pending]
 
 
+class Block(NamedTuple):
+    """Images that are on the device together, and the units that they are for."""
+
+    places: range | tuple[int, ...]  # in planned order
+    units: Mapping[int, Unit]
+
+
 class Worker:
     """Holds what lives as long as a job: images on the device, a thread that reads the next ones, the batch size."""
 
     def __init__(self, job: Job, note: Callable[[str], None] = lambda _: None) -> None:
         self.job, self.note = job, note
         self.batch_sizes = {name: job.batch_size(name) for name in (*job.images, "")}
-        self._kept: OrderedDict[tuple[str, int, int], Future[list[ShapeGroup]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, range | tuple[int, ...]], Future[list[ShapeGroup]]] = OrderedDict()
         self._reader, self._reading = ThreadPoolExecutor(1), threading.Lock()
 
     def close(self) -> None:
@@ -64,18 +71,18 @@ class Worker:
         units = dict(enumerate(group.plan[span.first : span.end], span.first))
         bare = [Piece(place, torch.zeros(0).long(), unit.axis) for place, unit in units.items() if not len(unit.images)]
         found = [self._evaluated(group, span, self._no_images(), [], bare, given, tick)] if bare else []
-        blocks = self._blocks(group.images, list(units.values())) if group.images else []
-        for place, block in enumerate(blocks):
+        blocks = self._blocks(group.images, units) if group.images else []
+        for number, block in enumerate(blocks):
             with told_as_theirs({}, f"the image set {group.images!r}"):
-                groups = self._read(group.images, *block).result()
-            if place + 1 < len(blocks):
-                self._read(group.images, *blocks[place + 1])
+                groups = self._read(group.images, block.places).result()
+            if number + 1 < len(blocks):
+                self._read(group.images, blocks[number + 1].places)
             else:
                 self.prefetch(group.images, following)
             for inside, batch in groups:
-                places = (inside + block[0]).tolist()
+                places = [block.places[place] for place in inside.tolist()]
                 self._check_late(group, batch, places[0])
-                pieces = _pieces(units, places)
+                pieces = _pieces(block.units, places)
                 if pieces:
                     found.append(self._evaluated(group, span, batch, places, pieces, given, tick))
         return found
@@ -86,14 +93,16 @@ class Worker:
 
     def prefetch(self, images: str, units: Sequence[Unit]) -> None:
         """Has the other thread read the images of some units, the first of them where they are many."""
-        for block in self._blocks(images, units)[:1] if images and units else ():
-            self._read(images, *block)
+        for block in self._blocks(images, dict(enumerate(units)))[:1] if images and units else ():
+            self._read(images, block.places)
 
-    def _blocks(self, images: str, units: Sequence[Unit]) -> list[tuple[int, int]]:
-        """The images [first, end) of some units, in stretches that fit on the device."""
-        first, end = image_range(units)
+    def _blocks(self, images: str, units: Mapping[int, Unit]) -> list[Block]:
+        """The images of some units, as many as fit on the device at a time."""
         at_once = max(1, IMAGES_AT_ONCE // (4 * math.prod(self.job.images[images].images.shape)))
-        return [(first + part.start, first + part.stop) for part in slices(end - first, at_once)]
+        if any(isinstance(unit.images, tuple) for unit in units.values()):
+            return _whole_units(units, at_once)
+        first, end = image_range(list(units.values()))
+        return [Block(range(first + part.start, first + part.stop), units) for part in slices(end - first, at_once)]
 
     def collect(self, cell: Cell, parts: Sequence[Part], classifier: str) -> Tables:
         """Fetches one classifier's tables, refuses what is not a distribution, and puts rows in planned order."""
@@ -172,20 +181,20 @@ class Worker:
         if group.nuisance and shape not in there.shapes:
             check_nuisance(group.nuisance, self.job.nuisances[group.nuisance], shape, there.names[place])
 
-    def _read(self, images: str, first: int, end: int) -> Future[list[ShapeGroup]]:
-        """Images [first, end) of a set on the device, read by the other thread and kept while there is room."""
-        key, there = (images, first, end), self.job.images[images].images
+    def _read(self, images: str, places: range | tuple[int, ...]) -> Future[list[ShapeGroup]]:
+        """Images of a set on the device, read by the other thread and kept while there is room."""
+        key, there = (images, places), self.job.images[images].images
         with self._reading:
             if key not in self._kept:
-                self._kept[key] = self._reader.submit(there.groups, range(first, end), self.job.device)
+                self._kept[key] = self._reader.submit(there.groups, places, self.job.device)
             self._kept.move_to_end(key)
             while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:
                 self._kept.popitem(last=False)
             return self._kept[key]
 
-    def _bytes(self, key: tuple[str, int, int]) -> int:
-        images, first, end = key
-        return 4 * (end - first) * math.prod(self.job.images[images].images.shape)
+    def _bytes(self, key: tuple[str, range | tuple[int, ...]]) -> int:
+        images, places = key
+        return 4 * len(places) * math.prod(self.job.images[images].images.shape)
 
     def _refusal(self, cell: Cell, place: int, bad: BadAnswer) -> Failure:
         """The error for an answer that is not a distribution: which classifier, image, draw and θ."""
@@ -206,6 +215,20 @@ class Worker:
             f"classifier {cell.classifier!r} gave {bad.wrong} for the image {where}",
             "Check its weights and its preprocessing (mean, std, range) on that image; finished units are kept.",
         )
+
+
+def _whole_units(units: Mapping[int, Unit], at_once: int) -> list[Block]:
+    """Blocks of whole units, since images that are scattered over a set are in one unit because they belong together:
+    as many as fit, and at least one."""
+    blocks: list[Block] = []
+    for number, unit in units.items():
+        last = blocks[-1] if blocks else Block((), {})
+        both = tuple(sorted({*last.places, *unit.images}))
+        if blocks and len(both) <= at_once:
+            blocks[-1] = Block(both, {**last.units, number: unit})
+        elif len(unit.images):
+            blocks.append(Block(tuple(sorted(set(unit.images))), {number: unit}))
+    return blocks
 
 
 def _check_table(cell: Cell, name: str, table: pa.Table, span: Span) -> None:

@@ -10,6 +10,7 @@ from torch import nn
 
 import brittle
 from brittle.api.one_measure import one_measure
+from brittle.engine import worker
 from brittle.errors import BrittleError, MissingPackage
 from brittle.images import image_set
 from brittle.images.selection import Selection
@@ -137,6 +138,18 @@ def test_rows_depend_on_neither_the_batch_size_nor_the_other_classes():
     assert set(zip(of_class["image"].to_pylist(), of_class["other"].to_pylist(), strict=True)) == set(
         zip(alone["image"].to_pylist(), alone["other"].to_pylist(), strict=True)
     )
+
+
+def test_a_class_stays_together_where_few_images_fit_on_the_device(monkeypatch):
+    module = moons.Bumps(moons.ONE_PIECE)
+    points = random_points(module, 12)
+    labels = np.tile([1, 0], 6)
+    _, whole, _, _ = connected(module, points, labels, method="torch")
+    monkeypatch.setattr(worker, "IMAGES_AT_ONCE", 4 * 2 * 3)
+    _, parted, said, _ = connected(module, points, labels, method="torch")
+    assert parted == whole
+    assert [row["images"] for row in said["classes"]] == [6, 6]
+    assert said["classes"][1]["sizes"] == [6]
 
 
 def test_the_straight_share_is_that_of_disjoint_pairs():

@@ -121,6 +121,14 @@ def test_the_same_rows_come_of_any_batch_size():
             assert np.allclose(other[column], found[0][column], atol=1e-4)
 
 
+@pytest.mark.parametrize("noise", ["path", "fresh"])
+def test_noise_that_is_drawn_again_at_every_step_is_the_same_as_noise_that_is_carried_along(noise, monkeypatch):
+    options = {"layers": "0-2", "noise": noise, "step": 0.25, "limit": 2, "batch": 64}
+    carried = brittle.layers(network(), pictures(), **options).rows
+    monkeypatch.setattr("brittle.measures.layers.noise.CARRIED", 0)
+    assert brittle.layers(network(), pictures(), **options).rows.equals(carried)
+
+
 def test_an_image_has_the_same_rows_in_any_company():
     images, labels = pictures()
     ids = np.arange(100, 123)
@@ -272,7 +280,7 @@ def test_of_many_layers_twelve_are_chosen_with_input_output_and_weights():
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [("fcc", r"has no layer 'fcc'.*fc"), ("7", "no layer number 7.*to 6, the weights"), ("3-1", "no layers 3-1")],
+    [("fcc", r"has no layer 'fcc'.*fc"), ("7", "no layer number 7.*to 6, 'weights'"), ("3-1", "no layers 3-1")],
 )
 def test_layers_that_are_not_there_are_refused(asked, said):
     with pytest.raises(BrittleError, match=said):

@@ -9,6 +9,7 @@ from torch import nn
 
 import brittle
 from brittle.errors import BrittleError
+from brittle.measures.layers.measure import Layers
 from brittle.measures.layers.search import drawn_targets
 
 SEARCH = {"attack": "targeted", "rate": 0.03, "batch": 56}
@@ -112,6 +113,14 @@ def test_weights_are_left_out_and_refused_by_name():
     assert [each["layer"] for each in brittle.layers(module, (images, labels), **SEARCH)["layers"]] == ["input", "1"]
     with pytest.raises(BrittleError, match="has no layer 'weights'"):
         brittle.layers(module, (images, labels), layers="weights", **SEARCH)
+
+
+def test_of_many_layers_the_same_are_searched_as_are_disturbed():
+    many = ("input", *(f"block{number}" for number in range(99)), "weights")
+    noisy, searched = Layers().chosen(many), Layers(attack="targeted").chosen(many)
+    assert searched == noisy[:-1]
+    assert searched[-1] == 99
+    assert Layers(attack="targeted", layers=("*",)).chosen(many) == tuple(range(100))
 
 
 class Opaque:

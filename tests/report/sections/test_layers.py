@@ -71,6 +71,21 @@ def test_the_command_the_function_and_the_study_say_the_same(cli):
     assert as_text(found.summary) == str(found)
 
 
+def test_a_report_of_targeted_changes_shows_sizes_and_failures(tmp_path):
+    study = {
+        "classifiers": {"plain": "bundled:plain", "other": "bundled:augmented"},
+        "images": {"sample": {"spec": "sample", "count": 6}},
+        "layers": {"attack": "targeted", "layers": ["8", "9"], "rate": 0.3, "steps": 20},
+    }
+    found = brittle.run(study, out=tmp_path / "run")
+    text = write_report(tmp_path / "run").read_text(encoding="utf-8")
+    assert 'aria-label="size of targeted changes of each layer of plain, other, relative to what it gives"' in text
+    assert "Adam until p(target) ≥ 0.9; 1 target per image, drawn by the seed" in text
+    assert "2 of 10 layers, as asked; the weights are left out" in text
+    assert "failures count as larger than anything found" in str(found)
+    assert {row["layer"] for row in found.table().to_pylist()} == {"layers.8", "layers.9"}
+
+
 def test_images_without_labels_count_against_their_clean_predictions():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))

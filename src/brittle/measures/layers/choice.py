@@ -16,7 +16,8 @@ _NUMBERS = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def chosen_layers(asked: Sequence[str], layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
-    """The numbers of the layers asked for, rising. `layers` are all that a classifier has, the weights last.
+    """The numbers, rising, of the layers asked for among `layers`; where none are, of all or of 12, the last of which
+    are the weights.
 
     A number is a place also where layers are named by numbers, as those of `nn.Sequential` are: the pattern [3]
     means the layer named 3."""
@@ -47,6 +48,6 @@ def _meant(word: str, layers: Sequence[str], classifier: str) -> list[int]:
             f"classifier {classifier!r} has no layers {word}"
             if numbers[2]
             else f"classifier {classifier!r} has no layer number {word}",
-            f"They are numbered from 0, the input, to {len(layers) - 1}, the weights.",
+            f"They are numbered from 0, the input, to {len(layers) - 1}, {layers[-1]!r}.",
         )
     return list(range(first, last + 1))

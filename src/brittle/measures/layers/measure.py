@@ -77,8 +77,9 @@ class Layers(LayersOptions, Measure):
 
     def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
         """Numbers of the layers that are disturbed; a search changes no weights."""
-        there = tuple(layers[:-1] if self.targeted else layers)
-        return chosen_layers(self.layers, there, classifier)
+        if not self.targeted:
+            return chosen_layers(self.layers, layers, classifier)
+        return chosen_layers(self.layers, layers[:-1], classifier) if self.layers else chosen_layers((), layers)[:-1]
 
     def width(self, classes: int) -> int:
         """Places on the axis per layer: fields of noise, or targets of an image."""

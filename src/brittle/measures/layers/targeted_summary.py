@@ -108,7 +108,7 @@ def _protocol(measure: Layers, run: RunView, images: str, found: Found) -> dict[
     return {
         "attack": measure.attack,
         "last": len(found.layers) - 1,
-        "chosen": how_chosen(measure, found.layers[:-1]),
+        "chosen": how_chosen(measure, found.layers),
         "targets": next((each.linf.shape[1] for each in found.pairs.values()), 0),
         "share": measure.share,
         "rate": measure.rate,

@@ -1,0 +1,94 @@
+"""The networks and the arithmetic behind papers/urem."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import curve_fit
+from scipy.stats import t, ttest_1samp
+from torch import nn
+
+import brittle
+
+HERE = Path(__file__).parents[2] / "papers" / "urem"
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """One of the folder's modules, imported as its scripts import one another."""
+    monkeypatch.syspath_prepend(str(HERE))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == HERE:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("budget", [20_000, 100_000, 500_000])
+@pytest.mark.parametrize("depth", [2, 4, 8])
+def test_a_network_has_its_depth_and_nearly_its_parameters(module, depth, budget):
+    networks = module("networks")
+    made = networks.Plain(depth, budget).module()
+    assert sum(isinstance(part, nn.Conv2d) for part in made.modules()) == depth
+    assert sum(each.numel() for each in made.parameters()) == pytest.approx(budget, rel=0.025)
+    assert made(torch.zeros(2, 1, 28, 28)).shape == (2, 10)
+
+
+def test_a_spec_makes_a_network_of_fewer_classes(module):
+    networks = module("networks")
+    wanted = networks.Plain(2, 20_000, 3)
+    found = brittle.classifier(f"torch:{wanted.factory}")
+    assert found.log_probs(torch.zeros(1, 1, 28, 28)).shape == (1, 3)
+    assert [each.shape for each in found.module.parameters()] == [each.shape for each in wanted.module().parameters()]
+
+
+def test_slopes_and_intervals_match_another_least_squares(module):
+    tables = module("tables")
+    rng = np.random.default_rng(0)
+    depth, size = np.repeat([2, 4, 8], 9), np.tile(np.repeat([20_212, 100_310, 499_800], 3), 3)
+    outcome = 40 + 5 * np.log2(depth) - 3 * np.log(size) / np.log(5) + rng.normal(0, 2, 27)
+    found = tables.regression(depth, size, outcome)
+
+    def line(x, a, b, c):
+        return a + b * x[0] + c * x[1]
+
+    best, covariance = curve_fit(line, np.stack([np.log2(depth), np.log(size) / np.log(5)]), outcome)
+    away = t.ppf(0.975, 24) * np.sqrt(np.diag(covariance))
+    for told, place in ((found.depth, 1), (found.size, 2)):
+        assert told == pytest.approx((best[place], best[place] - away[place], best[place] + away[place]), rel=1e-5)
+
+
+def test_a_mean_difference_has_students_interval(module):
+    values = np.asarray([1.0, 2.5, -0.5, 3.0])
+    found = module("tables").student(values)
+    expected = ttest_1samp(values, 0).confidence_interval(0.95)
+    assert found == pytest.approx((values.mean(), expected.low, expected.high))
+
+
+def test_a_part_is_compared_on_images_and_targets_that_it_shares_with_the_whole(module):
+    tables = module("tables")
+
+    def network(right, sigma, linf, classes):
+        noises = {"path": sigma, "fresh": {image: 2 * value for image, value in sigma.items()}}
+        return tables.Network({"classes": classes}, {}, frozenset(right), noises, {}, {0.005: linf})
+
+    part = network([1, 2], {1: 10.0, 2: 30.0, 3: 99.0}, {(1, 5): 4.0, (2, 5): np.inf, (3, 5): 50.0}, (0, 5))
+    whole = network(
+        [1, 2, 3, 4],
+        {1: 8.0, 2: 20.0, 3: 1.0, 4: 1.0},
+        {(1, 5): 1.0, (1, 7): 100.0, (2, 5): 1.0, (3, 5): 1.0},
+        tuple(range(10)),
+    )
+    assert tables.difference(part, whole) == pytest.approx((6.0, 12.0, 3.0))
+
+
+def test_variants_share_classes_between_training_and_test(module):
+    fashion = module("fashion")
+    whole = brittle.image_set("sample")
+    three = fashion.VARIANTS["three"]
+    some = whole.choose(200, seed=3)
+    assert three.of(whole, 1).classes == three.of(some, 1).classes
+    assert len(three.of(whole, 1).classes) == fashion.Trained(2, 100_000, "three", 1).classes == 3
