@@ -272,6 +272,7 @@ def registered(monkeypatch):
     measures.names()
     monkeypatch.setattr(measures, "_kinds", dict(measures._kinds))
     for name, kind in KINDS.items():
+        measures._kinds.pop(name, None)
         measures.register(name)(kind)
 
 

@@ -66,6 +66,21 @@ def test_command_study_and_python_say_the_same(run, found, cli):
     assert [row | {"classifier": "classifier"} for row in printed["classes"]] == plain
 
 
+def test_classifiers_are_compared_over_the_pairs_that_both_get_right(run):
+    (pair,) = run[0]["measures"]["connectedness"]["comparisons"]
+    stays = {}
+    for file in (run[1] / "units" / "connectedness").rglob("*.rows.parquet"):
+        rows = pq.read_table(file)
+        for row in rows.filter(rows["round"].to_numpy() == 0).to_pylist():
+            plain = "augmented" not in str(file.relative_to(run[1]))
+            stays.setdefault((row["image"], row["other"]), {})[plain] = row["straight_least"] > 0
+    gaps = [int(each[True]) - int(each[False]) for each in stays.values() if len(each) == 2]
+    assert pair["common_pairs"] == len(gaps) > 0
+    assert pair["difference"] == np.mean(gaps)
+    assert pair["interval"][0] <= np.mean(gaps) <= pair["interval"][1]
+    assert "straight share, plain − augmented, paired over" in str(run[0])
+
+
 def test_the_result_gives_bubbles_images_pairs_and_paths(found):
     (row,) = (each for each in found["classes"] if each["class"] == "Bag")
     bubbles = found.bubbles("Bag")

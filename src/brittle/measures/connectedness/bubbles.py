@@ -11,9 +11,10 @@ Pairs = list[tuple[int, int]]
 class Bubbles:
     """The images of one class that the classifier gives that class, joined pair by pair (union–find).
 
-    First come disjoint pairs in the order of the images, which is random: they are a fair sample of all pairs. Then
-    every component proposes the nearest pair across that has not been tried, round by round (Borůvka). One that has
-    proposed `tries` pairs in vain since it last grew rests until another finds it."""
+    First come disjoint pairs in the order of all images, which is random: they are a fair sample of all pairs, and the
+    same for every classifier that gets both images right. Then every component proposes the nearest pair across that
+    has not been tried, round by round (Borůvka). One that has proposed `tries` pairs in vain since it last grew rests
+    until another finds it."""
 
     def __init__(self, distances: NDArray[np.float64], tries: int) -> None:
         self.distances, self.tries = distances, tries  # (n, n)
@@ -21,9 +22,10 @@ class Bubbles:
         self.root = np.arange(len(distances))  # (n,) the first image of each one's component
         self.vain = np.zeros(len(distances), dtype=np.int64)  # by first image of a component
 
-    def sample(self) -> Pairs:
-        """Disjoint pairs, drawn by the order of the images alone."""
-        pairs = [(first, first + 1) for first in range(0, len(self.root) - 1, 2)]
+    def sample(self, places: NDArray[np.int64]) -> Pairs:
+        """Disjoint pairs, neighbours among all images of the class, where those to be joined are at `places` (n,)."""
+        first, second = places[:-1], places[1:]
+        pairs = [(int(at), int(at) + 1) for at in np.flatnonzero((first % 2 == 0) & (second == first + 1))]
         self._note(pairs)
         return pairs
 

@@ -77,7 +77,7 @@ class Search:
 
     def _rounds(self) -> None:
         """The fair sample of pairs first, then what components propose."""
-        number, pairs = 0, self.bubbles.sample()
+        number, pairs = 0, self.bubbles.sample(self.right.cpu().numpy())
         while pairs:
             edges = [Edge(*pair, number) for pair in pairs]
             self.edges += edges

@@ -1,8 +1,9 @@
 """What connectedness says: the bubbles of each class, how pairs were connected, and the share of straight segments.
 
 The share has an interval, because the first pairs are disjoint and drawn at random: they are a fair sample of all pairs
-of images of one class that the classifier gets right. The number of bubbles has none: it is an upper bound, and that of
-these images, since more images may join bubbles as well as open new ones.
+of images of one class that the classifier gets right. Classifiers are compared over the pairs that both get right. The
+number of bubbles has no interval: it is an upper bound, and that of these images, since more images may join bubbles as
+well as open new ones.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from brittle.measures.base import Cell, Read, RunView, Subject
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import CURVED, FAILED, LEFT, STRAIGHT, UNKNOWN
 from brittle.measures.connectedness.tables import MEMBERS
-from brittle.statistics.intervals import betting_bounds
+from brittle.statistics.intervals import betting_bounds, simultaneous
 
 WEAKLY = 2  # training images of a component that is weakly generalised: UREM's section 1, "has 2 training samples"
 CHANGES = Read("perturbation", required=False)  # for the smallest targeted change beside each bubble
+Stays = Mapping[tuple[int, int], float]  # pair of ids → 1 where their straight segment stays in the class, otherwise 0
 BEYOND = 1e-6  # a path that goes less far beyond [0, 1] has not left it
 
 
 def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]:
     """A result per classifier and image set, and a row per class of each."""
     results, classes, calls, warnings = [], [], dict.fromkeys(run.classifiers, 0), []
+    sampled: dict[tuple[str, str], Stays] = {}
     for images, name in itertools.product(run.images, run.classifiers):
         cell = run.cell(name, images)
         edges, members = run.table(cell), run.table(cell, MEMBERS)
@@ -40,7 +42,8 @@ def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]
             for label in dict.fromkeys(members["label"].to_pylist())
         ]
         classes += found
-        results.append(names | {"seed": run.seed} | _totals(options, edges, found, run.images[images]))
+        stays = sampled[images, name] = _sampled(edges, run.images[images])
+        results.append(names | {"seed": run.seed} | _totals(options, edges, found, stays))
         calls[name] += members.num_rows + int(np.sum(edges["calls"].to_numpy()))
         trained = run.images[images].train
         if trained and trained != images:
@@ -48,7 +51,13 @@ def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]
                 f"connectedness is about training images: {images!r} is not what the classifiers were trained on; "
                 f'name that set, images = ["{trained}"]'
             )
-    return {"results": results, "classes": classes, "warnings": list(dict.fromkeys(warnings)), "calls": calls}
+    return {
+        "results": results,
+        "classes": classes,
+        "comparisons": _comparisons(options, run, sampled),
+        "warnings": list(dict.fromkeys(warnings)),
+        "calls": calls,
+    }
 
 
 def _of(table: pa.Table, label: int) -> pa.Table:
@@ -121,10 +130,10 @@ def _ways(edges: pa.Table) -> dict[str, Any]:
 
 
 def _totals(
-    options: ConnectednessOptions, edges: pa.Table, classes: list[dict[str, Any]], subject: Subject
+    options: ConnectednessOptions, edges: pa.Table, classes: list[dict[str, Any]], stays: Stays
 ) -> dict[str, Any]:
-    straight = _sampled(edges, subject)
-    low, high = betting_bounds(straight, options.confidence, planned=len(straight))
+    straight = np.array(list(stays.values()))
+    low, high = betting_bounds(straight, options.confidence, planned=len(straight) or None)
     summed = ("images", "right", "misclassified", "bubbles", "weakly_generalised")
     return {
         **{name: sum(each[name] for each in classes) for name in summed},
@@ -142,9 +151,39 @@ def _totals(
     }
 
 
-def _sampled(edges: pa.Table, subject: Subject) -> NDArray[np.float64]:
-    """Whether the straight segment of each pair of the fair sample stays in the class, in the planned order of their
-    first images, which is random: in the order of classes the mean behind them would change on the way."""
+def _sampled(edges: pa.Table, subject: Subject) -> Stays:
+    """The pairs of the fair sample, in the planned order of their first images, which is random: in the order of
+    classes the mean behind them would change on the way."""
     fair = edges.filter(edges["round"].to_numpy() == 0)
-    order = np.argsort(subject.places(fair["image"].to_numpy()), kind="stable")
-    return np.asarray(fair["straight_least"].to_numpy()[order] > 0, dtype=np.float64)
+    first, second = fair["image"].to_numpy(), fair["other"].to_numpy()
+    inside = fair["straight_least"].to_numpy() > 0
+    order = np.argsort(subject.places(first), kind="stable")
+    return {(int(first[at]), int(second[at])): float(inside[at]) for at in order}
+
+
+def _comparisons(
+    options: ConnectednessOptions, run: RunView, sampled: Mapping[tuple[str, str], Stays]
+) -> list[dict[str, Any]]:
+    """Differences between straight shares, over the pairs of images that both classifiers get right."""
+    pairs = list(itertools.combinations(run.classifiers, 2))
+    family = max(1, len(pairs) * len(run.images))
+    found = []
+    for images, (first, second) in itertools.product(run.images, pairs):
+        one, other = sampled[images, first], sampled[images, second]
+        gaps = np.array([value - other[pair] for pair, value in one.items() if pair in other])
+        confidence = simultaneous(options.confidence, family)
+        low, high = betting_bounds(gaps, confidence, planned=len(gaps) or None, support=(-1.0, 1.0))
+        found.append(
+            {
+                "image_set": images,
+                "first": first,
+                "second": second,
+                "common_pairs": len(gaps),
+                "difference": float(gaps.mean()) if len(gaps) else None,
+                "interval": [float(low), float(high)] if len(gaps) else None,
+                "higher": first if low > 0 else second if high < 0 else None,
+                "confidence": options.confidence,
+                "family": family,
+            }
+        )
+    return found

@@ -17,6 +17,7 @@ from brittle.report.sections.connectedness.words import (
     Row,
     bubbles,
     changes,
+    difference,
     outside,
     pairs,
     sizes,
@@ -29,6 +30,7 @@ COLUMNS = (
     *("straight", "curved", "unknown", "least margin"),
 )
 MOST_CLASSES = 20
+MOST_PAIRS = 10  # of classifiers
 MOST_RESULTS = 8  # class by class
 
 
@@ -36,6 +38,10 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
     shown: list[RenderableType] = []
     for row in summary["results"]:
         shown += _result(row, _classes(summary, row) if len(summary["results"]) <= MOST_RESULTS else ())
+    compared = summary["comparisons"]
+    shown += [line(difference(pair)) for pair in compared[:MOST_PAIRS]]
+    if len(compared) > MOST_PAIRS:
+        shown.append(line(f"… and {len(compared) - MOST_PAIRS} more differences ({EVERYTHING})"))
     meanings = (WEAKLY, STRONGLY, *((CHANGES,) if with_changes(summary["classes"]) else ()))
     return Group(*shown, *(line(sentence(each)) for each in meanings), *_closing(summary["results"][0]))
 

@@ -55,6 +55,18 @@ def straight(row: Row) -> str:
     )
 
 
+def difference(pair: Row) -> str:
+    """How the straight shares of two classifiers differ."""
+    if pair["difference"] is None:
+        return f"{pair['first']} − {pair['second']}: no sampled pair is right for both"
+    family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
+    return (
+        f"straight share, {pair['first']} − {pair['second']}, paired over {pair['common_pairs']} pairs that both get "
+        f"right: {estimate(pair['difference'], pair['interval'], '+')}{family}, "
+        f"{'a tie' if pair['higher'] is None else pair['higher'] + ' has the higher'}"
+    )
+
+
 def pairs(row: Row) -> str:
     """How pairs were connected."""
     said = (
