@@ -44,7 +44,7 @@ def measured(
         breaking.append(
             pa.table(
                 {
-                    "noise": pa.array([noise] * len(found)).dictionary_encode(),
+                    "noise": pa.array([noise] * len(found)),
                     "image": found["image"],
                     "sigma": pa.array((found["place"].to_numpy() + 1).astype(np.float32)),  # in 255ths: the step is 1
                     "broke": found["broke"],
@@ -95,7 +95,7 @@ def targeted_rows(
     ).rows
     return pa.table(
         {
-            "rate": pa.array([rate] * len(found)).dictionary_encode(),
+            "rate": pa.array([rate] * len(found)),
             "image": found["image"],
             "target": pa.array(numbers[found["target"].to_numpy()].astype(np.int16)),
             "reached": found["reached"],
@@ -145,6 +145,5 @@ def _number(value: float | None) -> float:
 def told(table: pa.Table, about: Mapping[str, Any]) -> pa.Table:
     """The table with columns in front that say whose it is."""
     for place, (key, value) in enumerate(about.items()):
-        column = pa.array([value] * len(table))
-        table = table.add_column(place, key, column.dictionary_encode() if isinstance(value, str) else column)
+        table = table.add_column(place, key, pa.array([value] * len(table)))
     return table

@@ -3,7 +3,7 @@
     python papers/urem/redo.py [--device cuda --workers 12]            # grid, variants and lite, one after the other
     python papers/urem/redo.py --small --out build/urem-small          # minutes on two CPU cores, to see that it works
     python papers/urem/redo.py --only grid variants --minutes 8        # begins no network after 8 minutes
-    python papers/urem/redo.py --only grid variants --beside FOLDER    # the networks that FOLDER's tables lack, and those
+    python papers/urem/redo.py --only grid variants --beside FOLDER    # goes on where the run in FOLDER stopped
 
 Then `python papers/urem/page.py` makes the tables and figures of the page. What was trained already (in --weights) is
 only read. --data holds fashion-mnist and imagenet-sample; lite needs packages that papers/fawzi2016/efficientnet.py
@@ -43,13 +43,21 @@ def write(out: Path, part: str, found: Iterable[Tables], beside: Path | None = N
     together: dict[str, list[pa.Table]] = defaultdict(list)
     if beside is not None:
         for file in sorted(beside.glob(f"{part}-*.parquet")):
-            together[file.stem.removeprefix(f"{part}-")].append(pq.read_table(file))
+            together[file.stem.removeprefix(f"{part}-")].append(plain(pq.read_table(file)))
     for tables in found:
         for name, table in tables.items():
             together[name].append(table)
     for name, parts in together.items():
-        whole = pa.concat_tables(parts).unify_dictionaries()
+        whole = pa.concat_tables(parts)
         pq.write_table(whole, out / f"{part}-{name}.parquet", compression="zstd", compression_level=19)
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Without dictionaries, which a file may have and new tables don't."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, table[field.name].cast(field.type.value_type))
+    return table
 
 
 def trained(part: str, options: argparse.Namespace, end: float) -> None:
