@@ -40,6 +40,7 @@ bench: .venv/bench-ready
 	$(BIN)/python benchmarks/measure.py
 	$(BIN)/python benchmarks/nuisances.py
 	$(BIN)/python benchmarks/samplers.py
+	$(BIN)/python benchmarks/perturbation.py
 
 docs: .venv/test-ready
 	$(BIN)/python docs/make.py

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from brittle.report.page.words import estimate, number
+from brittle.report.page.words import counted, estimate, number
 from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.perturbation import words
 from brittle.report.sections.perturbation.words import Row
@@ -72,7 +72,7 @@ def _remarks(row: Row) -> Iterator[str]:
             f"{words_of} {estimate(errors[key]['auroc'], errors[key]['auroc_interval'])}"
             for key, words_of in (("change", "the least change"), ("max_softmax", "the greatest probability"))
         )
-        yield f"{name}: tells its {errors['errors']} errors from right answers, AUROC: {', '.join(told)}"
+        yield f"{name}: AUROC for telling {counted(errors['errors'], 'error')} from right answers: {', '.join(told)}"
 
 
 def percent_of(share: float) -> str:
