@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -38,7 +39,13 @@ def pytest_runtest_logreport(report):
     if "tests/fuzz/" in report.nodeid and report.failed:
         crash = getattr(report.longrepr, "reprcrash", None)
         said = str(report.longrepr if crash is None else crash.message).strip().splitlines()
-        found[target_of(report.nodeid)] = said[0 if crash is not None else -1]
+        telling = [line for line in said if re.search(r"\w", line)] or ["failed"]
+        found[target_of(report.nodeid)] = short(telling[0 if crash is not None else -1])
+
+
+def short(line):
+    """A line fit for the table: where it happened without the folders of this machine."""
+    return re.sub(r"\S*/(?=[\w.-]+\.py:\d)", "", line).replace("|", "/")[:200]
 
 
 @pytest.hookimpl(optionalhook=True)
