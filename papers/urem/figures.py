@@ -133,6 +133,8 @@ def bubbles(nets: dict[Key, Network], photographed: dict[str, Network]) -> Any:
             axis.set_xticks(angles, names, fontsize=7)
         else:
             axis.set_xticks([])
+        axis.set_rlim(0)
+        axis.tick_params(axis="y", labelsize=7)
         axis.set_title(f"{title}: % of the value range", fontsize=9)
         axis.legend(fontsize=7, loc="lower left", bbox_to_anchor=(-0.15, -0.12))
     return figure

@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 
 def sections(found: Path) -> Iterator[str]:
     """Every part of results.md whose data is there."""
+    yield tables.searches(found)
     if (found / "lite-networks.parquet").exists():
         yield tables.lite(found)
     if (found / "grid-networks.parquet").exists():

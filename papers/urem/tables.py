@@ -24,6 +24,7 @@ Array = NDArray[Any]
 Columns = dict[str, Array]
 WHITE = 255
 SIGMA_END = 255.0
+UNTOUCHED = Path(__file__).parents[1] / "fawzi2016" / "table2-untouched.parquet"
 KEYS = ("depth", "budget", "variant", "seed")
 Key = tuple[int, int, str, int]
 
@@ -149,7 +150,17 @@ def lite(found: Path) -> str:
             "targeted sizes they are Student's, over images:",
         ]
         lines += paired(nets, common)
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", agreement(found), ""])
+
+
+def agreement(found: Path) -> str:
+    """Whether weights in float16 predict as those in float32, with which the photographs were once classified."""
+    before = read(UNTOUCHED)
+    known = dict(zip(zip(before["network"], before["image"], strict=True), before["predicted"], strict=True))
+    now = read(found / "lite-clean.parquet")
+    pairs = list(zip(zip(now["network"], now["image"], strict=True), now["predicted"], strict=True))
+    same = sum(known[which] == predicted for which, predicted in pairs)
+    return f"{same} of {len(pairs)} predictions are those of fawzi2016/table2-untouched.parquet (float32, on a CPU)."
 
 
 def paired(nets: dict[str, Network], common: frozenset[int]) -> list[str]:
@@ -300,21 +311,25 @@ def variants(found: Path) -> str:
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += [
         "",
-        "The part minus the whole, on the same images that both get right and, for targeted sizes, the same targets; "
-        "mean over depths and seeds with Student's 95 % interval:",
+        "The part minus the whole, on the same images that both get right and, for targeted sizes, the same targets: "
+        "the mean over depths of each seed, which share a part, and over the seeds Student's 95 % interval:",
         "",
-        "| data | networks | σ*, path | σ*, fresh | targeted |",
-        "| --- | --- | --- | --- | --- |",
+        "| data | σ*, path | σ*, fresh | targeted | of each seed: path | fresh | targeted |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for name in names:
-        apart = [
-            difference(nets[key], nets[(*key[:2], "full", key[3])])
-            for key in nets
-            if key[2] == name != "full" and (*key[:2], "full", key[3]) in nets
-        ]
-        if apart:
-            cells = [_signed(student(np.asarray(values))) for values in zip(*apart, strict=True)]
-            lines.append(f"| {name} | {len(apart)} | {' | '.join(cells)} |")
+    for name in names[1:]:
+        of = {seed: [key for key in nets if key[2:] == (name, seed)] for seed in sorted({key[3] for key in nets})}
+        apart = np.asarray(
+            [
+                np.mean([difference(nets[key], nets[(*key[:2], "full", seed)]) for key in keys], 0)
+                for seed, keys in of.items()
+                if keys and all((*key[:2], "full", seed) in nets for key in keys)
+            ]
+        )
+        if len(apart) > 1:
+            cells = [_signed(student(values)) for values in apart.T]
+            cells += [", ".join(f"{value:+.1f}" for value in values) for values in apart.T]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
@@ -359,6 +374,13 @@ def matrix(nets: Iterable[Network], classes: Sequence[int]) -> Array:
         if (source, target) in sizes:
             made[row, column] = np.mean(sizes[source, target])
     return made
+
+
+def searches(found: Path) -> str:
+    """How many targeted searches there were, and how many reached their target."""
+    reached = [read(file)["reached"] for file in sorted(found.glob("*-targeted.parquet"))]
+    whole = np.concatenate(reached) if reached else np.zeros(0)
+    return f"Of {len(whole):,} targeted searches in all, {int(whole.sum()):,} reached p ≥ 0.9.\n"
 
 
 def matrices(found: Path) -> str:

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from scipy.optimize import curve_fit
@@ -92,3 +94,25 @@ def test_variants_share_classes_between_training_and_test(module):
     some = whole.choose(200, seed=3)
     assert three.of(whole, 1).classes == three.of(some, 1).classes
     assert len(three.of(whole, 1).classes) == fashion.Trained(2, 100_000, "three", 1).classes == 3
+
+
+def test_new_tables_are_joined_to_those_of_an_interrupted_run(module, tmp_path):
+    redo = module("redo")
+    earlier, out = tmp_path / "earlier", tmp_path / "out"
+    earlier.mkdir()
+    out.mkdir()
+    row = {"depth": [2], "budget": [20_000], "variant": ["full"], "seed": [0]}
+    table = pa.table(row | {"variant": pa.array(["full"]).dictionary_encode()})
+    pq.write_table(table, earlier / "grid-networks.parquet")
+    assert redo.known("grid", earlier) == {redo.fashion.Trained(2, 20_000, "full", 0)}
+    redo.write(out, "grid", [{"networks": pa.table(row | {"seed": [1]})}], earlier)
+    assert pq.read_table(out / "grid-networks.parquet")["seed"].to_pylist() == [0, 1]
+
+
+def test_shares_of_a_matrix_are_those_of_what_made_it(module):
+    shares = module("tables").shares
+    target = np.tile(np.arange(4.0), (4, 1))
+    np.fill_diagonal(target, np.nan)
+    # Sources alone explain 1/9: without the diagonal, row i has the mean (6 − i) / 3, so 3 Σ((1.5 − i) / 3)² of 15.
+    assert shares(target) == pytest.approx((0, 8 / 9), abs=1e-9)
+    assert shares(target.T) == pytest.approx((8 / 9, 0), abs=1e-9)

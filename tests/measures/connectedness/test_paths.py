@@ -155,3 +155,19 @@ def test_a_path_out_of_the_range_of_pixels_is_told():
         found = solve(inside, ends)
         assert found.checked.inside.tolist() == [True]
         assert float(found.checked.outside) == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_solver_that_fails_says_so_in_its_result_alone(capfd):
+    """A level that rises beyond all that a piece of the class reaches can't be followed there."""
+
+    class Peaks(nn.Module):
+        def forward(self, images):
+            x = images.flatten(1)[:, 0]
+            inside = torch.maximum(1 - 200 * (x - 0.2).square(), 9 - 1800 * (x - 0.8).square())
+            return torch.stack((torch.zeros_like(inside), inside), 1)
+
+    inside, ends = ends_of(classifier(Peaks()), moons.as_images([[0.21, 0.5]]), moons.as_images([[0.8, 0.5]]), 1)
+    found = METHODS["ida"](inside, ends)
+    assert found.arrived.tolist() == [False]
+    assert capfd.readouterr().out == ""
+    assert METHODS["torch"](inside, ends).arrived.tolist() == [False]

@@ -9,7 +9,9 @@ v is singular at t = 1: the solver stops before, and a straight segment that is 
 from __future__ import annotations
 
 import importlib.util
+import io
 import math
+from contextlib import redirect_stdout
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +85,8 @@ class _Path:
             atol=ABSOLUTE,
             max_num_steps=MOST_STEPS,
         )
-        found = solver.solve(times, np.append(x, factor), np.append(v - factor * g, 0.0))
+        with redirect_stdout(io.StringIO()):  # where the solver prints why it failed
+            found = solver.solve(times, np.append(x, factor), np.append(v - factor * g, 0.0))
         there = np.asarray(found.y)[:, : len(x)]
         there = np.concatenate((there, np.repeat(there[-1:], len(times) - len(there), 0)))
         arrived = bool(found.success) and len(found.y) == len(times) and bool(np.isfinite(there).all())
