@@ -56,3 +56,16 @@ def test_pictures_of_fresh_noise_are_made_again_too(tmp_path):
     }
     assert "breaking points fall as the step shrinks" in str(brittle.run(study, tmp_path / "out"))
     assert "these are the pictures that the classifiers saw" in write_report(tmp_path / "out").read_text()
+
+
+@pytest.mark.slow
+def test_forty_classifiers_make_a_short_summary_and_a_small_report(tmp_path):
+    study = {
+        "classifiers": {f"c{place}": "bundled:plain" for place in range(40)},
+        "images": {"sample": {"spec": "sample", "count": 10}},
+        "breaking-points": {"step": 25},
+    }
+    assert len(str(brittle.run(study, tmp_path / "out")).splitlines()) < 100
+    page = write_report(tmp_path / "out").read_text()
+    assert len(page) < 1_000_000
+    assert "which breaks last; all pairs are in summary.json" in page

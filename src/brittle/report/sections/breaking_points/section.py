@@ -23,6 +23,9 @@ from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.references import KAPLAN_MEIER_1958, UREM, WAUDBY_SMITH_2023
 
 LEADS = 0.45  # how much a finding matters
+MOST_FINDINGS = 3
+MOST_PAIRS = 45  # past this many, differences are shown against the classifier that breaks last
+MOST_CURVES = 8
 LIMITS = (
     "A breaking point says when the prediction first changes along one path, not how often it is wrong at a severity; "
     "predictions may come back further along.",
@@ -58,7 +61,9 @@ class BreakingPointsSection(BaseSection):
                     f"interval of the difference {words.estimate(row, pair['difference'], pair['interval'], '+')})."
                 )
                 said.append(Finding(text, LEADS, compared(pair["image_set"], later, sooner)))
-        return said or [Finding(_alone(row), LEADS) for row in run.summary["results"][:2] if row["mean"] is not None]
+        return said[:MOST_FINDINGS] or [
+            Finding(_alone(row), LEADS) for row in run.summary["results"][:2] if row["mean"] is not None
+        ]
 
     def remarks(self, run: MeasureRun) -> Remarks:
         first = run.summary["results"][0]
@@ -85,6 +90,14 @@ def _cell(row: words.Row) -> tuple[str, str]:
     return row["image_set"], row["nuisance"]
 
 
+def _spread(rows: list[words.Row]) -> list[words.Row]:
+    """As many classifiers as a figure can show, from the one that breaks last to the one that breaks first."""
+    if len(rows) <= MOST_CURVES:
+        return rows
+    order = sorted(rows, key=lambda row: -(row["mean"] or 0.0))
+    return [order[place * (len(order) - 1) // (MOST_CURVES - 1)] for place in range(MOST_CURVES)]
+
+
 def _alone(row: words.Row) -> str:
     return (
         f"Under {row['nuisance']}, {row['classifier']} breaks at {words.value(row, row['mean'])} on average "
@@ -97,12 +110,16 @@ def _part(run: MeasureRun, place: int, rows: list[words.Row]) -> dict[str, Any]:
     images, nuisance = _cell(rows[0])
     shown = strips(run, images, nuisance, [row["classifier"] for row in rows])
     chosen = run.whole.chosen(images)
+    pairs = [pair for pair in run.summary["comparisons"] if _cell(pair) == (images, nuisance)]
+    best = max(rows, key=lambda row: (row["common"] or row)["mean"] or 0.0)["classifier"]
+    cut = len(pairs) > MOST_PAIRS
     return {
         "images": images,
         "nuisance": nuisance,
         "rows": rows,
-        "pairs": [pair for pair in run.summary["comparisons"] if _cell(pair) == (images, nuisance)],
-        "figure": survival_figure(run.anchor(f"b{place}"), rows, run.looks),
+        "pairs": [pair for pair in pairs if best in (pair["first"], pair["second"])] if cut else pairs,
+        "cut": best if cut else "",
+        "figure": survival_figure(run.anchor(f"b{place}"), _spread(rows), run.looks),
         "shown": shown,
         "small": chosen is not None and max(chosen.images.shape[1:]) <= EXACT_UP_TO,
     }
