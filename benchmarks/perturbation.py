@@ -12,9 +12,11 @@ convex optimum for linear classifiers of several classes.
 from __future__ import annotations
 
 import argparse
+import io
 import math
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
 
@@ -100,9 +102,10 @@ def speed(arguments: argparse.Namespace) -> None:
 class TwoLogits(nn.Module):
     """Logits (logsumexp of the others + ln 9, z_target): the second is the greater exactly where p(target) ≥ 0.9."""
 
-    def __init__(self, logits: Callable[[Tensor], Tensor], target: Tensor) -> None:
+    def __init__(self, classifier: Any, target: Tensor) -> None:
         super().__init__()
-        self.logits, self.target = logits, target
+        self.module = classifier.module  # peers ask a network for its parameters
+        self.logits, self.target = classifier.logits, target
 
     def forward(self, images: Tensor) -> Tensor:
         z = self.logits(images)
@@ -175,7 +178,7 @@ def foolbox_fmn(pairs: Pairs) -> Tensor:
     import eagerpy
     import foolbox
 
-    model = foolbox.PyTorchModel(TwoLogits(pairs.classifier.logits, pairs.target).eval(), (0, 1), device=pairs.device)
+    model = foolbox.PyTorchModel(TwoLogits(pairs.classifier, pairs.target).eval(), (0, 1), device=pairs.device)
     criterion = foolbox.criteria.TargetedMisclassification(torch.ones_like(pairs.target))
     _, clipped, _ = foolbox.attacks.LInfFMNAttack(steps=STEPS)(model, pairs.images, criterion, epsilons=None)
     return clipped.raw if isinstance(clipped, eagerpy.Tensor) else clipped
@@ -206,9 +209,10 @@ def torchattacks_pgd(pairs: Pairs) -> Tensor:
     import torchattacks
 
     def attack(epsilon: float, here: Tensor) -> Tensor:
-        model = TwoLogits(pairs.classifier.logits, pairs.target[here]).eval()
+        model = TwoLogits(pairs.classifier, pairs.target[here]).eval()
         made = torchattacks.PGD(model, eps=epsilon, alpha=epsilon / 10, steps=40, random_start=False)
-        made.set_mode_targeted_by_label(quiet=True)
+        with redirect_stdout(io.StringIO()):  # it tells of every change of its mode
+            made.set_mode_targeted_by_function(lambda images, labels: labels)
         found: Tensor = made(pairs.images[here], torch.ones_like(here))
         return found
 
@@ -220,7 +224,7 @@ def art_apgd(pairs: Pairs) -> Tensor:
     from art.estimators.classification import PyTorchClassifier
 
     def attack(epsilon: float, here: Tensor) -> Tensor:
-        model = TwoLogits(pairs.classifier.logits, pairs.target[here]).eval()
+        model = TwoLogits(pairs.classifier, pairs.target[here]).eval()
         estimator = PyTorchClassifier(
             model, loss=nn.CrossEntropyLoss(), input_shape=tuple(pairs.images.shape[1:]), nb_classes=2,
             clip_values=(0, 1), device_type="cpu" if pairs.device == "cpu" else "gpu",

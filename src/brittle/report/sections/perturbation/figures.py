@@ -43,6 +43,7 @@ def matrix_figure(key: str, matrices: Mapping[str, Numbers], names: Mapping[str,
     lines = math.ceil(len(matrices) / columns)
 
     def draw(figure: Figure) -> None:
+        figure.set_layout_engine("constrained", h_pad=0.1)
         grid = figure.subplots(lines, columns, squeeze=False)
         for axes in grid.flat[len(matrices) :]:
             axes.set_visible(False)
