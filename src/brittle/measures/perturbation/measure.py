@@ -139,7 +139,7 @@ class Perturbation(PerturbationOptions, Measure):
         classifier, images, rows = task.classifiers[name], task.batch.images, pairs.rows
         logits = classifier.logits  # type: ignore[attr-defined]
         bounds = (0.0, 1.0) if self.clip else None
-        goal, size = Goal(pairs.origin, pairs.target, self.share), lane_size(task.batch_size)
+        goal, size = Goal(pairs.origin, pairs.target, self.share), lane_size(task.batch_size, rows.device)
 
         def start(pair: Tensor) -> Tensor:
             return images[rows[pair]]
