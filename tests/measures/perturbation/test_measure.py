@@ -94,10 +94,11 @@ def test_kept_changes_make_the_classifier_say_the_target(whole):
 
 @pytest.mark.parametrize("method", ["adam", "i-fgsm"])
 def test_rows_do_not_depend_on_batch_or_neighbours(method):
-    several = rows(done(method=method, batch=64))
-    some = images().ids[5:12].tolist()
-    alone = rows(done(method=method, batch=64, ids=some))
-    other = rows(done(method=method, batch=8))
+    options = {"method": method, "steps": 60, "rate": 0.03, "iterations": 3, "subset": images(12)}
+    several = rows(done(batch=64, **options))
+    alone = rows(done(batch=64, ids=images(12).ids[5:9].tolist(), **options))
+    other = rows(done(batch=32, **options))
+    assert len(several) == len(other) == 3 * len(set(several["image"])) == 36
     columns = ["image", "target", "origin", "reached", "calls", "predicted"]
     for table in (other, alone):
         both = several[several["image"].isin(table["image"])].sort_values(["image", "target"]).reset_index(drop=True)

@@ -159,3 +159,18 @@ def test_onnx_and_scikit_learn_classifiers_are_refused_in_one_line(tmp_path, fol
         said = cli("perturb", spec, f"npz:{folder}/images.npz").complaint(2)
         assert "it has no logits" in said
         assert "can be measured by" in said
+
+
+def test_many_classifiers_are_told_shortly(folder):
+    study = {
+        "classifiers": {f"net {place}": f"torch:{folder}/net.py:first" for place in range(8)},
+        "images": {"set": {"spec": f"npz:{folder}/images.npz", "count": 6}},
+        "perturbation": {"rate": 0.05, "steps": 30, "draw": 1},
+    }
+    found = brittle.run(study, folder / "many", device="cpu")
+    text = str(found)
+    assert "and as much of 2 more classifiers" in text
+    assert "more comparisons" in text
+    assert "more transfers" in text
+    page = write_report(folder / "many").read_text(encoding="utf-8")
+    assert "of the first 6 of 8 classifiers" in page

@@ -9,11 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import counted, estimate, number
-from brittle.report.sections.base import line, plain_table
+from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.perturbation import words
 from brittle.report.sections.perturbation.words import Row
 
-MOST_PAIRS = 12
+MOST_PAIRS = 12  # differences, and transfers
+MOST_TOLD = 6  # classifiers of which more than sizes is told
 
 
 def printed(summary: Mapping[str, Any]) -> RenderableType:
@@ -22,13 +23,17 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
     for images in dict.fromkeys(row["image_set"] for row in results):
         rows = [row for row in results if row["image_set"] == images]
         shown += [line((images, "bold"), f": {words.how(rows[0])}"), _sizes(rows)]
-        shown += [line(f"  {said}") for row in rows for said in _remarks(row)]
+        shown += [line(f"  {said}") for row in rows[:MOST_TOLD] for said in _remarks(row)]
+        if len(rows) > MOST_TOLD:
+            shown.append(line(f"  … and as much of {len(rows) - MOST_TOLD} more classifiers ({EVERYTHING})"))
         pairs = [pair for pair in summary["comparisons"] if pair["image_set"] == images]
         shown += [line(f"  {_difference(pair)}") for pair in pairs[:MOST_PAIRS]]
         if len(pairs) > MOST_PAIRS:
-            shown.append(line(f"  … and {len(pairs) - MOST_PAIRS} more comparisons (--json or --out has them all)"))
+            shown.append(line(f"  … and {len(pairs) - MOST_PAIRS} more comparisons ({EVERYTHING})"))
         moved = [row for row in summary["transfers"] if row["image_set"] == images]
-        shown += [_transfers(moved)] if moved else []
+        shown += [_transfers(moved[:MOST_PAIRS])] if moved else []
+        if len(moved) > MOST_PAIRS:
+            shown.append(line(f"  … and {len(moved) - MOST_PAIRS} more transfers ({EVERYTHING})"))
         shown.append(line())
     shown.append(line(f"{words.means(results[0])}; seed {results[0]['seed']}."))
     return Group(*shown)

@@ -31,6 +31,8 @@ from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
 
 LEADS, DIFFERS = 0.5, 0.6  # how much findings matter
 BUBBLES = 3  # images
+MOST_SHOWN = 6  # classifiers of which matrices, curves and pictures are shown
+MOST_FINDINGS = 4
 MOST_CLASSES = 1000  # of a matrix that is drawn
 OPEN_CLASSES = 12
 LISTS = ("classes", "to_classes", "accuracy", "errors", "survival", "smallest", "targets")
@@ -70,7 +72,7 @@ class PerturbationSection(BaseSection):
                     f"{pair['images']} images that both get right."
                 )
                 said.append(Finding(text, DIFFERS, ("perturbed", *compared(pair["image_set"], *names))))  # type: ignore[misc]
-        return said
+        return sorted(said, key=lambda each: -each.weight)[:MOST_FINDINGS]
 
     def remarks(self, run: MeasureRun) -> Remarks:
         first = run.summary["results"][0]
@@ -132,13 +134,16 @@ def _image_set(run: MeasureRun, images: str, place: int) -> dict[str, Any]:
     }
     if view is None or images not in view.images:
         return shown | {"note": run.whole.why_unreadable(images) or "The rows can't be read any more."}
-    found = {row["classifier"]: Sizes(view, view.cell(row["classifier"], images)) for row in rows}
+    some = rows[:MOST_SHOWN]
+    found = {row["classifier"]: Sizes(view, view.cell(row["classifier"], images)) for row in some}
+    if len(rows) > len(some):
+        shown["note"] = f"Figures and pictures are of the first {len(some)} of {len(rows)} classifiers."
     names = {name: run.whole.label_names(name, images) for name in found}
     key = run.anchor(f"s{place}")
     if rows[0]["targets"]:
         shown |= _matrices(run, found, names, key)
     if "accuracy" in rows[0]:
-        shown["accuracy"] = accuracy_figure(f"{key}a", found, rows, run.looks)
+        shown["accuracy"] = accuracy_figure(f"{key}a", found, some, run.looks)
     if any((~sizes.correct).any() and sizes.labelled for sizes in found.values()):
         shown["risk"] = risk_figure(f"{key}r", {n: s for n, s in found.items() if (~s.correct).any()})
     chosen = run.whole.chosen(images)
