@@ -96,7 +96,7 @@ def test_it_is_differentiable_even_after_a_first_use_in_inference_mode():
         ({"crop": 30}, 3, "crop=30 is larger than images of 8×8. Give size=30"),
         ({"channels": "grey"}, 4, "takes images of 1 or 3 channels, not 4"),
         ({"size": "big"}, 3, "'big' is not a size"),
-        ({"size": 0}, 3, "size is 0, but must be a whole number of at least 1.*Write size=224"),
+        ({"size": 0}, 3, "size is 0, but must be a whole number between 1 and 4096.*Write size=224"),
         ({"std": 0}, 3, "divides by zero"),
         ({"channels": "gray"}, 3, "Did you mean 'grey'"),
         ({"interpolation": "lanczos"}, 3, "bilinear or bicubic"),
