@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from brittle.api import compare, measure, run
+from brittle.api import compare, measure, perturb, run
 from brittle.classifiers import classifier
+from brittle.errors import BrittleError
 from brittle.report.html import write_report
 
 MEAN, STD = 0.4, 0.2
@@ -112,3 +113,21 @@ def test_what_was_told_stands_in_the_report_and_a_noisy_run_can_be_resumed(thing
     assert "is not deterministic" in "\n".join(first["warnings"])
     assert "is not deterministic" in write_report(things.out).read_text()
     assert "is not deterministic" in "\n".join(run(study, things.out)["warnings"])
+
+
+@pytest.mark.parametrize("how", ["detach", "no_grad"])
+def test_a_module_that_lets_no_gradient_through_is_refused_where_gradients_are_needed(how):
+    class Stopped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(16, 3)
+
+        def forward(self, images):
+            if how == "detach":
+                return self.last(images.detach().flatten(1))
+            with torch.no_grad():
+                return self.last(images.flatten(1))
+
+    shown = torch.rand(4, 1, 4, 4), torch.tensor([0, 1, 2, 0])
+    with pytest.raises(BrittleError, match="needs gradients, and those of 'classifier' do not reach the images"):
+        perturb(Stopped(), shown)

@@ -13,14 +13,14 @@ from brittle.engine.assignments import Assignment
 from brittle.engine.border import told_as_theirs
 from brittle.engine.job import Job
 from brittle.engine.nuisance_trial import try_nuisance
-from brittle.engine.trial import OwnCopy, Trial, doubts, tried
+from brittle.engine.trial import OwnCopy, Trial, doubts, gradients_flow, tried
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.images.pixels import Shape, ragged
 from brittle.measures import measures
 from brittle.measures.base import Cell, ClassifierFacts
 from brittle.memory import halving
-from brittle.types import Classifier, Nuisance
+from brittle.types import Classifier, Differentiable, Nuisance
 
 CHECKED_IMAGES = 8
 
@@ -62,7 +62,7 @@ def checked(job: Job) -> Checked:
             if cell.images and cell.classifier:
                 job.references(cell.classifier, cell.images)
             assignment.measure.check(job.about(cell))
-            _check_needs(assignment, cell.classifier, job)
+            _check_needs(assignment, cell, job)
             _check_reads(assignment, cell, job)
     pairs = {(cell.images, cell.nuisance) for each in job.assignments.values() for cell in each.cells()}
     for images, name in (pair for pair in pairs if all(pair)):
@@ -82,8 +82,9 @@ def _together(job: Job) -> dict[str, list[str]]:
     return {images: list(names) for images, names in found.items()}
 
 
-def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
-    """Refuses a classifier that lacks what a measure needs."""
+def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
+    """Refuses a classifier that lacks what a measure needs, or promises gradients and lets none through."""
+    classifier = cell.classifier
     live = job.classifiers.get(classifier)
     live = live.inner if isinstance(live, OwnCopy) else live
     for protocol in assignment.measure.needed():
@@ -96,6 +97,15 @@ def _check_needs(assignment: Assignment, classifier: str, job: Job) -> None:
                 f"is not one: it has no {', '.join(members)}",
                 f"Give a torch module; {classifier!r} can be measured by {', '.join(others)}.",
             )
+        if protocol is Differentiable and isinstance(live, Differentiable) and cell.images:
+            with told_as_theirs({f"classifier {classifier!r}": live}, f"classifier {classifier!r}"):
+                flow = gradients_flow(live, job.images[cell.images].images.batch([0], job.device).images)
+            if not flow:
+                raise BrittleError(
+                    f"the measure {assignment.name!r} needs gradients, and those of {classifier!r} do not reach the "
+                    "images",
+                    "Its module detaches its input or computes without gradients (detach, no_grad, numpy): remove that.",
+                )
 
 
 def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:

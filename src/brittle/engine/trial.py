@@ -13,7 +13,7 @@ from torch import Tensor
 
 from brittle.classifiers.base import AdaptedClassifier, layouts
 from brittle.memory import slices
-from brittle.types import Classifier
+from brittle.types import Classifier, Differentiable
 
 FAINTEST = -15.0  # log-probability below which devices differ
 SAME = 0.01  # in log-probability: more than rounding makes of another batch, less than dropout does
@@ -84,6 +84,17 @@ def tried(classifier: Classifier, images: Tensor, size: int) -> Trial:
         parted = _asked(classifier, torch.cat([images, 1 - images]), max(size, 2))[:1]
     mixing = 0.0 if _same(answers, parted) else _apart(answers, parted)
     return Trial(classifier, answers, copies, mixing=mixing)
+
+
+def gradients_flow(classifier: Differentiable, images: Tensor) -> bool:
+    """Whether the logits of images (B, C, H, W) depend on them as far as autograd can tell."""
+    with torch.enable_grad():
+        point = images.clone().requires_grad_()
+        logits = classifier.logits(point)
+        if not logits.requires_grad:
+            return False
+        (slope,) = torch.autograd.grad(logits.sum(), point, allow_unused=True)
+    return slope is not None
 
 
 def _asked(classifier: Classifier, images: Tensor, size: int) -> Tensor:

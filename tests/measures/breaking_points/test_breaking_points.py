@@ -185,3 +185,10 @@ def test_images_of_several_shapes_are_swept_together():
     found = brittle.breaking_points(Mean(), (images, labels), step=10, repeats=3)
     assert found.rows.num_rows == 12
     assert found["correct"] == 4
+
+
+def test_a_classifier_that_is_never_right_is_said_to_have_no_mean():
+    images, labels = grey(4)
+    found = brittle.breaking_points(linear(), (images, 1 - labels), step=20)
+    assert found["mean"] is None
+    assert any("none of the 4 images" in warning for warning in found["warnings"])

@@ -74,7 +74,7 @@ def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: S
 
 def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
     """A result per classifier, image set and nuisance, paired differences, and the calls that were really made."""
-    results, comparisons, calls = [], [], dict.fromkeys(run.classifiers, 0)
+    results, comparisons, warnings, calls = [], [], list[str](), dict.fromkeys(run.classifiers, 0)
     cells, count = len(run.images) * len(run.nuisances), len(run.classifiers)
     family = cells * max(1, count * (count - 1) // 2)
     for images, nuisance in itertools.product(run.images, run.nuisances):
@@ -85,6 +85,11 @@ def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
         names = {"image_set": images, "nuisance": nuisance}
         for name, points in found.items():
             calls[name] += points.calls
+            if not points.right.any():
+                warnings.append(
+                    f"none of the {len(points.right)} images of {images!r} is classified correctly by {name!r}: no "
+                    "breaking point is averaged; check range, mean, std and channels, and the order of the labels"
+                )
             results.append(
                 {"classifier": name, **names}
                 | _protocol(measure, run, images, nuisance, grid)
@@ -96,7 +101,7 @@ def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
                 {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
                 | _difference(*both, simultaneous(measure.confidence, family), grid)
             )
-    return {"results": results, "comparisons": comparisons, "calls": calls}
+    return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": calls}
 
 
 def _protocol(measure: BreakingPoints, run: RunView, images: str, nuisance: str, grid: Severities) -> dict[str, Any]:
