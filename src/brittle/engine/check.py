@@ -104,7 +104,7 @@ def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
                 raise BrittleError(
                     f"the measure {assignment.name!r} needs gradients, and those of {classifier!r} do not reach the "
                     "images",
-                    "Its module detaches its input or computes without gradients (detach, no_grad, numpy): remove that.",
+                    "Its module detaches its input or computes without gradients (no_grad, numpy): remove that.",
                 )
 
 
