@@ -1,5 +1,6 @@
 """Files and names that are not what they seem: one line that says what is wrong and what to do, or they just work."""
 
+import io
 import json
 import os
 import struct
@@ -233,3 +234,17 @@ def test_an_npz_with_a_damaged_name_or_flags_is_refused(tmp_path):
         with pytest.raises(BrittleError, match=r"a.npz can't be read") as error:
             image_set(f"npz:{tmp_path / 'a.npz'}")
         assert len(str(error.value)) < 600
+
+
+def test_an_array_of_more_entries_than_numpy_can_count_is_left_out_as_others_that_are_none(tmp_path):
+    """An axis of 2⁷⁰ beside one of none: no bytes at all, and an OverflowError inside numpy."""
+    header = b"{'descr': '<U3', 'fortran_order': False, 'shape': (0, 1180591620717411303424)}\n"
+    path = tmp_path / "large.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        array = io.BytesIO()
+        np.save(array, np.zeros((2, 4, 4), np.float32))
+        archive.writestr("images.npy", array.getvalue())
+        archive.writestr("classes.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    found = image_set(f"npz:{path}")
+    assert len(found) == 2
+    assert not found.classes

@@ -39,6 +39,7 @@ SINGLE = b"\x93NUMPY"  # what a file of one array begins with
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
 MOST_ARRAYS = 1000
+LONGEST = 2**31  # entries along an axis: numpy itself fails on lengths beyond 63 bits
 LONGEST_HEADER = 1 << 16
 
 
@@ -145,7 +146,7 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
             version = np.lib.format.read_magic(start)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(start)
-            if all(length >= 0 for length in shape):
+            if all(0 <= length <= LONGEST for length in shape):
                 found[name.removesuffix(".npy")] = ArrayHeader(name, shape, dtype)
     return found
 
