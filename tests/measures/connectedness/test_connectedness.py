@@ -241,3 +241,18 @@ def _cycles(done):
         extra += joins and first == second
         root[max(first, second) if joins else first] = min(first, second) if joins else first
     return extra
+
+
+@pytest.mark.parametrize("right", [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+def test_two_right_images_among_wrong_ones_are_tried_wherever_they_stand(right):
+    """A half-plane: all that lies in it is one piece, and the segment between two images shows it."""
+
+    class HalfPlane(nn.Module):
+        def forward(self, images):
+            across = 20 * (images.flatten(1)[:, 0] - 0.5)
+            return torch.stack((-across, across), 1)
+
+    points = np.array([[0.9 if place in right else 0.1, 0.2 * place] for place in range(4)])
+    rows, members, _, _ = connected(HalfPlane(), points, np.ones(4, dtype=int))
+    assert rows["how"].to_pylist() == ["straight"]
+    assert len(set(members["component"].to_pylist()) - {-1}) == 1

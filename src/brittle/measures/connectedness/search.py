@@ -78,7 +78,7 @@ class Search:
     def _rounds(self) -> None:
         """The fair sample of pairs first, then what components propose."""
         number, pairs = 0, self.bubbles.sample(self.right.cpu().numpy())
-        while pairs:
+        while pairs or number == 0:  # the sample may hold no pair of images that are both right
             edges = [Edge(*pair, number) for pair in pairs]
             self.edges += edges
             self._straight(edges)
@@ -86,6 +86,8 @@ class Search:
             number, pairs = number + 1, self.bubbles.proposals()
 
     def _straight(self, edges: Sequence[Edge]) -> None:
+        if not edges:
+            return
         ends = self._ends(edges)
         found = straight(self._inside(edges), ends.start, ends.end, ends.margin, self.options.points)
         for edge, least, calls in zip(edges, found.least.tolist(), found.calls.tolist(), strict=True):
