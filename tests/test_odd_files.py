@@ -236,15 +236,28 @@ def test_an_npz_with_a_damaged_name_or_flags_is_refused(tmp_path):
         assert len(str(error.value)) < 600
 
 
-def test_an_array_of_more_entries_than_numpy_can_count_is_left_out_as_others_that_are_none(tmp_path):
-    """An axis of 2⁷⁰ beside one of none: no bytes at all, and an OverflowError inside numpy."""
-    header = b"{'descr': '<U3', 'fortran_order': False, 'shape': (0, 1180591620717411303424)}\n"
-    path = tmp_path / "large.npz"
+def named(path, header):
+    """An npz file of two images whose class names have this header and no bytes."""
     with zipfile.ZipFile(path, "w") as archive:
         array = io.BytesIO()
         np.save(array, np.zeros((2, 4, 4), np.float32))
         archive.writestr("images.npy", array.getvalue())
-        archive.writestr("classes.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    found = image_set(f"npz:{path}")
+        text = (header + "\n").encode()
+        archive.writestr("classes.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    return path
+
+
+def test_an_array_of_more_entries_than_numpy_can_count_is_left_out_as_others_that_are_none(tmp_path):
+    """An axis of 2⁷⁰ beside one of none: no bytes at all, and an OverflowError inside numpy."""
+    header = "{'descr': '<U3', 'fortran_order': False, 'shape': (0, 1180591620717411303424)}"
+    found = image_set(f"npz:{named(tmp_path / 'large.npz', header)}")
     assert len(found) == 2
     assert not found.classes
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("<U3", (2**30, 0)), ("<U0", (2**30,)), ("<U3", (0, 5))])
+def test_names_without_bytes_are_refused_and_not_gone_through_one_by_one(tmp_path, kind, shape):
+    """A thousand million names of no letters take no bytes, and hours."""
+    header = str({"descr": kind, "fortran_order": False, "shape": shape})
+    with pytest.raises(BrittleError, match="'classes' has no values"):
+        image_set(f"npz:{named(tmp_path / 'many.npz', header)}")

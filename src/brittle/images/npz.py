@@ -79,9 +79,13 @@ class Npz:
         extra = [key for key, head in heads.items() if key not in {*named, "classes"} and head.shape == count]
         extra = [key for key in extra if not heads[key].dtype.hasobject]
         named_inside = self.classes is None and "classes" in heads and heads["classes"].dtype.kind == "U"
-        wanted = [*named, *extra, *(["classes"] if named_inside else [])]
-        for key in named:
+        named_inside = named_inside and heads["classes"].shape != (0,)
+        inside = ["classes"] if named_inside else []
+        wanted = [*named, *extra, *inside]
+        for key in (*named, *inside):
             self._check(heads[key], key)
+        if named_inside and len(heads["classes"].shape) != 1:
+            raise BrittleError(f"{self.file}: 'classes' is not a list of names", "Save it with one name per class.")
         check_bytes(sum(heads[key].size for key in wanted), self.gigabytes, f"{self.file}")
         arrays = {key: read_array(archive, heads[key]) for key in wanted}
         return from_arrays(
