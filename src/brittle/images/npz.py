@@ -39,7 +39,7 @@ SINGLE = b"\x93NUMPY"  # what a file of one array begins with
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
 MOST_ARRAYS = 1000
-LONGEST = 2**31  # entries along an axis: numpy itself fails on lengths beyond 63 bits
+LONGEST = 2**62  # entries along an axis: numpy itself fails on lengths beyond 63 bits
 LONGEST_HEADER = 1 << 16
 
 
