@@ -190,3 +190,14 @@ def test_a_missing_file_is_answered_with_the_nearest(exported):
     _, folder = exported
     with pytest.raises(BrittleError, match=r"no file .*Did you mean '.*free\.onnx'"):
         classifier(folder / "fre.onnx")
+
+
+def test_an_axis_whose_name_is_no_text_is_refused_in_one_line(tmp_path):
+    shape = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "graph", shape[:1], shape[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    data = model.SerializeToString().replace(b"\x12\x01n", b"\x12\x01\x80")
+    (tmp_path / "odd.onnx").write_bytes(data)
+    with pytest.raises(BrittleError, match="can't be read as an ONNX model") as refused:
+        classifier(f"onnx:{tmp_path / 'odd.onnx'}")
+    assert len(str(refused.value).splitlines()) == 1

@@ -119,7 +119,11 @@ def _open(path: Path, device: str) -> Any:
     try:
         # onnxruntime takes names that are UTF-8 only.
         named = printable(str(path)) == str(path)
-        return onnxruntime.InferenceSession(str(path) if named else path.read_bytes(), options, providers=providers)
+        opened = onnxruntime.InferenceSession(str(path) if named else path.read_bytes(), options, providers=providers)
+        # Names of inputs, outputs and their axes are decoded when they are asked for, and may be no text.
+        for each in (*opened.get_inputs(), *opened.get_outputs()):
+            _ = each.name, each.type, each.shape
+        return opened
     except Exception as error:
         what = f"{printable(str(path))} can't be read as an ONNX model: {first_line(error)}"
         raise BrittleError(what, "Export it again.") from error
