@@ -134,3 +134,11 @@ def test_differences_name_what_changed_from_what_to_what():
         "seed: 0 → 1",
     ]
     assert differences(old, old) == []
+
+
+@pytest.mark.parametrize("value", [[None], {"deep": [1, {"er": None}]}])
+def test_an_attribute_that_no_study_file_can_hold_is_refused(value):
+    study = {"classifiers": {"a": {"spec": "bundled:plain", "width": value}}, "images": ["sample"]}
+    with pytest.raises(BrittleError, match="the attribute 'width' holds None") as refused:
+        Study.of(study)
+    assert len(str(refused.value).splitlines()) == 1

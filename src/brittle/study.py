@@ -33,11 +33,25 @@ class _Specified(BaseModel):
         return {"spec": value} if isinstance(value, str) else value
 
 
+def _holds_none(value: Any) -> bool:
+    """Whether a list or a table has None somewhere inside."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(each is None or _holds_none(each) for each in inside)
+
+
 class ClassifierEntry(_Specified):
     """A classifier of a study. What else stands in its table are attributes, which say something of it."""
 
     model_config = _OPEN
     group: str = Field("", description="several trainings of one model share a group")
+
+    @model_validator(mode="after")
+    def _written(self) -> ClassifierEntry:
+        """A run keeps its study as a file, which has no word for None."""
+        for name, value in self.attributes.items():
+            if _holds_none(value):
+                raise ValueError(f"the attribute {name!r} holds None, which a study file can't; leave it out")
+        return self
 
     @property
     def attributes(self) -> dict[str, Any]:
