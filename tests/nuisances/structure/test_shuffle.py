@@ -51,6 +51,28 @@ def test_every_cycle_is_equally_likely():
     assert scipy.stats.chisquare(counts).pvalue > 1e-3
 
 
+def test_every_permutation_is_equally_likely_if_asked_for():
+    """Four patches have 4! = 24 permutations, the identity among them (χ²)."""
+    space, batch = nuisances.build("shuffle:grid=2,moves=permutation"), photo(12000, 2, 2, 1)
+    source = space.sources(thetas(space, batch))
+    codes, counts = np.unique((source * torch.tensor([64, 16, 4, 1])).sum(1).numpy(), return_counts=True)
+    assert len(codes) == math.factorial(4)
+    assert scipy.stats.chisquare(counts).pvalue > 1e-3
+    assert (source == torch.arange(4)).all(1).float().mean() == pytest.approx(1 / 24, abs=0.006)
+
+
+def test_a_permutation_of_a_share_leaves_the_other_patches_alone():
+    """Each of the C(9, 3) sets of three patches is permuted in 3! ways; 1 + C(9, 2) + 2·C(9, 3) = 205 results, the
+    identity in a sixth of the draws."""
+    space, batch = nuisances.build("shuffle:grid=3,share=0.34,moves=permutation"), photo(20000, 3, 3, 1)
+    source = space.sources(thetas(space, batch))
+    moved = (source != torch.arange(9)).sum(1)
+    assert torch.equal(source.sort(1).values, torch.arange(9).expand(20000, -1))
+    assert len(torch.unique(source, dim=0)) == 205
+    shares = [float((moved == count).float().mean()) for count in (0, 2, 3)]
+    assert shares == pytest.approx([1 / 6, 1 / 2, 1 / 3], abs=0.015)
+
+
 def test_severity_is_the_share_of_patches_moved():
     space, batch = nuisances.build("shuffle:grid=5"), photo(100, 20, 20, 1)
     theta = thetas(space, batch)

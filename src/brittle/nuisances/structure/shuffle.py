@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -22,18 +22,22 @@ from brittle.types import Batch
 @dataclass(frozen=True)
 class Shuffle:
     """The patches of a grid swap places: local texture stays, global shape is lost. Prior: which patches move is a
-    uniformly drawn set of the given share; how they move is a uniformly drawn cycle, so that each of them moves.
-    (A plain random permutation leaves one patch in place, on average.)
+    uniformly drawn set of the given share; how they move is a uniformly drawn cycle, so that each of them moves. With
+    moves=permutation it is a uniformly drawn permutation of them, as in the paper: on average one patch stays in place,
+    and in one of 24 draws on a grid of 2 all four do.
 
-    θ is the share of patches moved and one number in [0, 1] for each patch, row by row: in the order of these numbers,
-    each patch that moves goes to the place of the previous one. Severity s moves s times the share, rounded to whole
-    patches; a single patch can't move, and once all have moved nothing changes any more. If the grid does not divide a
-    side, patches differ by one pixel: a patch that moves to a larger place brings along the next row or column, and one
-    that moves to a smaller place loses its last. The paper uses grids of 2, 4 and 8. There is no density: log_prior is
-    None."""
+    θ is the share of patches moved and one number in [0, 1] for each patch, row by row. In the order of these numbers,
+    each patch that moves goes to the place of the previous one (cycle), or to the first, second, … of their places, row
+    by row (permutation). Severity s moves s times the share, rounded to whole patches; a single patch can't move, and
+    once all have moved nothing changes any more. If the grid does not divide a side, patches differ by one pixel: a
+    patch that moves to a larger place brings along the next row or column, and one that moves to a smaller place loses
+    its last. The paper uses grids of 2, 4 and 8. There is no density: log_prior is None."""
 
     grid: int = option(4, "how many patches there are across and down", least=2, most=64)
     share: float = option(1.0, "the share of patches that move", above=0, most=1)
+    moves: Literal["cycle", "permutation"] = option(
+        "cycle", "how they move: in one cycle, so that none stays, or by any permutation, the identity included"
+    )
 
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = False
@@ -93,15 +97,21 @@ class Shuffle:
         moving = (theta[:, :1].double() * patches).round()
         order = theta[:, 1:].argsort(stable=True)
         turn = torch.arange(patches, device=theta.device)
+        if self.moves == "permutation":
+            # The first places to be filled are those of the patches that move; the others stay where they are.
+            places = order.masked_fill(turn >= moving, patches).sort(1).values
+            places = torch.where(turn < moving, places, order)
+            return torch.empty_like(order).scatter_(1, places, order)
         following = torch.where(turn < moving - 1, turn + 1, torch.where(turn < moving, 0, turn))
         return torch.empty_like(order).scatter_(1, order, order.gather(1, following))
 
     def describe(self, height: int, width: int) -> str:
         count = round(self.share * self.grid**2)
         moving = count if count > 1 else "none"
+        how = "swap places" if self.moves == "cycle" else "are put into a random order of their places"
         return (
             f"{moving} of the {self.grid}×{self.grid} patches, about {height / self.grid:.3g}×"
-            f"{width / self.grid:.3g} pixels each, swap places"
+            f"{width / self.grid:.3g} pixels each, {how}"
         )
 
     def _with_share(self, numbers: Tensor) -> Tensor:
