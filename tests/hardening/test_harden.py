@@ -15,7 +15,7 @@ from brittle.classifiers.bundled import SmallNet
 from brittle.errors import BrittleError, Failure
 from brittle.hardening import rounds
 from brittle.hardening.fine_tune import PreprocessedModule, answers_of, fine_tune
-from brittle.hardening.harden import split_images
+from brittle.hardening.harden import hardenable, split_images
 from brittle.hardening.options import HardeningOptions
 from brittle.hardening.pools import WeakPool, prior_pool, weak_pool
 from brittle.hardening.rounds import between, choose_round
@@ -432,3 +432,8 @@ def test_the_loss_asked_for_is_the_one_that_weak_points_are_drawn_for(
     monkeypatch.setattr(rounds, "weak_pool", spy)
     brittle.harden("bundled:plain", sample, ALPHA, loss=loss, **QUICK | {"rounds": 1})
     assert asked == [prior]
+
+
+def test_a_classifier_whose_classes_are_mapped_is_refused():
+    with pytest.raises(BrittleError, match="while its classes are mapped"):
+        hardenable(brittle.classifier("bundled:plain", classes={"bag": ["Bag"], "coat": ["Coat"]}), "cpu")

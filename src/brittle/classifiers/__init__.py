@@ -31,7 +31,8 @@ def classifier(what: object, *, device: str = "cpu", **options: Any) -> Classifi
     """A classifier from a spec, an .onnx path, a torch module, a scikit-learn estimator or a callable images → scores.
 
     A classifier is returned unchanged. `options` have the same names as in specs:
-    size, crop, interpolation, mean, std, channels, range, layout, output, labels.
+    size, crop, interpolation, mean, std, channels, range, layout, output, labels, classes, within.
+    `classes` may also be a dictionary of class → members, which are numbers, label names or WordNet ids.
     """
     # Adapters register themselves with this package, so they can be imported only once it exists.
     from brittle.classifiers.adapt import adapt

@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, final, runtime_checkable
 import torch
 from torch import Tensor
 
+from brittle.classifiers.class_mapping import ClassMapping, ClassMappingOptions, Pooling
 from brittle.classifiers.preprocess import Preprocess
 from brittle.device import usable_device
 from brittle.errors import BrittleError, Failure, users_line
@@ -38,7 +39,7 @@ class ClassifierLoader(Protocol):
 
 @validated("classifier")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AdapterOptions(Preprocess):
+class AdapterOptions(ClassMappingOptions, Preprocess):
     """The options every adapter has: its preprocessing, what its outputs are, and the names of its classes."""
 
     output: Literal["auto", "logits", "probabilities"] = option(
@@ -52,7 +53,12 @@ class AdapterOptions(Preprocess):
         """The same as keyword arguments of an `AdaptedClassifier`."""
         steps = {field.name: getattr(self, field.name) for field in dataclasses.fields(Preprocess)}
         labels = None if self.labels is None else class_names(self.labels, "labels")
-        return {"preprocess": Preprocess(**steps), "output": self.output, "labels": labels}
+        return {
+            "preprocess": Preprocess(**steps),
+            "output": self.output,
+            "labels": labels,
+            "mapping": self.mapping(),
+        }
 
 
 class AdaptedClassifier(abc.ABC):
@@ -65,6 +71,7 @@ class AdaptedClassifier(abc.ABC):
         preprocess: Preprocess | None = None,
         output: Output = "auto",
         labels: Sequence[str] | None = None,
+        mapping: ClassMapping | None = None,
         can: frozenset[str] = frozenset(),
         device: str | torch.device = "cpu",
     ) -> None:
@@ -73,6 +80,8 @@ class AdaptedClassifier(abc.ABC):
         self.output: Output = output
         self.device = usable_device(device)
         self._labels = None if labels is None else tuple(labels)
+        self.mapping = mapping
+        self._pooling: Pooling | None = None  # the mapping, once a first batch has revealed K
         self._can, self._hard = can, False
         self.copies = False  # whether it changes its input, and is therefore given a copy
         self._classes: int | None = None
@@ -84,7 +93,10 @@ class AdaptedClassifier(abc.ABC):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names in output order; "0" … "K−1" when none are known; empty until a first batch reveals K."""
+        """Names in output order, those of the mapping where there is one; "0" … "K−1" when none are known; empty
+        until a first batch reveals K."""
+        if self.mapping is not None:
+            return self.mapping.names
         if self._labels is not None:
             return self._labels
         return tuple(map(str, range(self._classes or 0)))
@@ -92,7 +104,7 @@ class AdaptedClassifier(abc.ABC):
     @property
     def named(self) -> bool:
         """Whether its labels are names that somebody gave it."""
-        return self._labels is not None
+        return self._labels is not None or self.mapping is not None
 
     @property
     def can(self) -> frozenset[str]:
@@ -111,7 +123,8 @@ class AdaptedClassifier(abc.ABC):
                 f" but {self._classes} classes before",
                 "Its outputs must be (images, classes).",
             )
-        return _log(raw, self.output).to(images.device)
+        found = _log(raw, self.output)
+        return (found if self._pooling is None else self._pooling(found)).to(images.device)
 
     def check(self, images: Tensor) -> None:
         """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid.
@@ -174,6 +187,13 @@ class AdaptedClassifier(abc.ABC):
         # Images of one set may come in several batches: a classifier is hard if it is hard on all of them.
         self._hard = one_hot and self.output == "probabilities" and (self._hard or self._classes is None)
         self._classes = classes
+        if self.mapping is not None:
+            self._pooling = self.mapping.resolved(self._labels, classes, who)
+            if self._hard and not self._pooling.whole:
+                raise BrittleError(
+                    f"{who} gives only 0 and 1, and its mapping leaves classes out: an image of these has no class",
+                    "Map all of its classes, or use a classifier that gives probabilities.",
+                )
 
     def _settled_output(self, raw: Tensor) -> Output:
         sums = raw.double().sum(1)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from brittle.classifiers import register
 from brittle.classifiers.checkpoint import load_weights
+from brittle.classifiers.class_mapping import ClassMappingOptions
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import Failure
 from brittle.registry import option
@@ -55,7 +56,7 @@ class SmallNet(nn.Module):
 
 @register("bundled")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BundledLoader:
+class BundledLoader(ClassMappingOptions):
     """A small FashionMNIST classifier that comes with Brittle: images 1×28×28 in [0, 1], no preprocessing."""
 
     name: str = option(dataclasses.MISSING, f"which one: {' or '.join(NAMES)}", positional=True, choices=NAMES)
@@ -69,4 +70,6 @@ class BundledLoader:
         with resources.as_file(file) if self.weights is None else nullcontext(Path(self.weights)) as path:
             load_weights(network, path)
         name = f"bundled:{self.name}" if self.weights is None else f"bundled:{self.name},weights={self.weights}"
-        return TorchClassifier(network, device=device, name=name, labels=FASHION_LABELS, output="logits")
+        return TorchClassifier(
+            network, device=device, name=name, labels=FASHION_LABELS, output="logits", mapping=self.mapping()
+        )

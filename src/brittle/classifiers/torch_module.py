@@ -53,7 +53,13 @@ class TorchClassifier(AdaptedClassifier):
         raw = self._raw(images).float()
         if self.output == "auto":
             self._settle(raw, images)
-        return raw if self.output == "logits" else raw.clamp(min=LEAST_PROBABILITY).log()
+        logits = raw if self.output == "logits" else raw.clamp(min=LEAST_PROBABILITY).log()
+        if self.mapping is None:
+            return logits
+        if self._pooling is None:
+            self._settle(raw, images)
+        assert self._pooling is not None
+        return self._pooling(logits.log_softmax(1))
 
     @property
     def layers(self) -> tuple[str, ...]:

@@ -221,6 +221,11 @@ def hardenable(what: Any, device: str) -> TorchClassifier:
             f"{named} can't be hardened, since it is no torch module",
             "Give the network itself: torch:package.module:factory,weights=…, or an nn.Module from Python.",
         )
+    if found.mapping is not None:
+        raise BrittleError(
+            f"{named} can't be hardened while its classes are mapped: its outputs are trained, which are others",
+            "Leave classes=… out, and give images labelled as the network counts its classes.",
+        )
     if not any(each.requires_grad and each.is_floating_point() for each in found.module.parameters()):
         raise BrittleError(f"{named} has no weights that can be trained", "Let some of its parameters require_grad.")
     return found
