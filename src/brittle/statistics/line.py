@@ -1,0 +1,131 @@
+"""Accuracy on the line (Miller et al. 2021; CNS-Bench 2025, A.6): accuracy under a shift against accuracy without it.
+
+Over models: the line; what is left of it once the line is taken away; whether something else about them explains that.
+
+On probit axes, Φ⁻¹ of both accuracies, what is left is effective robustness (Taori et al. 2020).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+from scipy.stats import t as student
+
+Array = npt.NDArray[np.float64]
+FEWEST = 5  # models
+
+
+class Line(NamedTuple):
+    """A least-squares line through n points, n − 2 degrees of freedom. None where one of the two does not vary."""
+
+    points: int
+    slope: float | None
+    intercept: float | None
+    correlation: float | None
+    p_value: float | None  # of no correlation, two-sided (t)
+    slope_interval: tuple[float, float] | None
+    correlation_interval: tuple[float, float] | None  # Fisher's z
+
+
+class Partial(NamedTuple):
+    """The correlation of two numbers once the line of each on a third is taken away, n − 3 degrees of freedom."""
+
+    points: int
+    correlation: float | None
+    p_value: float | None
+    interval: tuple[float, float] | None  # Fisher's z; None below five points
+
+
+class Gains(NamedTuple):
+    """How far each model (n,) lies above the line of the baseline models other than itself, with an interval for what
+    a new model on that line could differ by: gain ± t·s·√(1 + 1/m + …)."""
+
+    gain: Array
+    low: Array
+    high: Array
+
+
+def line(x: Array, y: Array, confidence: float = 0.95) -> Line:
+    """y = slope·x + intercept, of n models (n,)."""
+    count, spread = len(x), ((x - x.mean()) ** 2).sum()
+    if count < 3 or np.ptp(x) <= 0 or np.ptp(y) <= 0:
+        return Line(count, None, None, None, None, None, None)
+    slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread)
+    r = _correlation(x, y)
+    left = y - y.mean() - slope * (x - x.mean())
+    error = float(np.sqrt((left**2).sum() / (count - 2) / spread))
+    reach = float(student.ppf((1 + confidence) / 2, count - 2)) * error
+    return Line(
+        count,
+        slope,
+        float(y.mean() - slope * x.mean()),
+        r,
+        _p_value(r, count - 2),
+        (slope - reach, slope + reach),
+        _fisher(r, count, 0, confidence),
+    )
+
+
+def partial(attribute: Array, y: Array, given: Array, confidence: float = 0.95) -> Partial:
+    """ρ(attribute, y · given), of n models (n,) each: the correlation of the residuals on `given`."""
+    count = len(y)
+    first, second = _left_over(attribute, given), _left_over(y, given)
+    scale = max(np.ptp(attribute), 1e-300), max(np.ptp(y), 1e-300)
+    if count < 4 or np.ptp(first) <= 1e-9 * scale[0] or np.ptp(second) <= 1e-9 * scale[1]:
+        return Partial(count, None, None, None)
+    r = _correlation(first, second)
+    return Partial(count, r, _p_value(r, count - 3), _fisher(r, count, 1, confidence))
+
+
+def gains(x: Array, y: Array, baseline: npt.NDArray[np.bool_], confidence: float = 0.95) -> Gains:
+    """Leave-one-out: a model that is itself among the baseline (n,) does not help to draw the line that it is held
+    against. NaN where fewer than three others remain, or these do not vary in x."""
+    found = np.full((3, len(x)), np.nan)
+    counts = baseline.sum() - baseline
+    reach = student.ppf((1 + confidence) / 2, np.maximum(counts - 2, 1))
+    for place in range(len(x)):
+        others = baseline.copy()
+        others[place] = False
+        there, count = x[others], int(counts[place])
+        if count < 3 or np.ptp(there) <= 0:
+            continue
+        left, spread = _left_over(y[others], there), float(((there - there.mean()) ** 2).sum())
+        slope = float(((there - there.mean()) * y[others]).sum() / spread)
+        off = x[place] - there.mean()
+        gain = y[place] - y[others].mean() - slope * off
+        error = np.sqrt((left**2).sum() / (count - 2) * (1 + 1 / count + off**2 / spread))
+        found[:, place] = gain, gain - reach[place] * error, gain + reach[place] * error
+    return Gains(*found)
+
+
+def probit(accuracy: Array, images: int) -> Array:
+    """Φ⁻¹(accuracy); 0 and 1 count as half an image away from themselves."""
+    return np.asarray(norm.ppf(np.clip(accuracy, 0.5 / images, 1 - 0.5 / images)), np.float64)
+
+
+def _correlation(x: Array, y: Array) -> float:
+    a, b = x - x.mean(), y - y.mean()
+    return float(np.clip((a * b).sum() / np.sqrt((a**2).sum() * (b**2).sum()), -1, 1))
+
+
+def _left_over(y: Array, x: Array) -> Array:
+    slope = ((x - x.mean()) * y).sum() / ((x - x.mean()) ** 2).sum() if np.ptp(x) > 0 else 0.0
+    return np.asarray(y - y.mean() - slope * (x - x.mean()), np.float64)
+
+
+def _p_value(r: float, freedom: int) -> float | None:
+    if freedom < 1:
+        return None
+    with np.errstate(divide="ignore"):
+        statistic = abs(r) * np.sqrt(freedom / np.maximum(1 - r * r, 0.0))
+    return float(2 * student.sf(statistic, freedom))
+
+
+def _fisher(r: float, count: int, given: int, confidence: float) -> tuple[float, float] | None:
+    if count - given < 4 or abs(r) >= 1:
+        return None
+    reach = norm.ppf((1 + confidence) / 2) / np.sqrt(count - given - 3)
+    return float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach))
