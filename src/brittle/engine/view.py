@@ -21,6 +21,7 @@ from brittle.engine.store import Store, gaps, together, whole_tables
 from brittle.errors import BrittleError, Failure
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
+from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.plan import Plan, Span
 from brittle.types import Nuisance
 
@@ -159,6 +160,8 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     for name, assignment in job.assignments.items():
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))
+            if assignment.measure.distorted:
+                found.setdefault(BESIDE, beside(views[name], assignment.measure.distorted))
             warnings += found.pop("warnings", [])
             for classifier, count in found.pop("calls", _planned_calls(views[name])).items():
                 calls[classifier] += count

@@ -11,6 +11,8 @@ import pyarrow as pa
 from rich.console import Console, RenderableType
 
 from brittle.errors import BrittleError
+from brittle.measures.distortion import BESIDE
+from brittle.report.page.distortion import in_one_line
 from brittle.report.page.words import warned
 from brittle.report.sections import section_of
 from brittle.report.sections.base import line
@@ -76,6 +78,8 @@ def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
         if kinds.count(entry["kind"]) > 1:
             yield line((name, "bold underline"))
         yield section_of(entry["kind"]).console(entry)
+        if said := in_one_line(entry.get(BESIDE, ())):
+            yield line(said[:1].upper() + said[1:])
     for name, skipped in summary.get("skipped", {}).items():
         if skipped:
             yield line(f"{name}: {len(skipped)} images can't be read and were skipped, the first {skipped[0]}")

@@ -191,3 +191,21 @@ def test_noise_without_a_possible_strength_is_refused(spec):
 def test_a_level_and_a_strength_together_are_refused():
     with pytest.raises(BrittleError, match=r"'level' and 'sigma'.*Give one"):
         nuisances.build("noise:sigma=0.2,level=3")
+
+
+def test_noise_of_varying_strength_has_a_uniform_standard_deviation_and_is_normal_given_it():
+    space = nuisance("varying-noise", low=0.02, high=0.1)
+    batch = Batch(torch.full((400, 1, 40, 40), 0.5), torch.zeros(400).long(), torch.arange(400))
+    theta = drawn(space, batch).double()
+    sigma = theta.std(1)
+    assert scipy.stats.kstest(sigma.numpy(), scipy.stats.uniform(0.02, 0.08).cdf).pvalue > 0.01
+    within = (theta / sigma[:, None]).numpy()
+    assert scipy.stats.kstest(within.ravel()[::7], "norm").pvalue > 0.01
+    z = torch.randn(400, 1, space.latent(batch), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    pushed = space.push(z, batch)[:, 0]
+    assert scipy.stats.ks_2samp(pushed.std(1).numpy(), sigma.numpy()).pvalue > 0.01
+
+
+def test_noise_of_varying_strength_refuses_a_low_above_its_high():
+    with pytest.raises(BrittleError, match="low"):
+        nuisance("varying-noise", low=0.2)

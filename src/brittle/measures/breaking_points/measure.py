@@ -45,6 +45,7 @@ class BreakingPoints(BreakingPointsOptions, Measure):
     """The severity at which the prediction leaves the clean prediction, per image and path."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    distorted: ClassVar[str] = "at the break"
 
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None

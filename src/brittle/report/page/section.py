@@ -11,7 +11,10 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.engine.view import View
+from brittle.errors import BrittleError
 from brittle.measures.base import NUISANCE
+from brittle.measures.distortion import BESIDE, beside
+from brittle.report.page import distortion
 from brittle.report.page.colours import Look
 from brittle.report.page.loaded import LoadedRun
 
@@ -78,12 +81,40 @@ class MeasureRun:
         """An id for a part of the section."""
         return f"{self.key}-{word}"
 
+    def distortion(self, images: str | None = None, nuisance: str | None = None) -> Markup:
+        """Whether what the measure's distortions get wrong goes to one class, on an image set and under a nuisance, or
+        all that was not asked for before."""
+        shown, rows = self.once("shown distortions", set[tuple[str, str]]), []
+        for row in self._interference:
+            cell = row["image_set"], row["nuisance"]
+            if cell not in shown and images in (None, cell[0]) and nuisance in (None, cell[1]):
+                rows.append(row)
+        shown.update((row["image_set"], row["nuisance"]) for row in rows)
+        return distortion.rendered(rows, self.many_sets)
+
+    @property
+    def _interference(self) -> Sequence[Mapping[str, Any]]:
+        """As the summary has it; where a run was summed up before there was such a thing, from its rows."""
+        assigned = self.whole.job.assignments.get(self.name)
+        if BESIDE in self.summary or assigned is None or not assigned.measure.distorted:
+            found: Sequence[Mapping[str, Any]] = self.summary.get(BESIDE, ())
+            return found
+        view, where = self.view, assigned.measure.distorted
+        return self.once(BESIDE, lambda: () if view is None else _computed(view, where))
+
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
         """What is costly and needed in several places is made once."""
         if what not in self._made:
             self._made[what] = make()
         found: T = self._made[what]
         return found
+
+
+def _computed(view: View, where: str) -> Sequence[Mapping[str, Any]]:
+    try:
+        return beside(view, where)
+    except (BrittleError, OSError):  # what can't be read any more has been said elsewhere
+        return ()
 
 
 class Section(Protocol):

@@ -111,6 +111,7 @@ def _body(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Body
         reason = str(error).rstrip(".")
         missing.append(f"Of {each.run.name} only the summary is shown: {reason}.")
         markup = section_of("").body(each.run)
+    markup += each.run.distortion()  # what the section has not put beside its numbers itself
     parts = [(anchor, Markup(heading).striptags()) for anchor, heading in PART.findall(markup)]
     return Body(each.run.key, each.title, markup, parts)
 

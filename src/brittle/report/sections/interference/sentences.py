@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from brittle.report.page.distortion import beyond_chance, points
+
+__all__ = ["LIMITS", "beyond_chance", "consistency", "headline", "points", "two_classes"]
+
 Row = Mapping[str, Any]
-CHANCE = 0.05  # below it the index is more than chance gives
 
 LIMITS = (
     "The DI index says that errors gather in one class, not why: the distortion may bring features of that class, or "
@@ -16,24 +19,10 @@ LIMITS = (
 )
 
 
-def points(row: Row) -> str:
-    """Of 12.0 points lost, 7.1 go to Bag; chance would be 1.2"""
-    if row["di"] is None:
-        return "no class gains wrong predictions"
-    return (
-        f"of {row['points_lost']:.1f} points lost, {row['points_to_top']:.1f} go to {row['top_class']}; "
-        f"chance would be {row['points_by_chance']:.1f}"
-    ).replace("-", "−")
-
-
 def consistency(row: Row) -> str:
     if row["runs"] == 1:
         return "one run: whether others favour the same class is unknown"
     return f"{row['top_class']} is the top class of {row['agreeing_runs']} of {row['runs']} runs"
-
-
-def beyond_chance(row: Row) -> bool:
-    return row["di"] is not None and row["chance_spread"]["p_value"] < CHANCE
 
 
 def headline(row: Row) -> str:

@@ -1,0 +1,132 @@
+"""Whether what a distortion gets wrong goes to one class: the DI index, told beside every measure that distorts images.
+
+Marcu & Prügel-Bennett 2022, equation 1 (see `statistics.interference`). It is derived from rows that are there anyway:
+predictions on distorted images, and clean predictions of the same images. Classifiers of one `group` are runs of one
+model; one that has no group is a single run, for which nothing can be said about consistency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.base import ClassifierFacts, RunView, Subject, looked_up
+from brittle.statistics.interference import all_to_one, bootstrap, increases, index, spread_at_random
+
+BESIDE = "interference"  # the key of a measure's summary
+CLEAN = "clean"
+SIMULATIONS = 1000  # beside another measure
+FEWEST_SIMULATIONS = 200
+SIMULATED = 1 << 18  # numbers of a simulation beside another measure: fewer simulations where classes are many
+CONFIDENCE = 0.95
+
+
+class Wrong(NamedTuple):
+    """Shares of a classifier's evaluated images that are wrongly given each class (K,), and how many there were."""
+
+    distorted: NDArray[np.float64]
+    clean: NDArray[np.float64]
+    images: int
+    samples: int
+
+
+def beside(run: RunView, where: str) -> list[dict[str, Any]]:
+    """The index of every model on every image set under every nuisance of a measure that distorts images; nothing where
+    labels, or clean predictions, are missing. `where` says which answers its rows hold, such as "at the break"."""
+    if run.read(CLEAN) is None:
+        return []
+    found = []
+    for images, nuisance in dict.fromkeys((cell.images, cell.nuisance) for cell in run.cells()):
+        if labelled(run.images[images]):
+            for group, names in models(run):
+                classes = len(run.classifiers[names[0]].labels)
+                simulations = min(SIMULATIONS, max(FEWEST_SIMULATIONS, SIMULATED // (classes * len(names))))
+                one = interference(run, group, names, images, nuisance, simulations, CONFIDENCE)
+                found.append({key: value for key, value in one.items() if key != "per_class"} | {"where": where})
+    return found
+
+
+def labelled(subject: Subject) -> bool:
+    return not bool((subject.labels < 0).any())
+
+
+def models(run: RunView) -> Iterator[tuple[str, list[str]]]:
+    """Names of the classifiers of each group with the same classes; one without a group is alone."""
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for name, facts in run.classifiers.items():
+        groups.setdefault((facts.group or name, facts.labels), []).append(name)
+    return ((group, names) for (group, _), names in groups.items())
+
+
+def interference(
+    run: RunView, group: str, names: list[str], images: str, nuisance: str, simulations: int, confidence: float
+) -> dict[str, Any]:
+    """The index of the runs of one model, with chance levels, and in points of accuracy."""
+    found = [wrong_predictions(run, name, images, nuisance) for name in names]
+    labels = class_names(run.classifiers[names[0]], run.images[images])
+    distorted, clean = (np.stack(each) for each in zip(*((one.distorted, one.clean) for one in found), strict=True))
+    increase = increases(distorted, clean)
+    di, images_seen = index(increase), min(one.images for one in found)
+    value = 0.0 if di.value is None else di.value
+    lost, classes = distorted.sum(1) - clean.sum(1), len(labels)
+    rough = None if di.value is None else bootstrap(increase, confidence)
+    spread = spread_at_random(distorted, clean, images_seen, value, simulations, run.seed)
+    one_class = all_to_one(distorted, clean, value, simulations, run.seed)
+    return {
+        "group": group,
+        "runs": len(names),
+        "classifiers": names,
+        "image_set": images,
+        "nuisance": nuisance,
+        "images": images_seen,
+        "samples": min(one.samples for one in found),
+        "classes": classes,
+        "di": di.value,
+        "rough_interval": None if rough is None else list(rough),
+        "confidence": confidence,
+        "worst_run": di.worst,
+        "top_class": None if di.top is None else labels[di.top],
+        "top_share": di.share,
+        "agreeing_runs": di.agreeing,
+        "runs_without_increase": di.undefined,
+        "points_lost": 100 * float(lost.mean()),
+        "points_to_top": 100 * di.increase / classes,
+        "points_by_chance": 100 * float(np.maximum(lost, 0).mean()) / classes,
+        "chance_spread": {"mean": spread.mean, "high": spread.high, "p_value": spread.p_value},
+        "chance_one_class": {"mean": one_class.mean, "high": one_class.high, "p_value": one_class.p_value},
+        "per_class": [
+            {"class": label, "increases": (100 * each).tolist()}
+            for label, each in zip(labels, (distorted - clean).T, strict=True)
+        ],
+    }
+
+
+def wrong_predictions(run: RunView, classifier: str, images: str, nuisance: str) -> Wrong:
+    """Every wrong prediction counts, however many there are of one class."""
+    subject, labels = run.images[images], run.references(classifier, images)
+    classes, rows = len(run.classifiers[classifier].labels), 0
+    counts, seen = np.zeros(classes), np.zeros(len(subject), bool)
+    for table in run.rows(run.cell(classifier, images, nuisance)):
+        places, predicted = subject.places(table["image"].to_numpy()), table["predicted"].to_numpy()
+        counts += np.bincount(predicted[predicted != labels[places]], minlength=classes)
+        seen[places] = True
+        rows += table.num_rows
+    there = int(seen.sum())
+    before = _clean_predictions(run, classifier, images, subject.ids[seen])
+    wrong = np.bincount(before[before != labels[seen]], minlength=classes)
+    return Wrong(counts / max(1, rows), wrong / max(1, there), there, rows // max(1, there))
+
+
+def _clean_predictions(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    view = run.read(CLEAN)
+    assert view is not None
+    return looked_up(view.table(view.cell(classifier, images)), "predicted", ids).astype(np.int64)
+
+
+def class_names(classifier: ClassifierFacts, subject: Subject) -> list[str]:
+    """The classifier's own words; the image set's where it has none and classes go by number."""
+    labels, classes = list(classifier.labels), list(subject.classes)
+    return labels if classifier.named else [*classes[: len(labels)], *labels[len(classes) :]]

@@ -1,0 +1,158 @@
+"""The DI index beside every measure that distorts images, whether a study asks for it or not."""
+
+import numpy as np
+import pytest
+
+import brittle
+from brittle.engine.kept_json import kept_text, read_kept
+from brittle.measures.distortion import BESIDE
+from brittle.report.console import as_text
+from brittle.report.html import write_report
+from brittle.report.page.distortion import MOST_ROWS, in_one_line, rendered, telling
+
+# Class 2 of what is noisy, or by the image's own bits any class alike; right on what is smooth.
+CLASSIFIERS = """
+import torch
+from torch import nn
+
+class Drawn(nn.Module):
+    def forward(self, images):
+        level = (4 * images.mean((1, 2, 3))).long().clamp(max=3)
+        noisy = images.std((1, 2, 3)) > 0.05
+        return 9 * nn.functional.one_hot(torch.where(noisy, self.said(images, level), level), 4).float()
+
+    def said(self, images, level):
+        return torch.full_like(level, 2)
+
+class Even(Drawn):
+    def said(self, images, level):
+        return (1e6 * images.var((1, 2, 3))).long() % 4
+
+drawn, even = Drawn(), Even()
+"""
+
+
+def study(folder, **measures):
+    (folder / "mine.py").write_text(CLASSIFIERS)
+    labels = np.arange(160) % 4
+    levels = np.array([0.125, 0.375, 0.625, 0.875], np.float32)[labels]
+    np.savez(
+        folder / "levels.npz",
+        images=np.broadcast_to(levels[:, None, None, None], (160, 1, 8, 8)),
+        labels=labels,
+        classes=np.array(["night", "dusk", "dawn", "noon"]),
+    )
+    return {
+        "classifiers": {name: f"torch:{folder / 'mine.py'}:{name}" for name in ("drawn", "even")},
+        "images": {"levels": f"npz:{folder / 'levels.npz'}"},
+        "nuisances": ["noise:sigma=0.12"],
+    } | (measures or {"robustness": {"samples": 2}})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("beside")
+    return brittle.run(study(folder), folder / "run"), folder / "run"
+
+
+def test_it_is_told_without_being_asked_for_and_names_the_class(run):
+    """Three of four classes, 75 points, go to class 2, which the image set calls dawn; an even spread would give it a
+    quarter of them."""
+    drawn, even = run[0]["measures"]["robustness"][BESIDE]
+    assert (drawn["group"], drawn["top_class"], drawn["nuisance"]) == ("drawn", "dawn", "noise:sigma=0.12")
+    assert drawn["di"] == pytest.approx(3.0)
+    assert drawn["points_lost"] == drawn["points_to_top"] == pytest.approx(75)
+    assert drawn["points_by_chance"] == pytest.approx(75 / 4)
+    assert drawn["chance_spread"]["p_value"] < 0.01
+    assert even["chance_spread"]["p_value"] > 0.01
+    assert "per_class" not in drawn
+
+
+def test_the_console_has_one_line_and_only_where_it_is_telling(run):
+    text = " ".join(as_text(run[0]).split())
+    assert text.count("gather in one class") == 1
+    assert "of 75.0 points lost, 75.0 go to dawn; chance would be 18.8" in text
+    _, even = run[0]["measures"]["robustness"][BESIDE]
+    assert in_one_line([even]) == ""
+
+
+def test_the_report_shows_it_beside_robustness_also_for_a_run_summed_up_before_it_was_told(run):
+    _, folder = run
+    page = write_report(folder).read_text()
+    assert page.count("What the distortion itself adds") == 1
+    kept = folder / "summary.json"
+    before = kept.read_text()
+    summary = read_kept(kept, "")
+    del summary["measures"]["robustness"][BESIDE]
+    kept.write_text(kept_text(kept.name, summary))
+    older = write_report(folder).read_text()
+    kept.write_text(before)
+    told = "drawn under noise:sigma=0.12: of 75.0 points lost, 75.0 go to dawn; chance would be 18.8"
+    assert told in page
+    assert told in older
+
+
+def test_breaking_points_have_it_of_what_is_said_at_the_break(tmp_path):
+    found = brittle.run(study(tmp_path, **{"breaking-points": {"step": 4.0}}), tmp_path / "run")
+    drawn, _ = found["measures"]["breaking-points"][BESIDE]
+    assert (drawn["where"], drawn["top_class"]) == ("at the break", "dawn")
+    assert drawn["points_to_top"] == pytest.approx(75)
+    page = write_report(tmp_path / "run").read_text()
+    assert "of 75.0 points lost at the break, 75.0 go to dawn" in page
+
+
+def test_early_stopping_counts_the_images_that_were_seen(tmp_path):
+    measures = {"robustness": {"tolerance": 0.2}}
+    found = brittle.run(study(tmp_path, **measures))["measures"]["robustness"]
+    seen = {row["classifier"]: row["images"] for row in found["results"]}
+    assert min(seen.values()) < 160
+    for row in found[BESIDE]:
+        assert row["images"] == seen[row["group"]]
+        assert row["points_lost"] == pytest.approx(
+            100
+            * next(
+                each["accuracy_clean"] - each["accuracy_nuisance"]
+                for each in found["results"]
+                if each["classifier"] == row["group"]
+            )
+        )
+
+
+def test_images_without_labels_have_none(tmp_path):
+    plain = study(tmp_path)
+    with np.load(tmp_path / "levels.npz") as arrays:
+        np.savez(tmp_path / "unlabelled.npz", images=arrays["images"])
+    found = brittle.run(plain | {"images": {"levels": f"npz:{tmp_path / 'unlabelled.npz'}"}})
+    assert found["measures"]["robustness"][BESIDE] == []
+
+
+def test_members_of_a_group_with_other_classes_are_a_model_of_their_own(tmp_path):
+    plain = study(tmp_path)
+    named = "torch:" + str(tmp_path / "mine.py") + ":drawn"
+    plain["classifiers"] = {
+        "a": {"spec": named, "group": "g"},
+        "b": {"spec": f"{named},labels=night/dusk/dawn/noon", "group": "g"},
+    }
+    rows = brittle.run(plain)["measures"]["robustness"][BESIDE]
+    assert [(row["group"], row["classifiers"]) for row in rows] == [("g", ["a"]), ("g", ["b"])]
+
+
+def test_of_many_models_those_that_gather_most_are_shown():
+    row = {
+        "runs": 1,
+        "classes": 10,
+        "image_set": "i",
+        "nuisance": "n",
+        "top_class": "t",
+        "points_lost": 20.0,
+        "points_by_chance": 2.0,
+        "di": 1.0,
+        "agreeing_runs": 1,
+        "chance_spread": {"mean": 0.2, "p_value": 0.001},
+    }
+    rows = [row | {"group": f"net-{place}", "points_to_top": place / 10} for place in range(100)]
+    page = rendered(rows, many_sets=False)
+    assert page.count("<tr>") == MOST_ROWS + 1
+    assert "40 more" in page
+    assert telling(rows)["group"] == "net-99"
+    assert telling(rows[:60]) is None  # below three times what chance sends there
