@@ -187,7 +187,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="only these nuisances")
     chosen = parser.parse_args().names or [
-        name for name in nuisances.names() if nuisances.get(name).__module__.startswith("brittle.")
+        name
+        for name in nuisances.names()
+        if nuisances.get(name).__module__.startswith("brittle.") and not nuisances.build(name).needs
     ]
     warnings.simplefilter("ignore")
     keep_mapped()

@@ -15,6 +15,7 @@ from sklearn.datasets import load_sample_image
 
 import brittle
 from brittle.errors import BrittleError
+from brittle.extras import extras
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
 from brittle.registry import options_of
@@ -30,7 +31,8 @@ INTRODUCTION = f"""# Nuisances
 Made by `make docs`. Each strip shows the untouched image, then one draw from the default prior (of the first
 {DRAWS} the one that changes the image by the median amount) at the severities
 {", ".join(f"{each:g}" for each in SEVERITIES)}; severity 1 is the draw itself. The photograph is `flower.jpg`
-(flickr.com/photos/vultilion, CC BY 2.0) as it comes with scikit-learn; the other picture is from FashionMNIST.
+(flickr.com/photos/vultilion, CC BY 2.0) as it comes with scikit-learn; the other picture is from FashionMNIST, where
+what is salient is so to `bundled:plain`.
 Nuisances are joined by +, applied in order, with the product of their priors: `affine:alpha=50+noise:sigma=0.1`.
 
 **ImageNet-C's levels.** Blurs, JPEG, pixelation and weather have a `level`, ImageNet-C's severity 1 to 5 or any
@@ -53,13 +55,16 @@ def photograph() -> Batch:
 
 
 def bundled() -> Batch:
-    """1×1×28×28: the first ankle boot of the sample."""
+    """1×1×28×28: the first ankle boot of the sample, with what is salient to bundled:plain."""
     boots = brittle.image_set("sample").where("class=Ankle boot")
-    return boots.batch([0])
+    batch, classifier = boots.batch([0]), brittle.classifier("bundled:plain")
+    return batch._replace(extras={"saliency": extras.build("saliency").compute(classifier, batch)})
 
 
 def strip(space: Nuisance, batch: Batch, stream: str) -> np.ndarray | None:
     """The untouched image, then one draw at each severity, side by side; None where it can't be applied."""
+    if not space.needs <= batch.extras.keys():
+        return None
     try:
         space.check(tuple(batch.images.shape[1:]))
     except BrittleError:

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from brittle.engine.carry_out import Done
-from brittle.engine.replay import Replay
+from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError, MissingPackage
 from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
@@ -236,7 +236,7 @@ class WeakPoints(Result):
         if not isinstance(images, int):
             for id in images:
                 self._of(id)
-        replay = Replay(job.images[self["image_set"]].images, job.nuisances[name], job.stream(name), job.seed)
+        replay = replay_of(job, self["image_set"], name, self["classifier"])
         facts = job.facts[self["classifier"]]
         names = LabelNames(facts.labels, replay.images.classes, facts.named)
         write_weak_points(Path(path), self, self.rows, replay, names, images)

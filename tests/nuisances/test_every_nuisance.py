@@ -23,10 +23,11 @@ every_nuisance_and_shape = pytest.mark.parametrize(
 
 
 def smooth_batch(count: int, shape: tuple[int, int, int], dtype: torch.dtype = torch.float32) -> Batch:
-    """Random pictures without sharp edges, with values in [0.1, 0.9]."""
+    """Random pictures without sharp edges, with values in [0.1, 0.9]; the bright parts are the salient ones."""
     coarse = torch.rand(count, shape[0], 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     images = torch.nn.functional.interpolate(0.1 + 0.8 * coarse, shape[1:], mode="bilinear", align_corners=True)
-    return Batch(images.to(dtype), torch.zeros(count, dtype=torch.int64), torch.arange(count) * 7 + 3)
+    extras = {"saliency": images[:, 0].to(dtype)}
+    return Batch(images.to(dtype), torch.zeros(count, dtype=torch.int64), torch.arange(count) * 7 + 3, extras)
 
 
 def built(name: str, shape: tuple[int, int, int]):

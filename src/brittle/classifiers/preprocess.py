@@ -65,6 +65,18 @@ class Preprocess:
             images = images * self.range
         return images.permute(0, 2, 3, 1) if self.layout == "nhwc" else images
 
+    def seen(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Top, left, bottom and right of the part of an image that cropping leaves, in whole pixels of the image."""
+        if self.crop is None:
+            return 0, 0, height, width
+        resized = (height, width) if self.size is None else _resized(height, width, self.size)
+        ends = []
+        for side, there in ((height, resized[0]), (width, resized[1])):
+            first = round((there - self.crop) / 2)
+            ends.append((round(first * side / there), round((first + self.crop) * side / there)))
+        (top, bottom), (left, right) = ends
+        return top, left, max(bottom, top + 1), max(right, left + 1)
+
     def _normalise(self, images: Tensor) -> Tensor:
         mean, std = _numbers(self.mean, 0.0), _numbers(self.std, 1.0)
         for name, values in (("mean", mean), ("std", std)):
@@ -114,6 +126,15 @@ def _scale_and_shift(
 
 def _resize(images: Tensor, size: int | str | tuple[int, int], mode: str) -> Tensor:
     height, width = images.shape[-2:]
+    wanted = _resized(height, width, size)
+    if wanted == (height, width):
+        return images
+    resized = functional.interpolate(images, wanted, mode=mode, antialias=True, align_corners=False)
+    return resized.clamp(0, 1) if mode == "bicubic" else resized
+
+
+def _resized(height: int, width: int, size: int | str | tuple[int, int]) -> tuple[int, int]:
+    """The height and width of an image once it is resized."""
     wanted = exact_size(size)
     if isinstance(wanted, int):
         # torchvision truncates the longer side; this does the same, to give the same pixels.
@@ -124,10 +145,7 @@ def _resize(images: Tensor, size: int | str | tuple[int, int], mode: str) -> Ten
                 f"size={size} makes {wanted[0]}×{wanted[1]} of images of {height}×{width}, too large to compute with",
                 "Give a smaller size, or exactly HxW.",
             )
-    if wanted is None or wanted == (height, width):
-        return images
-    resized = functional.interpolate(images, wanted, mode=mode, antialias=True, align_corners=False)
-    return resized.clamp(0, 1) if mode == "bicubic" else resized
+    return (height, width) if wanted is None else wanted
 
 
 def _centre(images: Tensor, crop: int) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 
 from brittle.engine.assignments import Assignment
 from brittle.engine.border import told_as_theirs
+from brittle.engine.extras import check_extras
 from brittle.engine.job import Job
 from brittle.engine.nuisance_trial import try_nuisance
 from brittle.engine.trial import OwnCopy, Trial, doubts, gradients_flow, tried
@@ -64,13 +65,22 @@ def checked(job: Job) -> Checked:
             assignment.measure.check(job.about(cell))
             _check_needs(assignment, cell, job)
             _check_reads(assignment, cell, job)
-    pairs = {(cell.images, cell.nuisance) for each in job.assignments.values() for cell in each.cells()}
-    for images, name in (pair for pair in pairs if all(pair)):
+    _check_nuisances(job)
+    return Checked(job, answers)
+
+
+def _check_nuisances(job: Job) -> None:
+    """Tries every nuisance on every shape of the images that it is asked about, and on every classifier that it needs
+    something of."""
+    cells = [cell for each in job.assignments.values() for cell in each.cells()]
+    pairs = dict.fromkeys((cell.images, cell.nuisance) for cell in cells if cell.images and cell.nuisance)
+    for images, name in pairs:
         there = job.images[images].images
         for shape, places in there.shapes.items():
             check_nuisance(name, job.nuisances[name], shape, there.names[places[0]] if len(there.shapes) > 1 else "")
         try_nuisance(job.nuisances[name], there.median_shape)
-    return Checked(job, answers)
+    for cell in cells:
+        check_extras(job, cell)
 
 
 def _together(job: Job) -> dict[str, list[str]]:
@@ -130,11 +140,6 @@ def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "")
         raise BrittleError(
             f"{name!r} is not a nuisance: it lacks {', '.join(lacking)}",
             "Write what `brittle.Nuisance` lists, or start from brittle.nuisances.base.gaussian.GaussianNuisance.",
-        )
-    if nuisance.needs:
-        raise BrittleError(
-            f"the nuisance {name!r} needs {', '.join(sorted(nuisance.needs))}, which no measure gives yet",
-            "Use another.",
         )
     try:
         with told_as_theirs({f"the nuisance {name!r}": nuisance}):

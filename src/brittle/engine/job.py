@@ -48,6 +48,10 @@ class Job:
         option are compared draw by draw."""
         return nuisances.name_of(self.nuisances[nuisance])
 
+    def needs(self, nuisance: str) -> frozenset[str]:
+        """Extras that a nuisance reads, which differ by classifier."""
+        return self.nuisances[nuisance].needs if nuisance else frozenset()
+
     def subject(self, images: str) -> Subject:
         if ("subject", images) not in self._known:
             self._known["subject", images] = subject_of(self.images[images], self.trained_on.get(images, ""))

@@ -18,7 +18,8 @@ IMAGES_KEPT = 1 << 30  # bytes of images kept on the device between spans
 
 
 class CellGroup(NamedTuple):
-    """Cells that differ in their classifier alone, with equal plans: T_θ x is computed once for all of them."""
+    """Cells that differ in their classifier alone, with equal plans: T_θ x is computed once for all of them. Where a
+    nuisance reads what differs by classifier, there is only one."""
 
     assignment: Assignment
     images: str
@@ -41,7 +42,8 @@ def groups(job: Job, assignment: Assignment, images: str) -> Iterator[CellGroup]
         for name in assignment.axis(CLASSIFIER):
             cell = assignment.cell(name, images, nuisance)
             plan = job.plan(cell)
-            place = next((place for place, each in enumerate(alike) if each.plan == plan), None)
+            same = (place for place, each in enumerate(alike) if each.plan == plan)
+            place = None if job.needs(nuisance) else next(same, None)
             if place is None:
                 alike.append(CellGroup(assignment, images, nuisance, {name: cell}, plan))
             else:
@@ -173,9 +175,11 @@ class Ledger:
         assignment = self.job.assignments[next(iter(cells.values())).measure]
         left = dict(cells)
         while left:
-            plan = self.job.plan(next(iter(left.values())))
+            first, some = next(iter(left.items()))
+            plan = self.job.plan(some)
             alike = {name: cell for name, cell in left.items() if self.job.plan(cell) == plan}
-            some = next(iter(alike.values()))
+            if self.job.needs(some.nuisance):
+                alike = {first: some}
             yield CellGroup(assignment, some.images, some.nuisance, alike, plan)
             left = {name: cell for name, cell in left.items() if name not in alike}
 

@@ -59,7 +59,8 @@ def _failure(nuisance: Nuisance, shape: Shape) -> str | None:
             nuisance.check(size)
             theta = nuisance.sample(batch, draw_keys(0, "trial", ids, torch.arange(DRAWS)))
             density = nuisance.log_prior(theta, batch)
-            made = [nuisance.apply(batch, theta[:, draw]) for draw in range(DRAWS)]
+            # What a nuisance reads beside the images only a classifier can give.
+            made = [nuisance.apply(batch, theta[:, draw]) for draw in range(DRAWS)] if not nuisance.needs else []
     except BrittleError:
         return None  # smaller images than its own may be refused, and its own were looked at
     except (ArithmeticError, ValueError, RuntimeError) as error:

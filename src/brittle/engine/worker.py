@@ -17,9 +17,10 @@ import torch
 
 from brittle.engine.border import spoilt, told_as_theirs
 from brittle.engine.check import check_nuisance
+from brittle.engine.extras import with_extras
 from brittle.engine.job import Job
 from brittle.engine.ledger import IMAGES_KEPT, CellGroup, image_range
-from brittle.engine.replay import Replay
+from brittle.engine.replay import replay_of
 from brittle.engine.store import TABLE_NAME, together
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ShapeGroup, shape_of
@@ -151,9 +152,12 @@ class Worker:
             }
 
         def evaluate(size: int) -> Mapping[str, Pending]:
+            full = batch
+            if names and job.needs(group.nuisance):
+                full = with_extras(job, batch, labels[names[0]], group.nuisance, names[0])
             return group.assignment.measure.evaluate(
                 Task(
-                    batch,
+                    full,
                     ids,
                     pieces,
                     job.about(group.any_cell),
@@ -202,13 +206,13 @@ class Worker:
         where = f"{there.names[place]} (id {int(there.ids[place])})"
         if cell.nuisance:
             nuisance, theta = self.job.nuisances[cell.nuisance], bad.theta
+            replay = replay_of(self.job, cell.images, cell.nuisance, cell.classifier, self.job.device)
             if theta is None and bad.draw is not None:
-                replay = Replay(there, nuisance, self.job.stream(cell.nuisance), self.job.seed, self.job.device)
                 theta = replay.theta(place, bad.draw)
                 where += f", draw {bad.draw}"
             if theta is not None:
                 where += f", θ = {_shown(nuisance.parameters, theta.tolist())}"
-                made = Replay(there, nuisance, "", self.job.seed, self.job.device).at(place, theta[None])[0]
+                made = replay.at(place, theta[None])[0]
                 if not bool(made.isfinite().all()):
                     return spoilt(cell.nuisance, where, made)
         return Failure(

@@ -98,6 +98,12 @@ def harden_classifier(
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
     split = split_images(image_set(images), None if test is None else image_set(test), settings.held_out, seed)
     check_nuisance(name, space, split.training.shape)
+    if space.needs:
+        raise BrittleError(
+            f"the nuisance {name!r} needs {', '.join(sorted(space.needs))} of the classifier, which changes while it "
+            "is trained",
+            "Harden on another nuisance.",
+        )
     try_nuisance(space, split.training.shape)
     work = prepared(before, split, space, settings, seed, place)
     named = classifier if isinstance(classifier, str) else before.name

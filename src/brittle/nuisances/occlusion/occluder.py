@@ -91,9 +91,14 @@ class Occluder(ABC):
     def mask_at(self, theta: Tensor, severity: Tensor, batch: Batch) -> Tensor:
         """The mask's numbers (..., mask_size) at a severity (..., 1) above 0."""
 
-    @abstractmethod
     def hidden(self, theta: Tensor, height: int, width: int) -> Tensor:
-        """The mask's numbers (B, mask_size) → which pixels are hidden, bool (B, 1, H, W)."""
+        """The mask's numbers (B, mask_size) → which pixels are hidden, bool (B, 1, H, W). A mask that also depends on
+        the image defines `mask` instead."""
+        raise NotImplementedError
+
+    def mask(self, theta: Tensor, batch: Batch) -> Tensor:
+        """The mask's numbers (B, mask_size), one row per image → which pixels are hidden, bool (B, 1, H, W)."""
+        return self.hidden(theta, *batch.images.shape[-2:])
 
     @abstractmethod
     def describe(self, height: int, width: int) -> str:
@@ -151,7 +156,7 @@ class Occluder(ABC):
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images, size = batch.images, self.mask_size(batch)
-        hidden = self.hidden(theta[:, :size], *images.shape[-2:])
+        hidden = self.mask(theta[:, :size], batch)
         if self.texture is not None:
             return torch.where(hidden, self._pieces(images, theta[:, size:]), images)
         if self.fill == "mean":

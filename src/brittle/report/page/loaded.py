@@ -7,7 +7,7 @@ missing is said in it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import Any
 from brittle.engine.assemble import Things, assemble
 from brittle.engine.check import CHECKED_IMAGES
 from brittle.engine.job import Job
-from brittle.engine.replay import Replay
+from brittle.engine.replay import Replay, replay_of
 from brittle.engine.runs import RunFolder
 from brittle.engine.store import FolderStore
 from brittle.engine.trial import settled
@@ -60,22 +60,32 @@ class LoadedRun:
             self._views[measure] = View(self.job, self.store, measure)
         return self._views[measure]
 
-    def why_unreadable(self, images: str, nuisance: str = "") -> str:
-        """Why rows and pictures of an image set under a nuisance can't be had any more; "" where they can."""
+    def why_unreadable(self, images: str, nuisance: str = "", classifiers: Sequence[str] = ()) -> str:
+        """Why rows and pictures of an image set under a nuisance, as some classifiers saw them, can't be had any more;
+        "" where they can."""
         if self.nothing:
             return "Nothing that the study names was loaded, so there are no pictures."
         if images not in self.job.images:
             return f"The image set {images} can't be loaded any more, so there are no pictures of it."
         if nuisance and nuisance not in self.job.nuisances:
             return f"The nuisance {nuisance} can't be loaded any more, so there are no pictures of it."
-        if nuisance and (needs := self.job.nuisances[nuisance].needs):
-            return f"This nuisance reads {', '.join(sorted(needs))}, which differ by classifier and are not stored."
+        if (needs := self.job.needs(nuisance)) and not set(classifiers) & self.job.classifiers.keys():
+            return (
+                f"This nuisance reads {', '.join(sorted(needs))}, which differs by classifier, and the classifier "
+                "can't be loaded any more, so there are no pictures of it."
+            )
         return ""
 
-    def replay(self, images: str, nuisance: str) -> Replay:
-        """Makes the pictures of the run again."""
-        job = self.job
-        return Replay(job.images[images].images, job.nuisances[nuisance], job.stream(nuisance), job.seed)
+    def seen_by(self, nuisance: str, classifiers: Sequence[str]) -> list[str]:
+        """Of some classifiers, those that see the same pictures: all, or the first that can be loaded where what the
+        nuisance does differs by classifier."""
+        if not self.job.needs(nuisance):
+            return list(classifiers)
+        return [name for name in classifiers if name in self.job.classifiers][:1]
+
+    def replay(self, images: str, nuisance: str, classifier: str = "") -> Replay:
+        """Makes the pictures of the run again, as a classifier saw them."""
+        return replay_of(self.job, images, nuisance, classifier)
 
     def label_names(self, classifier: str, images: str) -> LabelNames:
         return LabelNames(

@@ -44,20 +44,22 @@ class Strips(NamedTuple):
 
 def strips(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[str]) -> Strips:
     """Images that all classifiers get right, from those that break first to those that break last."""
-    view, why_not = run.view, run.whole.why_unreadable(images, nuisance)
+    view, why_not = run.view, run.whole.why_unreadable(images, nuisance, classifiers)
     if view is None or why_not:
         return Strips(why_not=why_not)
     measure = view.job.assignments[run.name].measure
     assert isinstance(measure, BreakingPoints)
     grid = measure.grid(view.about(view.cell(classifiers[0], images, nuisance)))
-    found = {name: points_of(view, name, images, nuisance, grid) for name in classifiers[:MOST_CLASSIFIERS]}
+    shown = [name for name in classifiers if not run.whole.why_unreadable(images, nuisance, [name])]
+    found = {name: points_of(view, name, images, nuisance, grid) for name in shown[:MOST_CLASSIFIERS]}
     right = np.logical_and.reduce([each.right for each in found.values()]).nonzero()[0]
     if not len(right):
         return Strips(why_not="No image is classified correctly by all classifiers.")
     mean = np.mean([each.value[right, 0] for each in found.values()], 0)
     order = right[np.argsort(mean, kind="stable")]
     places = order[np.unique(np.linspace(0, len(order) - 1, MOST_IMAGES).round().astype(int))]
-    replay, subject = run.whole.replay(images, nuisance), view.images[images]
+    replays = {name: run.whole.replay(images, nuisance, name) for name in found}
+    subject, pixels = view.images[images], view.job.images[images].images
     severities = grid.severities()
     confirmation, made = Confirmation(), []
     for place in places.tolist():
@@ -66,7 +68,7 @@ def strips(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[st
             at = round(points.value[place, 0] / grid.step) - 1
             broke, names = bool(points.broke[place, 0]), run.whole.label_names(name, images)
             within = at if measure.noise == "fresh" else None
-            image = replay.draws([(place, 0)], float(severities[at]), within)[0] if broke else None
+            image = replays[name].draws([(place, 0)], float(severities[at]), within)[0] if broke else None
             each = Break(
                 name,
                 names(int(points.base[place])),
@@ -83,7 +85,7 @@ def strips(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[st
                 confirmation = confirmation.plus(
                     confirm(live, [StoredAnswer(each.image, each.predicted, each.probability)])
                 )
-        original = replay.images.batch([place]).images[0]
+        original = pixels.batch([place]).images[0]
         made.append(
             Strip(subject.names[place], subject.class_name(int(subject.labels[place])), original, tuple(breaks))
         )

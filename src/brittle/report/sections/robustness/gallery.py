@@ -58,6 +58,7 @@ class Gallery(NamedTuple):
     mistakes: Mapping[str, tuple[Strip, ...]] = {}
     change: float | None = None  # mean absolute change of a pixel over the pictures shown
     note: str = ""
+    only: str = ""  # the classifier that sees these pictures, where others see other ones
 
 
 class Galleries(NamedTuple):
@@ -71,10 +72,11 @@ def galleries(run: MeasureRun) -> Galleries:
     cells = [(images, nuisance) for images in results.image_sets for nuisance in results.on(images).nuisances]
     found, confirmation = {}, Confirmation()
     for images, nuisance in cells:
-        gallery = Gallery(images, nuisance, note=run.whole.why_unreadable(images, nuisance))
+        gallery = Gallery(images, nuisance, note=run.whole.why_unreadable(images, nuisance, results.shown))
         if not gallery.note:
             try:
-                maker = GalleryMaker(run, results.on(images), results.shown, images, nuisance, len(cells))
+                shown = run.whole.seen_by(nuisance, results.shown)
+                maker = GalleryMaker(run, results.on(images), shown, images, nuisance, len(cells))
                 gallery, confirmed = maker.gallery(), maker.confirmation()
                 confirmation = confirmation.plus(confirmed)
             except (BrittleError, OSError) as error:
@@ -137,7 +139,8 @@ class GalleryMaker:
     def pictures(self) -> dict[Place, Tensor]:
         """T_θ x (C, H, W) of everything shown."""
         wanted = list(dict.fromkeys([*self.first, *(place for chosen in self.mistakes.values() for place in chosen)]))
-        return dict(zip(wanted, self.run.whole.replay(self.name, self.nuisance).draws(wanted), strict=True))
+        replay = self.run.whole.replay(self.name, self.nuisance, self.shown[0])
+        return dict(zip(wanted, replay.draws(wanted), strict=True))
 
     @cached_property
     def answers(self) -> dict[str, dict[Place, Answer]]:
@@ -162,6 +165,7 @@ class GalleryMaker:
             tuple(self._strip(place, draws) for place, draws in shown.items()),
             {name: tuple(self._strip(each[0], [each]) for each in chosen) for name, chosen in self.mistakes.items()},
             statistics.fmean(changes),
+            only=self.shown[0] if self.run.whole.job.needs(self.nuisance) else "",
         )
 
     def _first_of_each_class(self) -> list[int]:

@@ -142,7 +142,11 @@ class EntryMaker:
 
     @cached_property
     def source(self) -> PictureSource:
-        return PictureSource(self.run.whole.replay(self.entry["image_set"], self.entry["nuisance"]), self.names)
+        return PictureSource(self.run.whole.replay(*self._cell), self.names)
+
+    @property
+    def _cell(self) -> tuple[str, str, str]:
+        return self.entry["image_set"], self.entry["nuisance"], self.entry["classifier"]
 
     @property
     def images(self) -> ImageSet:
@@ -164,7 +168,7 @@ class EntryMaker:
             pooled=len(self.pooled),
             uri=self._uri,
             small=chosen is not None and max(chosen.images.shape[1:]) <= EXACT_UP_TO,
-            note=self.run.whole.why_unreadable(self.entry["image_set"], self.entry["nuisance"]),
+            note=self.run.whole.why_unreadable(*self._cell[:2], [self.entry["classifier"]]),
         )
         if found.note:
             return found
@@ -276,7 +280,7 @@ class EntryMaker:
     def _hidden(self, row: Row) -> OcclusionMap:
         nuisance, theta = self.nuisance, torch.from_numpy(self.draws[row["id"]].theta)
         assert isinstance(nuisance, Occluder)
-        batch = self.images.batch([self.source.place(row)])
+        batch = self.source.replay.batch([self.source.place(row)])
         return OcclusionMap(
             self._titled(row),
             badge(row),

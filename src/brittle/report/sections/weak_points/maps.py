@@ -104,7 +104,8 @@ def hidden_share(nuisance: Occluder, batch: Batch, theta: Tensor) -> Numbers:
     height, width = batch.images.shape[-2:]
     size, total = nuisance.mask_size(batch), torch.zeros(height, width, dtype=torch.float64)
     for part in slices(len(theta), 256):
-        total += nuisance.hidden(theta[part, :size], height, width)[:, 0].double().sum(0)
+        same = batch.take(torch.zeros(part.stop - part.start, dtype=torch.int64))
+        total += nuisance.mask(theta[part, :size], same)[:, 0].double().sum(0)
     return np.asarray((total / len(theta)).numpy())
 
 

@@ -71,7 +71,7 @@ class PictureSource:
 
     def prior(self, row: Row, count: int) -> Tensor:
         """θ (n, d): the prior's first draws for one image."""
-        return self.replay.prior(self.replay.images.batch([self.place(row)]), count)[0]
+        return self.replay.prior(self.replay.batch([self.place(row)]), count)[0]
 
 
 def badge(row: Row) -> str:
@@ -128,7 +128,7 @@ def smallest(source: PictureSource, rows: Sequence[Row], most: int) -> list[Smal
 @torch.inference_mode()
 def _likelier(source: PictureSource, row: Row) -> float | None:
     count = max(1, min(PRIOR_DRAWS, PRIOR_NUMBERS // len(row["smallest"])))
-    theta, batch = source.prior(row, count)[None], source.replay.images.batch([source.place(row)])
+    theta, batch = source.prior(row, count)[None], source.replay.batch([source.place(row)])
     density = source.replay.nuisance.log_prior(theta.double(), batch)
     return None if density is None else float((density < row["smallest_log_prior"]).double().mean())
 
