@@ -1,7 +1,7 @@
-"""Sweeps: along each path severity rises until a criterion is met; what is found there is kept.
+"""Sweeps: along each path severity rises to the end, or until a criterion is met; what was said on the way is kept.
 
-Paths that have met it leave the batch, and the next ones take their places. A path may lead through transformed images
-or through a changed classifier: the sweep knows only the outcome at a severity.
+Paths that have met the criterion leave the batch, and the next ones take their places. A path may lead through
+transformed images or through a changed classifier: the sweep knows only the outcome at a severity.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from torch import Tensor
 from brittle.measures.criteria import Criterion
 from brittle.measures.outcomes import Outcome
 from brittle.measures.places import State, worked_off
+from brittle.memory import slices
+
+Begin = Callable[[Tensor], State]  # what some paths (B,) carry along, such as θ
+Evaluate = Callable[[Tensor, State, Tensor], Outcome]  # of paths (B,), what they carry, and their places (B,) in a grid
+Tick = Callable[[int], None]
 
 
 class Crossings(NamedTuple):
@@ -31,6 +36,22 @@ class Crossings(NamedTuple):
         return self.place + 1
 
 
+class Trails(NamedTuple):
+    """What was said along n paths; places past `last` were not looked at."""
+
+    outcome: Outcome  # (n, K, …)
+    last: Tensor  # (n,) the last place of each path that was looked at
+
+
+class Brackets(NamedTuple):
+    """A stretch of severity for each of n paths, at whose upper end the criterion is met and at whose lower it is not."""
+
+    low: Tensor  # (n,)
+    high: Tensor  # (n,)
+    calls: Tensor  # (n,) outcomes that were computed of each path
+    finite: Tensor  # (n,) bool: whether all of these were
+
+
 def in_order(parts: Sequence[Crossings], order: Tensor) -> Crossings:
     """Several sweeps' crossings one after the other, then in another order."""
     met, place, severity = (torch.cat(each)[order] for each in list(zip(*parts, strict=True))[:3])
@@ -42,16 +63,79 @@ def sweep(
     paths: int,
     severities: Tensor,
     size: int,
-    begin: Callable[[Tensor], State],
-    evaluate: Callable[[Tensor, State, Tensor], Outcome],
+    begin: Begin,
+    evaluate: Evaluate,
     criterion: Criterion,
-    tick: Callable[[int], None] = lambda _: None,
+    tick: Tick = lambda _: None,
 ) -> Crossings:
-    """The first of the rising `severities` (K,) at which each path meets the criterion, `size` paths at once.
+    """The first of the rising `severities` (K,) at which each path meets the criterion, `size` paths at once."""
+    found = _until(paths, len(severities), size, begin, evaluate, criterion, tick, severities.device)
+    return Crossings(found["met"], found["at"], severities[found["at"]], Outcome.unpacked(found["said"]))
 
-    `begin` gives what some paths (B,) carry along, such as θ; `evaluate` takes paths, what they carry and their places
-    (B,) in the grid."""
-    last = len(severities) - 1
+
+def trails(
+    paths: int,
+    places: int,
+    size: int,
+    begin: Begin,
+    evaluate: Evaluate,
+    criterion: Criterion | None = None,
+    tick: Tick = lambda _: None,
+    device: torch.device | str = "cpu",
+) -> Trails:
+    """What is said of each path at every place of the grid or, with a criterion, up to the first that meets it."""
+    if criterion is None:
+        return _to_the_end(paths, places, size, begin, evaluate, tick, device)
+    said = torch.zeros(paths, places, len(Outcome._fields), device=device)
+
+    def noted(path: Tensor, state: State, place: Tensor) -> Outcome:
+        found = evaluate(path, state, place)
+        said[path, place] = found.packed().to(said.dtype)
+        return found
+
+    found = _until(paths, places, size, begin, noted, criterion, tick, device)
+    return Trails(Outcome.unpacked(said), found["at"] if paths else torch.zeros(0, dtype=torch.int64, device=device))
+
+
+def _to_the_end(
+    paths: int,
+    places: int,
+    size: int,
+    begin: Begin,
+    evaluate: Evaluate,
+    tick: Tick,
+    device: torch.device | str,
+) -> Trails:
+    """Severity by severity for as many paths as a batch holds, so that what they carry is made once."""
+    blocks = []
+    for block in slices(paths, size):
+        path = torch.arange(block.start, block.stop, device=device)
+        carried, count = begin(path), len(path)
+        parts = []
+        for part in slices(count * places, size):
+            pair = torch.arange(part.start, part.stop, device=device)
+            within, place = pair % count, pair.div(count, rounding_mode="floor")
+            # A full block is in order already; what it carries may be as large as its images.
+            state = carried if count == size else {name: values[within] for name, values in carried.items()}
+            parts.append(evaluate(path[within], state, place).packed())
+            tick(len(pair))
+        said = torch.cat(parts)
+        blocks.append(said.view(places, count, *said.shape[1:]).transpose(0, 1))
+    said = torch.cat(blocks) if blocks else torch.zeros(0, places, len(Outcome._fields), device=device)
+    return Trails(Outcome.unpacked(said), torch.full((paths,), places - 1, device=device))
+
+
+def _until(
+    paths: int,
+    places: int,
+    size: int,
+    begin: Begin,
+    evaluate: Evaluate,
+    criterion: Criterion,
+    tick: Tick,
+    device: torch.device | str,
+) -> State:
+    """`met`, the place `at` which each path ended, and what was `said` there."""
 
     def started(path: Tensor) -> State:
         fresh = torch.zeros(len(path), dtype=torch.int64, device=path.device)
@@ -65,9 +149,44 @@ def sweep(
         tick(len(path))
         said = found.packed().to(torch.float32)
         return (
-            {"place": (place + 1).clamp(max=last), "at": place, "met": met, "said": said},
-            met | (place == last) | ~torch.isfinite(found.log_p_predicted),
+            {"place": (place + 1).clamp(max=places - 1), "at": place, "met": met, "said": said},
+            met | (place == places - 1) | ~torch.isfinite(found.log_p_predicted),
         )
 
-    found = worked_off(paths, size, started, step, ("met", "at", "said"), severities.device)
-    return Crossings(found["met"], found["at"], severities[found["at"]], Outcome.unpacked(found["said"]))
+    return worked_off(paths, size, started, step, ("met", "at", "said"), device)
+
+
+def narrowed(
+    low: Tensor,
+    high: Tensor,
+    tolerance: float,
+    size: int,
+    begin: Begin,
+    evaluate: Evaluate,
+    criterion: Criterion,
+    tick: Tick = lambda _: None,
+) -> Brackets:
+    """Brackets (n,) halved until none is wider than the tolerance; `evaluate` takes severities (B,) for places.
+
+    What is found is a crossing inside the bracket. Where the criterion is met and left again within it, that need not
+    be the first."""
+
+    def started(path: Tensor) -> State:
+        fresh = torch.zeros(len(path), dtype=torch.int64, device=path.device)
+        return {**begin(path), "low": low[path], "high": high[path], "calls": fresh, "finite": fresh == 0}
+
+    def step(path: Tensor, state: State) -> tuple[State, Tensor]:
+        below, above = state["low"], state["high"]
+        middle = (below + above) / 2
+        wide = (above - below > tolerance) & (middle > below) & (middle < above)
+        found = evaluate(path, state, middle)
+        met, finite = criterion(found), torch.isfinite(found.log_p_predicted)
+        tick(len(path))
+        below, above = torch.where(wide & ~met, middle, below), torch.where(wide & met, middle, above)
+        after = {"low": below, "high": above, "calls": state["calls"] + wide, "finite": finite}
+        return after, (above - below <= tolerance) | ~wide | ~finite
+
+    if not len(low):
+        return Brackets(low, high, low.long(), low.bool())
+    found = worked_off(len(low), size, started, step, Brackets._fields, low.device)
+    return Brackets(*(found[name] for name in Brackets._fields))

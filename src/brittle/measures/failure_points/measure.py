@@ -1,0 +1,169 @@
+"""Failure points (CNS-Bench 2025, equation 3): s = min{S | f(X(S)) ≠ c}, the first severity at which an image is wrong.
+
+Every image is followed along a path: θ and key are drawn once, and severity rises from 0, whose answer is the clean
+one. All answers on the way are kept, since an image may be right again further along; with `only=first` a path ends at
+its first failure. The label is what counts as right, so images without one are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.criteria import left
+from brittle.measures.failure_points.grid import Severities, scale_of, severities_of
+from brittle.measures.failure_points.options import FailurePointsOptions
+from brittle.measures.failure_points.summary import summarise_run
+from brittle.measures.failure_points.trajectories import REFINED
+from brittle.measures.failure_points.walk import Paths, Walk
+from brittle.measures.outcomes import Outcome, first_bad
+from brittle.measures.places import State, lane_size
+from brittle.measures.plan import Grid, rows_per_unit
+from brittle.measures.sweep import Brackets, Trails, narrowed, trails
+
+KIND = "failure-points"
+
+
+class Found(NamedTuple):
+    """What one classifier said along its paths, and where failures lie between two severities of the grid."""
+
+    paths: Paths
+    trails: Trails
+    narrowed: tuple[Paths, Brackets] | None
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class FailurePoints(FailurePointsOptions, Measure):
+    """The severity at which the prediction becomes wrong, per image and path, and accuracy at every severity."""
+
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+
+    def grid(self, about: About) -> Severities:
+        assert about.nuisance is not None
+        return severities_of(about.nuisance, self.severities, self.step, self.limit)
+
+    def check(self, about: About) -> None:
+        self.grid(about)
+        if about.subject is not None and not bool((about.subject.labels >= 0).any()):
+            raise BrittleError(
+                f"the images of {about.subject.name!r} have no labels, so no answer is wrong",
+                "Give labels, or use breaking-points, which asks when predictions leave the clean ones.",
+            )
+        if self.tolerance is not None and about.nuisance is not None and scale_of(about.nuisance).fixed:
+            raise BrittleError(
+                f"{about.nuisance_name!r} has images at some scales only, so nothing can be narrowed between them",
+                "Leave the tolerance out.",
+            )
+
+    def plan(self, about: About) -> Grid:
+        """A unit is some images with a few of their paths, each at every severity: the axis is repeat × severity."""
+        places, rows = len(self.grid(about).values), rows_per_unit(about.numbers)
+        paths = max(1, rows // places)
+        repeats = min(self.repeats, paths)
+        return Grid(about.count, self.repeats * places, max(1, paths // repeats), repeats * places)
+
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        severities = self.grid(task.about).tensor(task.batch.images.device)
+        walk = Walk(task, len(severities))
+        if self.only == "first":
+            found = {name: self._until_failure(walk, name, severities) for name in task.classifiers}
+        else:
+            found = self._to_the_end(walk, severities)
+        return {name: partial(_tables, task, severities, each) for name, each in found.items()}
+
+    def _to_the_end(self, walk: Walk, severities: Tensor) -> dict[str, Found]:
+        """T_θ x is computed once, and every classifier sees it."""
+        task, paths, names = walk.task, walk.paths(), list(walk.task.classifiers)
+
+        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
+            rows = paths.rows[path]
+            moved = walk.moved(rows, state, severities[place])
+            said = [walk.said(name, rows, moved) for name in names]
+            return Outcome(*(torch.stack(each, 1) for each in zip(*said, strict=True)))
+
+        count, places = len(paths.rows), len(severities)
+        whole = trails(count, places, task.batch_size, walk.begin(paths), evaluate, tick=task.tick, device=walk.device)
+        own = {name: Outcome(*(each[..., at] for each in whole.outcome)) for at, name in enumerate(names)}
+        return {name: self._found(walk, name, paths, Trails(said, whole.last), severities) for name, said in own.items()}
+
+    def _until_failure(self, walk: Walk, name: str, severities: Tensor) -> Found:
+        """Images that are wrong at 0 have failed already."""
+        task, paths = walk.task, walk.paths(walk.right(name))
+
+        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
+            rows = paths.rows[path]
+            return walk.said(name, rows, walk.moved(rows, state, severities[place]))
+
+        size = lane_size(task.batch_size, walk.device)
+        found = trails(
+            len(paths.rows), len(severities), size, walk.begin(paths), evaluate, left, task.tick, walk.device
+        )  # fmt: skip
+        return self._found(walk, name, paths, found, severities)
+
+    def _found(self, walk: Walk, name: str, paths: Paths, found: Trails, severities: Tensor) -> Found:
+        if self.tolerance is None:
+            return Found(paths, found, None)
+        seen = torch.arange(len(severities), device=walk.device) <= found.last[:, None]
+        wrong = left(found.outcome) & seen
+        right = torch.from_numpy(walk.right(name)).to(walk.device)[paths.rows]
+        own = (wrong.any(1) & right).nonzero()[:, 0]
+        chosen, at = paths.some(own), wrong[own].to(torch.uint8).argmax(1)
+        ends = torch.cat((severities.new_zeros(1), severities))
+
+        def evaluate(path: Tensor, state: State, severity: Tensor) -> Outcome:
+            rows = chosen.rows[path]
+            return walk.said(name, rows, walk.moved(rows, state, severity))
+
+        task, size = walk.task, lane_size(walk.task.batch_size, walk.device)
+        width = self.tolerance / self.grid(task.about).per_severity
+        brackets = narrowed(ends[at], ends[at + 1], width, size, walk.begin(chosen), evaluate, left, task.tick)
+        return Found(paths, found, (chosen, brackets))
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_run(self, run)
+
+
+def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
+    """A row per path and severity that was looked at, and one per failure that was narrowed."""
+    paths, severity = found.paths, severities.cpu().numpy()
+    seen = np.arange(len(severity)) <= found.trails.last.cpu().numpy()[:, None]
+    path, place = seen.nonzero()
+    columns = {name: values[seen.ravel()] for name, values in found.trails.outcome.columns().items()}
+    bad = first_bad(columns)
+    if bad is not None:
+        row = int(paths.rows[path[bad.row]])
+        raise BadAnswer(row, f"{bad.wrong} at severity {severity[place[bad.row]]:g}")
+    keys = {name: values[path] for name, values in _keys(task, paths, len(severity)).items()}
+    at = {"place": place.astype(np.int32), "severity": severity[place]}
+    told = {ROWS: pa.table(keys | at | columns)}
+    if found.narrowed is not None:
+        chosen, brackets = found.narrowed
+        finite = brackets.finite.cpu().numpy()
+        if not finite.all():
+            where = int(finite.argmin())
+            high = float(brackets.high[where])
+            raise BadAnswer(int(chosen.rows[where]), f"NaN or infinite outputs just below severity {high:g}")
+        ends = {name: getattr(brackets, name).cpu().numpy() for name in ("low", "high")}
+        calls = {"calls": brackets.calls.cpu().numpy().astype(np.int32)}
+        told[REFINED] = pa.table(_keys(task, chosen, len(severity)) | ends | calls)
+    return told
+
+
+def _keys(task: Task, paths: Paths, places: int) -> dict[str, NDArray[Any]]:
+    """The first columns of a table with a row per path."""
+    own = {name: values[paths.number * places] for name, values in task.keys().items()}
+    return own | {"repeat": paths.repeats.cpu().numpy().astype(np.int32)}

@@ -1,0 +1,220 @@
+"""What failure points say: per classifier, image set and nuisance, between classifiers, and over several nuisances.
+
+Failure points are averaged over the images that are right at severity 0; those that are wrong there are counted apart.
+A path that never fails counts with the last severity, so that the mean is a restricted one. Intervals are over images,
+each of which is one value however many paths and nuisances it was followed along.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.base import RunView
+from brittle.measures.failure_points.curve import average, class_map, curve
+from brittle.measures.failure_points.grid import Severities, followable
+from brittle.measures.failure_points.pooled import pooled
+from brittle.measures.failure_points.trajectories import REFINED, Array, Trajectories, trajectories
+from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.survival import median_interval
+
+if TYPE_CHECKING:
+    from brittle.measures.failure_points.measure import FailurePoints
+
+
+class Narrowed(NamedTuple):
+    """Failure points between two severities of the grid, as they are told."""
+
+    point: Array  # (M, R) the upper end, at which the image is wrong; NaN where nothing was narrowed
+    width: float  # of the widest bracket
+    calls: int
+
+
+def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
+    """A result per classifier, image set and nuisance; paired differences; averages over several nuisances."""
+    results, comparisons, averages = [], [], []
+    warnings, calls = list[str](), dict.fromkeys(run.classifiers, 0)
+    family = _comparisons(run)
+    for images in run.images:
+        under: dict[str, dict[str, Trajectories]] = {}
+        for nuisance in _nuisances(run, images):
+            grid = measure.grid(run.about(run.cell(next(iter(run.classifiers)), images, nuisance)))
+            count = len(grid.values)
+            found = {
+                name: trajectories(run, name, images, nuisance, count, measure.repeats) for name in run.classifiers
+            }
+            under[nuisance] = found
+            warnings += _left_out(run, images, nuisance)
+            names = {"image_set": images, "nuisance": nuisance}
+            rows = [
+                {"classifier": name, **names}
+                | _protocol(measure, run, grid)
+                | _one(measure, run, name, images, nuisance, paths, grid)
+                for name, paths in found.items()
+            ]
+            results += rows
+            for row in rows:
+                calls[row["classifier"]] += row["calls"]
+            comparisons += [
+                names | _compared(found, pair, grid, measure.confidence, family)
+                for pair in itertools.combinations(found, 2)
+            ]
+        averages += pooled(measure, run, images, under)
+    return {
+        "results": results,
+        "comparisons": comparisons,
+        "pooled": averages,
+        "warnings": list(dict.fromkeys(warnings)),
+        "calls": calls,
+    }
+
+
+def _nuisances(run: RunView, images: str) -> list[str]:
+    """Those that an image set is followed under."""
+    cells = {(cell.images, cell.nuisance) for cell in run.cells()}
+    return [name for name in run.nuisances if (images, name) in cells]
+
+
+def _comparisons(run: RunView) -> int:
+    """How many pairs of classifiers are compared in all."""
+    count = len(run.classifiers)
+    return max(1, sum(1 for images in run.images for _ in _nuisances(run, images)) * (count * (count - 1) // 2))
+
+
+def _left_out(run: RunView, images: str, nuisance: str) -> list[str]:
+    subject = run.images[images]
+    without = int((subject.labels < 0).sum())
+    broken = int((~followable(run.nuisances[nuisance], subject.ids)[subject.labels >= 0]).sum())
+    said = []
+    if without:
+        said.append(f"{without} of the {len(subject)} images of {images!r} have no label: no failure point is sought")
+    if broken:
+        said.append(
+            f"{broken} of the {len(subject)} images of {images!r} lack a scale of {nuisance!r} and are not followed"
+        )
+    return said
+
+
+def _protocol(measure: FailurePoints, run: RunView, grid: Severities) -> dict[str, Any]:
+    """How the numbers came about, which belongs to each of them."""
+    return {
+        "unit": grid.unit,
+        "limit": grid.end,
+        "only": measure.only,
+        "repeats": measure.repeats,
+        "confidence": measure.confidence,
+        "seed": run.seed,
+    }
+
+
+def _one(
+    measure: FailurePoints,
+    run: RunView,
+    classifier: str,
+    images: str,
+    nuisance: str,
+    paths: Trajectories,
+    grid: Severities,
+) -> dict[str, Any]:
+    first, count = paths.first, len(grid.values)
+    right = ~paths.wrong[:, 0, 0]
+    rows = int(paths.seen[..., 1:].sum())
+    refined = _narrowed(run, classifier, images, nuisance, paths, grid) if measure.tolerance is not None else None
+    whole = bool(paths.seen.all())
+    # A path that ended at its first failure was not looked at further: nobody knows whether it would have come back.
+    recovered = paths.recovered
+    return {
+        "images": len(first),
+        "paths": first.size,
+        "wrong_at_0": int((~right).sum()),
+        **average("never", (first > count).mean(1), measure.confidence),
+        "recovered": int(recovered.sum()) if whole else None,
+        "recovered_share": float(recovered.mean()) if whole and recovered.size else None,
+        "correct": int(right.sum()),
+        **points(np.append(0.0, grid.values), first[right], grid.end, measure.confidence),
+        "refined": None if refined is None else _refined(measure, refined, first, right, grid),
+        "calls": rows + (0 if refined is None else refined.calls),
+        "calls_saved": first.size * count - rows,
+        "severities": curve(paths, grid, run.classifiers[classifier], measure.confidence),
+        "classes": class_map(paths, run.images[images]),
+    }
+
+
+def points(values: Array, first: NDArray[np.int64], end: float, confidence: float) -> dict[str, Any]:
+    """The restricted mean of first failures (n, R) among values (1 + K,), and their median."""
+    return _points(np.append(values, np.inf)[first], end, confidence)
+
+
+def _points(found: Array, end: float, confidence: float) -> dict[str, Any]:
+    """Of failure points (n, R), ∞ where there is none. The median is of the images' first paths, which are
+    independent; None lies beyond the last severity."""
+    said = average("mean", np.minimum(found, end).mean(1), confidence, (0.0, end))
+    if not len(found):
+        return said | {"median": None, "median_interval": None}
+    middle, low, high = median_interval(found[:, 0], confidence)
+    ends = [max(0.0, low) if np.isfinite(low) or low < 0 else None, high if np.isfinite(high) else None]
+    return said | {"median": middle if np.isfinite(middle) else None, "median_interval": ends}
+
+
+def _narrowed(
+    run: RunView, classifier: str, images: str, nuisance: str, paths: Trajectories, grid: Severities
+) -> Narrowed:
+    rows = run.table(run.cell(classifier, images, nuisance), REFINED)
+    subject = run.images[images]
+    own = np.full(len(subject), -1)
+    own[paths.places] = np.arange(len(paths.places))
+    point = np.full(paths.first.shape, np.nan)
+    low, high = (grid.per_severity * rows[name].to_numpy().astype(np.float64) for name in ("low", "high"))
+    point[own[subject.places(rows["image"].to_numpy())], rows["repeat"].to_numpy()] = high
+    return Narrowed(point, float((high - low).max(initial=0.0)), int(rows["calls"].to_numpy().sum()))
+
+
+def _refined(
+    measure: FailurePoints, found: Narrowed, first: NDArray[np.int64], right: NDArray[np.bool_], grid: Severities
+) -> dict[str, Any]:
+    """The same from narrowed failure points; each is *a* crossing in its bracket, not necessarily the first."""
+    values = np.where(first > len(grid.values), np.inf, found.point)[right]
+    return {
+        "tolerance": measure.tolerance,
+        "width": found.width,
+        "calls": found.calls,
+        **_points(values, grid.end, measure.confidence),
+    }
+
+
+def _compared(
+    found: dict[str, Trajectories], pair: tuple[str, str], grid: Severities, confidence: float, family: int
+) -> dict[str, Any]:
+    """First minus second: failure points over the images that all classifiers get right at 0, and, where paths are
+    followed to the end, drops averaged over the severities above 0 over all images."""
+    common = ~np.logical_or.reduce([each.wrong[:, 0, 0] for each in found.values()])
+    values, together = np.append(0.0, grid.values), simultaneous(confidence, family)
+    first, second = (
+        np.minimum(np.append(values, np.inf)[found[name].first[common]], grid.end).mean(1) for name in pair
+    )
+    said = {"first": pair[0], "second": pair[1], "confidence": confidence, "family": family, "images": int(common.sum())}
+    said |= _difference("", first - second, grid.end, together, higher_is_better=True)
+    drops = [_drop(found[name]) for name in pair]
+    if all(bool(found[name].seen.all()) for name in pair):
+        return said | _difference("drop_", drops[0] - drops[1], 2.0, together, higher_is_better=False)
+    return said | {"drop_difference": None, "drop_interval": None, "drop_better": "tie"}
+
+
+def _drop(paths: Trajectories) -> Array:
+    """(M,) A₀ − Aₛ of each image, averaged over its paths and the severities above 0."""
+    drop: Array = (paths.wrong[..., 1:].mean((1, 2)) - paths.wrong[..., 0].mean(1)).astype(np.float64)
+    return drop
+
+
+def _difference(
+    name: str, apart: Array, widest: float, confidence: float, *, higher_is_better: bool
+) -> dict[str, Any]:
+    if not len(apart):
+        return {f"{name}difference": None, f"{name}interval": None, f"{name}better": "tie"}
+    low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-widest, widest)).pair()
+    above, below = ("first", "second") if higher_is_better else ("second", "first")
+    better = above if low > 0 else below if high < 0 else "tie"
+    return {f"{name}difference": float(apart.mean()), f"{name}interval": [low, high], f"{name}better": better}

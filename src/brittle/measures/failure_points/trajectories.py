@@ -1,0 +1,89 @@
+"""Stored rows as arrays: what a classifier said of every image along its path, from the untouched image on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.errors import Failure
+from brittle.measures.base import RunView
+from brittle.measures.clean.measure import clean_columns
+from brittle.measures.failure_points.grid import followable
+from brittle.measures.outcomes import outcome_columns
+
+Array = NDArray[np.float64]
+REFINED = "refined"  # the table of failure points that were narrowed
+
+
+class Trajectories(NamedTuple):
+    """M images × R paths × 1 + K severities, the first of which is 0."""
+
+    places: NDArray[np.int64]  # (M,) of the images in planned order
+    labels: NDArray[np.int64]  # (M,) as the classifier counts its classes
+    seen: NDArray[np.bool_]  # (M, R, 1 + K); all of them unless paths end at their first failure
+    wrong: NDArray[np.bool_]  # (M, R, 1 + K)
+    predicted: NDArray[np.int64]  # (M, R, 1 + K)
+    log_p_label: Array  # (M, R, 1 + K)
+    log_p_predicted: Array  # (M, R, 1 + K)
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """(M, R) where each path fails first: 0 for an image that is wrong untouched, 1 + K for one that never fails
+        (CNS-Bench 2025, equation 3, on a grid)."""
+        failed = self.wrong & self.seen
+        return np.where(failed.any(-1), failed.argmax(-1), failed.shape[-1])
+
+    @property
+    def recovered(self) -> NDArray[np.bool_]:
+        """(M, R) whether a path is right at a severity above one where it is wrong."""
+        after = np.logical_or.accumulate(self.wrong & self.seen, -1)
+        return (after & ~self.wrong & self.seen).any(-1)
+
+
+def followed(run: RunView, images: str, nuisance: str) -> NDArray[np.bool_]:
+    """(M,) which images of a set have a path: those with a label, all of whose scales exist."""
+    subject = run.images[images]
+    return (subject.labels >= 0) & followable(run.nuisances[nuisance], subject.ids)
+
+
+def trajectories(run: RunView, classifier: str, images: str, nuisance: str, count: int, repeats: int) -> Trajectories:
+    """What is stored of a cell with `count` severities above 0; two rows of one image, path and severity are an
+    error."""
+    subject, rows = run.images[images], run.table(run.cell(classifier, images, nuisance))
+    places = followed(run, images, nuisance).nonzero()[0]
+    shape = (len(places), repeats, 1 + count)
+    own = np.full(len(subject), -1)
+    own[places] = np.arange(len(places))
+    columns = outcome_columns(rows, "repeat", "place")
+    image = own[subject.places(rows["image"].to_numpy())]
+    at = np.ravel_multi_index((image, columns["repeat"], columns["place"] + 1), shape)
+    if len(np.unique(at)) < len(at):
+        twice = int(at[np.bincount(at, minlength=1)[at] > 1][0])
+        which, repeat, place = np.unravel_index(twice, shape)
+        raise Failure(
+            f"the image with the id {int(subject.ids[places[which]])} of {images!r} is there twice under {nuisance!r} "
+            f"(path {int(repeat)}, severity {int(place)} of {count})",
+            "Remove the run folder and carry it out again.",
+        )
+    clean = clean_columns(run, classifier, images)
+
+    def spread(name: str, kind: type) -> NDArray[Any]:
+        made = np.zeros(shape, kind)
+        made[..., 0] = clean[name][places].astype(kind)[:, None]
+        made.reshape(-1)[at] = columns[name].astype(kind)
+        return made
+
+    seen = np.zeros(shape, bool)
+    seen[..., 0] = True
+    seen.reshape(-1)[at] = True
+    return Trajectories(
+        places,
+        run.references(classifier, images)[places],
+        seen,
+        spread("rank", np.int64) > 0,
+        spread("predicted", np.int64),
+        spread("log_p_label", np.float64),
+        spread("log_p_predicted", np.float64),
+    )
