@@ -6,7 +6,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import breaking_points, compare, connect, harden, layers, measure, perturb, run, sample
+    from brittle.api import (
+        breaking_points,
+        compare,
+        connect,
+        failure_points,
+        harden,
+        layers,
+        measure,
+        perturb,
+        run,
+        sample,
+    )
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
     from brittle.images import image_set
@@ -22,6 +33,7 @@ _HOMES = {
     "breaking_points": "brittle.api",
     "compare": "brittle.api",
     "connect": "brittle.api",
+    "failure_points": "brittle.api",
     "harden": "brittle.api",
     "layers": "brittle.api",
     "measure": "brittle.api",
@@ -56,6 +68,7 @@ __all__ = [
     "classifier",
     "compare",
     "connect",
+    "failure_points",
     "harden",
     "image_set",
     "layers",

@@ -109,6 +109,15 @@ class BreakingPoints(WithRows):
     """The severity at which predictions change: `mean`, `interval`, `unbroken` and what stands beside them."""
 
 
+class FailurePoints(WithRows):
+    """The severity at which predictions become wrong: `mean`, `never`, `severities` and what stands beside them."""
+
+    @property
+    def refined(self) -> pa.Table:
+        """Failure points that were narrowed down: an image is right at `low` and wrong at `high`."""
+        return self._table("refined")
+
+
 class Layers(WithRows):
     """Noise on layers: `layers`, one entry each, and what stands beside them."""
 

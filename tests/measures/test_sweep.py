@@ -6,7 +6,7 @@ import torch
 from brittle.measures.criteria import left, reached
 from brittle.measures.outcomes import outcome
 from brittle.measures.places import worked_off
-from brittle.measures.sweep import sweep
+from brittle.measures.sweep import narrowed, sweep, trails
 
 LIMITS = torch.tensor([3.0, 0.5, 9.0, 100.0, 1.0, 7.2] * 40)  # the severity past which each path's answer changes
 
@@ -63,3 +63,67 @@ def test_what_items_carry_along_stays_theirs_when_places_change_hands():
     found = worked_off(500, 16, begin, step, ("own", "left"))
     assert torch.equal(found["own"], torch.arange(500.0))
     assert torch.equal(found["left"], torch.zeros(500, dtype=torch.int64))
+
+
+WRONG_AT = torch.tensor(
+    [[0, 0, 1, 0, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 1, 1, 1, 1]] * 13, dtype=torch.bool
+)
+
+
+def known(path, state, place):
+    """Whether a path is wrong at a place; what it carries must be its own."""
+    assert torch.equal(state["own"], path)
+    return said(WRONG_AT[path, place].float() * 2, torch.ones(len(path)))
+
+
+def carried(path):
+    return {"own": path}
+
+
+@pytest.mark.parametrize("size", [1, 7, 65, 1000])
+def test_trails_keep_every_answer_and_draw_what_paths_carry_once(size):
+    begun = []
+
+    def begin(path):
+        begun.append(len(path))
+        return carried(path)
+
+    found = trails(len(WRONG_AT), 5, size, begin, known)
+    assert torch.equal(left(found.outcome), WRONG_AT)
+    assert found.last.tolist() == [4] * len(WRONG_AT)
+    assert sum(begun) == len(WRONG_AT)
+
+
+@pytest.mark.parametrize("size", [1, 7, 65, 1000])
+def test_trails_that_end_at_a_criterion_keep_what_came_before_it(size):
+    found = trails(len(WRONG_AT), 5, size, carried, known, left)
+    assert found.last.tolist() == [2, 0, 4, 4, 1] * 13
+    seen = torch.arange(5) <= found.last[:, None]
+    assert torch.equal(left(found.outcome)[seen], WRONG_AT[seen])
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_brackets_are_narrowed_to_the_crossing(size):
+    crossings = torch.linspace(0.01, 0.99, 50)
+
+    def evaluate(path, state, severity):
+        return said(severity, crossings[path])
+
+    low, high = torch.zeros(50), torch.ones(50)
+    found = narrowed(low, high, 1e-3, size, lambda path: {}, evaluate, left)
+    assert (found.low <= crossings).all()
+    assert (found.high >= crossings).all()
+    assert float((found.high - found.low).max()) <= 1e-3
+    assert found.calls.tolist() == [10] * 50
+    assert found.finite.all()
+
+
+def test_where_a_path_crosses_thrice_one_of_its_crossings_is_found():
+    """Wrong on (0.1, 0.3) and beyond 0.6: the middle is right, so that bisection finds 0.6 and not 0.1."""
+
+    def evaluate(path, state, severity):
+        wrong = ((severity > 0.1) & (severity < 0.3)) | (severity > 0.6)
+        return said(2 * wrong.float(), torch.ones(len(path)))
+
+    found = narrowed(torch.zeros(1), torch.ones(1), 1e-4, 4, lambda path: {}, evaluate, left)
+    assert float(found.high) == pytest.approx(0.6, abs=1e-4)

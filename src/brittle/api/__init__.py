@@ -2,6 +2,7 @@
 
 from brittle.api.breaking_points import breaking_points
 from brittle.api.connectedness import connect
+from brittle.api.failure_points import failure_points
 from brittle.api.hardening import harden
 from brittle.api.layer_noise import layers
 from brittle.api.perturbation import perturb
@@ -13,6 +14,7 @@ __all__ = [
     "breaking_points",
     "compare",
     "connect",
+    "failure_points",
     "harden",
     "layers",
     "measure",

@@ -44,7 +44,7 @@ class Trails(NamedTuple):
 
 
 class Brackets(NamedTuple):
-    """A stretch of severity for each of n paths, at whose upper end the criterion is met and at whose lower it is not."""
+    """A stretch of severity for each of n paths: the criterion is met at its upper end and not at its lower end."""
 
     low: Tensor  # (n,)
     high: Tensor  # (n,)

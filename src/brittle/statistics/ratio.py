@@ -1,4 +1,4 @@
-"""An interval for Σ values / Σ weights over independent clusters, such as images that are seen in several conditions."""
+"""An interval for Σ totals / Σ weights over independent clusters, such as images seen in several conditions."""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ MOST_FALLS = 5
 UNKNOWN = ("accuracy", "mean_confidence", "drop")  # past the first failure, where paths end there
 
 
-def curve(paths: Trajectories, grid: Severities, classifier: ClassifierFacts, confidence: float) -> list[dict[str, Any]]:
+def curve(
+    paths: Trajectories, grid: Severities, classifier: ClassifierFacts, confidence: float
+) -> list[dict[str, Any]]:
     """An entry per severity, the first of which is 0."""
     first, whole = paths.first, bool(paths.seen.all())
     failed = (first[..., None] <= np.arange(1 + len(grid.values))).mean(1)  # (M, 1 + K)

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures.breaking_points.grid import MOST, WHITE
-from brittle.nuisances.base.corruption import Corruption
-from brittle.nuisances.noise.gaussian import GaussianField, Noise
+from brittle.nuisances.noise.gaussian import Noise
 from brittle.types import Nuisance
 
 CLOSE = 1e-6  # relative: two spellings of one scale
@@ -46,15 +45,15 @@ class Scale(NamedTuple):
 
 
 def scale_of(nuisance: Nuisance) -> Scale:
-    """Levels where a corruption has them, stored scales where there are no others, otherwise severity itself."""
+    """Stored scales where there are no others, ImageNet-C's levels, which severity multiplies where a nuisance has one,
+    and otherwise severity itself."""
     stored: Sequence[float] | None = getattr(nuisance, "scales", None)
     if stored is not None:
         return Scale(1.0, "scale", tuple(sorted(float(each) for each in stored if each > 0)), fixed=True)
-    levels = (1.0, 2.0, 3.0, 4.0, 5.0)
-    if isinstance(nuisance, Corruption):
-        return Scale(nuisance.level, "level" if nuisance.spread == 0 else "median level", levels)
-    if isinstance(nuisance, GaussianField) and nuisance.level is not None:
-        return Scale(nuisance.level, "level", levels)
+    level = getattr(nuisance, "level", None)
+    if isinstance(level, (int, float)) and level > 0:
+        drawn = getattr(nuisance, "spread", 0) > 0
+        return Scale(float(level), "median level" if drawn else "level", (1.0, 2.0, 3.0, 4.0, 5.0))
     if isinstance(nuisance, Noise):
         return Scale(WHITE * nuisance.strength, "σ of 255", tuple(10.0 * place for place in range(1, 11)))
     return Scale(1.0, "severity", (0.5, 1.0, 1.5, 2.0, 2.5))

@@ -98,7 +98,9 @@ class FailurePoints(FailurePointsOptions, Measure):
         count, places = len(paths.rows), len(severities)
         whole = trails(count, places, task.batch_size, walk.begin(paths), evaluate, tick=task.tick, device=walk.device)
         own = {name: Outcome(*(each[..., at] for each in whole.outcome)) for at, name in enumerate(names)}
-        return {name: self._found(walk, name, paths, Trails(said, whole.last), severities) for name, said in own.items()}
+        return {
+            name: self._found(walk, name, paths, Trails(said, whole.last), severities) for name, said in own.items()
+        }
 
     def _until_failure(self, walk: Walk, name: str, severities: Tensor) -> Found:
         """Images that are wrong at 0 have failed already."""

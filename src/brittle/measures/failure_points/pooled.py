@@ -28,9 +28,7 @@ def pooled(
     whole = all(bool(paths.seen.all()) for found in under.values() for paths in found.values())
     if len(under) < 2 or not whole:
         return []
-    grids = [
-        measure.grid(run.about(run.cell(next(iter(run.classifiers)), images, nuisance))) for nuisance in under
-    ]
+    grids = [measure.grid(run.about(run.cell(next(iter(run.classifiers)), images, nuisance))) for nuisance in under]
     alike = all(grid[0] == grids[0][0] and grid.unit == grids[0].unit for grid in grids)
     found = []
     for name in run.classifiers:
@@ -47,9 +45,7 @@ def pooled(
         }
         said["severities"] = [
             {"value": value}
-            | _over_images(
-                {key: values[:, place] for key, values in drops.items()}, places, count, measure.confidence
-            )
+            | _over_images({key: values[:, place] for key, values in drops.items()}, places, count, measure.confidence)
             for place, value in enumerate(grids[0].values if alike else ())
         ]
         found.append(said)

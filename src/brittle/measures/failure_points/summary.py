@@ -195,7 +195,13 @@ def _compared(
     first, second = (
         np.minimum(np.append(values, np.inf)[found[name].first[common]], grid.end).mean(1) for name in pair
     )
-    said = {"first": pair[0], "second": pair[1], "confidence": confidence, "family": family, "images": int(common.sum())}
+    said = {
+        "first": pair[0],
+        "second": pair[1],
+        "confidence": confidence,
+        "family": family,
+        "images": int(common.sum()),
+    }
     said |= _difference("", first - second, grid.end, together, higher_is_better=True)
     drops = [_drop(found[name]) for name in pair]
     if all(bool(found[name].seen.all()) for name in pair):
@@ -209,9 +215,7 @@ def _drop(paths: Trajectories) -> Array:
     return drop
 
 
-def _difference(
-    name: str, apart: Array, widest: float, confidence: float, *, higher_is_better: bool
-) -> dict[str, Any]:
+def _difference(name: str, apart: Array, widest: float, confidence: float, *, higher_is_better: bool) -> dict[str, Any]:
     if not len(apart):
         return {f"{name}difference": None, f"{name}interval": None, f"{name}better": "tie"}
     low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-widest, widest)).pair()

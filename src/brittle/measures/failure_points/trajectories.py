@@ -33,13 +33,13 @@ class Trajectories(NamedTuple):
         """(M, R) where each path fails first: 0 for an image that is wrong untouched, 1 + K for one that never fails
         (CNS-Bench 2025, equation 3, on a grid)."""
         failed = self.wrong & self.seen
-        return np.where(failed.any(-1), failed.argmax(-1), failed.shape[-1])
+        return np.asarray(np.where(failed.any(-1), failed.argmax(-1), failed.shape[-1]), np.int64)
 
     @property
     def recovered(self) -> NDArray[np.bool_]:
         """(M, R) whether a path is right at a severity above one where it is wrong."""
         after = np.logical_or.accumulate(self.wrong & self.seen, -1)
-        return (after & ~self.wrong & self.seen).any(-1)
+        return np.asarray((after & ~self.wrong & self.seen).any(-1), bool)
 
 
 def followed(run: RunView, images: str, nuisance: str) -> NDArray[np.bool_]:
@@ -70,7 +70,7 @@ def trajectories(run: RunView, classifier: str, images: str, nuisance: str, coun
     clean = clean_columns(run, classifier, images)
 
     def spread(name: str, kind: type) -> NDArray[Any]:
-        made = np.zeros(shape, kind)
+        made: NDArray[Any] = np.zeros(shape, kind)
         made[..., 0] = clean[name][places].astype(kind)[:, None]
         made.reshape(-1)[at] = columns[name].astype(kind)
         return made

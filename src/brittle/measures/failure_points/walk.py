@@ -34,14 +34,14 @@ class Walk:
     """Images of a task under its nuisance, θ drawn once per path."""
 
     def __init__(self, task: Task, places: int) -> None:
-        assert task.about.nuisance is not None and task.about.subject is not None
+        assert task.about.nuisance is not None
         self.task, self.places, self.nuisance = task, places, task.about.nuisance
         self.device = task.batch.images.device
         self.root = stream_root(task.about.seed, task.about.stream, self.device)
 
     def right(self, classifier: str) -> NDArray[np.bool_]:
         """(B,) whether the clean image is classified correctly."""
-        return looked_up(self.task.given[classifier][CLEAN][ROWS], "rank", self.task.ids) == 0
+        return np.asarray(looked_up(self.task.given[classifier][CLEAN][ROWS], "rank", self.task.ids) == 0, bool)
 
     def paths(self, wanted: NDArray[np.bool_] | None = None) -> Paths:
         """Of the images that have a label and whose path exists, and that are `wanted` (B,)."""

@@ -1,0 +1,53 @@
+"""Failure points of classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from brittle.api.one_measure import IT, one_measure
+from brittle.images.selection import Selection
+from brittle.progress import Progress
+from brittle.results import FailurePoints
+
+
+def failure_points(
+    classifier: Any,
+    images: Any,
+    nuisance: Any,
+    *,
+    severities: Sequence[float] = (),
+    step: float | None = None,
+    limit: float | None = None,
+    only: Literal["first"] | None = None,
+    tolerance: float | None = None,
+    repeats: int = 1,
+    confidence: float = 0.95,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> FailurePoints:
+    """The severity at which predictions become wrong, per image and path, and accuracy at every severity on the way.
+
+    `classifier` may be a dictionary of several, by name. `severities` are those above 0: levels of a corruption, σ on
+    the scale from 0 to 255 under `noise`, otherwise the nuisance's own; `step` and `limit` stand for an even list. The
+    result has what `brittle fail --json` prints, and `rows`, one per image, path and severity.
+    """
+    options = {
+        "severities": tuple(severities),
+        "step": step,
+        "limit": limit,
+        "only": only,
+        "tolerance": tolerance,
+        "repeats": repeats,
+        "confidence": confidence,
+    }
+    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    done = one_measure("failure-points", options, several, images, nuisance, Selection.of(count, where, ids), seed)(
+        device, batch, progress
+    )
+    return FailurePoints.of(done)

@@ -1,0 +1,36 @@
+"""The interval of a ratio of sums over clusters, and the calibration error."""
+
+import numpy as np
+import pytest
+
+from brittle.statistics.calibration import calibration_error
+from brittle.statistics.intervals import betting_bounds
+from brittle.statistics.ratio import ratio_bounds
+
+
+def test_with_equal_weights_the_interval_is_that_of_cluster_means():
+    means = np.random.default_rng(0).uniform(0, 1, 60)
+    found = ratio_bounds(3 * means, np.full(60, 3.0), 0.95)
+    assert found == pytest.approx(betting_bounds(means, 0.95, planned=60).pair())
+
+
+def test_the_interval_covers_the_ratio_of_clusters_of_unequal_size():
+    """Weights 1 to 4, and large clusters have lower values: the mean of cluster means is another number."""
+    random = np.random.default_rng(1)
+    chance = np.array([0.9, 0.6, 0.3, 0.1])
+    truth = (np.arange(1, 5) * chance).sum() / 10
+    missed = 0
+    for _ in range(40):
+        weight = random.integers(1, 5, 80)
+        total = random.binomial(weight, chance[weight - 1])
+        low, high = ratio_bounds(total, weight, 0.95)
+        assert low <= total.sum() / weight.sum() <= high
+        missed += not low <= truth <= high
+    assert missed <= 5  # P(more than 5 of 40 at 5 %) < 0.02
+    assert abs(truth - chance.mean()) > 0.1
+
+
+def test_calibration_error_is_the_mean_gap_of_bins():
+    """Two bins, (0.6, 0.8] and (0.8, 1]: |0.7 − 1/2| and |0.9 − 2/3|, weighted 2 to 3."""
+    confidence, right = [0.7, 0.7, 0.9, 0.9, 0.9], [True, False, True, True, False]
+    assert calibration_error(confidence, right, bins=5) == pytest.approx((2 * 0.2 + 3 * (0.9 - 2 / 3)) / 5)
