@@ -20,6 +20,7 @@ COMMANDS = (
     "measure",
     "sample",
     "break",
+    "fail",
     "layers",
     "connect",
     "perturb",

@@ -14,7 +14,7 @@ from brittle.results import FailurePoints
 def failure_points(
     classifier: Any,
     images: Any,
-    nuisance: Any,
+    nuisance: Any | None = None,
     *,
     severities: Sequence[float] = (),
     step: float | None = None,
@@ -33,9 +33,10 @@ def failure_points(
 ) -> FailurePoints:
     """The severity at which predictions become wrong, per image and path, and accuracy at every severity on the way.
 
-    `classifier` may be a dictionary of several, by name. `severities` are those above 0: levels of a corruption, σ on
-    the scale from 0 to 255 under `noise`, otherwise the nuisance's own; `step` and `limit` stand for an even list. The
-    result has what `brittle fail --json` prints, and `rows`, one per image, path and severity.
+    `classifier` may be a dictionary of several, by name; an image set that comes in scales brings its own nuisances.
+    `severities` are those above 0: levels of a corruption, σ on the scale from 0 to 255 under `noise`, otherwise the
+    nuisance's own; `step` and `limit` stand for an even list. The result has what `brittle fail --json` prints, and
+    `rows`, one per image, path and severity.
     """
     options = {
         "severities": tuple(severities),

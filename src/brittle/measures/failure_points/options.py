@@ -37,4 +37,5 @@ COMMAND = Command(
     "failure-points",
     FailurePointsOptions,
     images=200,
+    nuisance="optional",
 )
