@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         perturb,
         run,
         sample,
+        shape,
     )
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError
@@ -40,6 +41,7 @@ _HOMES = {
     "perturb": "brittle.api",
     "run": "brittle.api",
     "sample": "brittle.api",
+    "shape": "brittle.api",
     "classifier": "brittle.classifiers",
     "BrittleError": "brittle.errors",
     "image_set": "brittle.images",
@@ -77,6 +79,7 @@ __all__ = [
     "perturb",
     "run",
     "sample",
+    "shape",
     "train",
 ]
 

@@ -22,6 +22,7 @@ from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError, MissingPackage
 from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
+from brittle.measures.shape.deciders import decisions_table
 from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_table
 from brittle.report.page.label_names import LabelNames
@@ -116,6 +117,32 @@ class FailurePoints(WithRows):
     def refined(self) -> pa.Table:
         """Failure points that were narrowed down: an image is right at `low` and wrong at `high`."""
         return self._table("refined")
+
+
+class Shape(WithRows):
+    """Shape and texture: `shuffled`, an entry per grid, `cue_conflict`, and `consistency`, an entry per pair."""
+
+    @property
+    def shape_bias(self) -> float | None:
+        """Of the first classifier; None where the images have no texture, or it never answered with either."""
+        found = self["cue_conflict"]
+        return None if found is None else found["shape_bias"]
+
+    def kappa(self, first: str, second: str) -> float | None:
+        """Cohen's κ of the errors of two, by name; None where it is undefined."""
+        for each in self["consistency"]:
+            if {first, second} == {each["first"], each["second"]}:
+                found: float | None = each["kappa"]
+                return found
+        known = sorted({name for each in self["consistency"] for name in (each["first"], each["second"])})
+        raise BrittleError(f"there is no pair {first!r} and {second!r}", f"Known: {', '.join(known) or 'none'}.")
+
+    @property
+    def decisions(self) -> pa.Table:
+        """What every classifier says of every untouched image, in the columns of model-vs-human's files."""
+        (measure,) = self._done.summary["measures"]
+        view = self._done.view(measure)
+        return decisions_table(view, self["image_set"])
 
 
 class Layers(WithRows):

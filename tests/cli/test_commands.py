@@ -24,6 +24,7 @@ COMMANDS = (
     "layers",
     "connect",
     "perturb",
+    "shape",
     "run",
     "report",
     "train",

@@ -7,6 +7,7 @@ from brittle.api.hardening import harden
 from brittle.api.layer_noise import layers
 from brittle.api.perturbation import perturb
 from brittle.api.robustness import compare, measure
+from brittle.api.shape import shape
 from brittle.api.studies import run, study_of
 from brittle.api.weak_points import sample
 
@@ -21,5 +22,6 @@ __all__ = [
     "perturb",
     "run",
     "sample",
+    "shape",
     "study_of",
 ]

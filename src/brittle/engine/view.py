@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -230,14 +230,18 @@ def _classifier(facts: ClassifierFacts) -> dict[str, Any]:
     return described | ({"attributes": attributes} if attributes else {})
 
 
+class SetFacts(NamedTuple):
+    """What the summary says of every image set."""
+
+    images: int
+    population: int
+    shape: list[int]  # of the largest image
+    classes: list[str]
+
+
 def _described(chosen: Chosen) -> dict[str, Any]:
     images = chosen.images
-    described = {
-        "images": len(images),
-        "population": len(chosen.whole),
-        "shape": list(images.shape),
-        "classes": list(images.classes),
-    }
+    described = SetFacts(len(images), len(chosen.whole), list(images.shape), list(images.classes))._asdict()
     if len(images.shapes) > 1:
         described |= {"median_shape": list(images.median_shape), "shapes": len(images.shapes)}
     return described

@@ -1,0 +1,45 @@
+"""Shape and texture: shuffled patches, cue conflict, and whose errors are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brittle.api.one_measure import IT, one_measure
+from brittle.images.selection import Selection
+from brittle.progress import Progress
+from brittle.results import Shape
+
+
+def shape(
+    classifier: Any,
+    images: Any,
+    *,
+    grids: Sequence[int] = (2, 4),
+    samples: int = 4,
+    moves: str = "permutation",
+    decisions: str | Sequence[str] = (),
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Shape:
+    """Accuracy on shuffled patches, or on cue-conflict stimuli the shape bias; and whose errors are alike.
+
+    `classifier` may be a dictionary of several, by name. `decisions` are CSV files of what people or other models said
+    of the same images, as model-vs-human has them. The result has what `brittle shape --json` prints; where patches
+    were shuffled, `rows` has one per image, grid and shuffle.
+    """
+    files = (decisions,) if isinstance(decisions, str) else tuple(decisions)
+    options = {"grids": tuple(grids), "samples": samples, "moves": moves, "decisions": files}
+    options |= {"resamples": resamples, "confidence": confidence}
+    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    done = one_measure("shape", options, several, images, None, Selection.of(count, where, ids), seed)(
+        device, batch, progress
+    )
+    return Shape.of(done)

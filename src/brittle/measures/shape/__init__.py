@@ -1,0 +1,1 @@
+"""Shape and texture: accuracy on shuffled patches, cue conflict, and error consistency."""

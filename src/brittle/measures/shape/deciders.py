@@ -1,0 +1,112 @@
+"""Who decided about images: classifiers by their clean predictions, people and other models by their decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from brittle.errors import BrittleError
+from brittle.images.cue_conflict import SHAPE_IMAGE, TEXTURE, TEXTURE_IMAGE
+from brittle.measures.base import RunView, Subject
+from brittle.measures.clean.measure import clean_columns
+from brittle.measures.shape.decisions import COLUMNS, is_person, matched
+
+Array = NDArray[np.float64]
+CLASSIFIER, PERSON, MODEL = "classifier", "person", "model"
+NUMBERS = {"session": pa.int32(), "trial": pa.int32(), "rt": pa.float64()}
+SCHEMA = pa.schema([(column, NUMBERS.get(column, pa.string())) for column in COLUMNS])
+
+
+class Decider(NamedTuple):
+    """What somebody said of n images, as 0 and 1."""
+
+    name: str
+    sort: str  # classifier, person, or a model of which only decisions are given
+    seen: Array  # (n,)
+    right: Array  # (n,) said the label, which is the shape of cue-conflict stimuli
+    texture: Array  # (n,) said the texture; 0 everywhere where images have none
+
+
+def textures(subject: Subject) -> NDArray[np.int64] | None:
+    """(n,) the class of each image's texture; None where images have none."""
+    if TEXTURE not in subject.columns:
+        return None
+    number = {name: label for label, name in enumerate(subject.classes)}
+    return np.array([number.get(str(name), -1) for name in subject.columns[TEXTURE]], np.int64)
+
+
+def factors(subject: Subject) -> list[NDArray[np.str_]]:
+    """What images share: the image that their shape is from, and that their texture is from."""
+    names = [name for name in (SHAPE_IMAGE, TEXTURE_IMAGE) if name in subject.columns]
+    return [np.array([str(each) for each in subject.columns[name]]) for name in names]
+
+
+def classifier_decider(run: RunView, name: str, images: str) -> Decider:
+    subject = run.images[images]
+    clean = clean_columns(run, name, images)
+    here, count = textures(subject), len(subject)
+    said = np.zeros(count)
+    if here is not None:
+        # As the classifier counts its classes: every texture is also a shape.
+        own = dict(zip(subject.labels.tolist(), run.references(name, images).tolist(), strict=True))
+        said = clean["predicted"] == np.array([own.get(label, -1) for label in here.tolist()])
+    return Decider(
+        name, CLASSIFIER, np.ones(count), (clean["rank"] == 0).astype(np.float64), np.asarray(said, np.float64)
+    )
+
+
+def decisions_table(run: RunView, images: str) -> pa.Table:
+    """The clean predictions of every classifier, in the columns of model-vs-human's files."""
+    subject, count = run.images[images], len(run.images[images])
+    parts = []
+    for name, facts in run.classifiers.items():
+        predicted = clean_columns(run, name, images)["predicted"]
+        # Classes go by number where a classifier has no names of its own.
+        own = dict(zip(run.references(name, images).tolist(), subject.labels.tolist(), strict=True))
+        values: dict[str, Sequence[object]] = {
+            "subj": [name] * count,
+            "session": [1] * count,
+            "trial": range(1, count + 1),
+            "rt": [None] * count,
+            "object_response": [
+                subject.class_name(own[said]) if said in own else facts.labels[said] for said in predicted.tolist()
+            ],
+            "category": [subject.class_name(int(label)) for label in subject.labels],
+            "condition": [None] * count,
+            "imagename": [name.rpartition("/")[2] for name in subject.names],
+        }
+        parts.append(pa.table({column: list(values[column]) for column in COLUMNS}, schema=SCHEMA))
+    return pa.concat_tables(parts)
+
+
+def others(subject: Subject, decisions: Mapping[str, Mapping[str, str]], taken: Sequence[str]) -> list[Decider]:
+    """Those whose decisions are about images of this set."""
+    here, found = textures(subject), []
+    for who, said in decisions.items():
+        answers = matched(said, subject.names)
+        seen = np.array([answer is not None for answer in answers], np.float64)
+        if not seen.any():
+            continue
+        labels = [subject.class_name(int(label)) for label in subject.labels]
+        right = np.array([answer == label for answer, label in zip(answers, labels, strict=True)], np.float64)
+        texture = np.zeros(len(subject))
+        if here is not None:
+            names = [str(name) for name in subject.columns[TEXTURE]]
+            texture = np.array([answer == name for answer, name in zip(answers, names, strict=True)], np.float64)
+        name = f"{who} (decisions)" if who in taken else who
+        found.append(Decider(name, PERSON if is_person(who) else MODEL, seen, right, texture))
+    return found
+
+
+def refuse_strangers(decisions: Mapping[str, Mapping[str, str]], subjects: Sequence[Subject]) -> None:
+    """Decisions must be about images of the study."""
+    for who, said in decisions.items():
+        if not any(any(matched(said, subject.names)) for subject in subjects):
+            raise BrittleError(
+                f"none of the {len(said)} images that {who} decided about ({next(iter(said))}, …) is in the study",
+                "Images are matched by their file names without folder and extension: give those of the same images.",
+            )

@@ -1,0 +1,347 @@
+"""What is said of shape and texture: accuracies with intervals, shape bias, and consistency of errors.
+
+    shape bias = shape / (shape + texture)    over stimuli whose shape and texture differ
+
+counts the answers that are the one or the other (Geirhos et al. 2019, section 2). Stimuli of one shape image, or of one
+texture image, are not independent, so intervals are drawn over both (`statistics/crossed.py`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.base import RunView, Subject
+from brittle.measures.shape.deciders import (
+    CLASSIFIER,
+    PERSON,
+    Decider,
+    classifier_decider,
+    factors,
+    others,
+    refuse_strangers,
+    textures,
+)
+from brittle.measures.shape.decisions import together
+from brittle.statistics.consistency import consistency
+from brittle.statistics.crossed import one_sided, quantiles, resampled
+from brittle.statistics.interference import increases, index
+from brittle.statistics.intervals import betting_bounds, simultaneous
+
+if TYPE_CHECKING:
+    from brittle.measures.shape.measure import Shape
+
+Array = NDArray[np.float64]
+
+
+def summarise_run(measure: Shape, run: RunView) -> dict[str, Any]:
+    """A result per classifier and image set, what others decided, whose errors are alike, and paired differences."""
+    said: dict[str, Any] = {"results": [], "deciders": [], "consistency": [], "people": [], "comparisons": []}
+    warnings: list[str] = []
+    decisions = together(measure.decisions)
+    refuse_strangers(decisions, list(run.images.values()))
+    family = _comparisons(measure, run)
+    for images, subject in run.images.items():
+        labelled = bool((subject.labels >= 0).all())
+        own = [classifier_decider(run, name, images) for name in run.classifiers]
+        also = others(subject, decisions, list(run.classifiers)) if labelled else []
+        if not labelled:
+            warnings.append(
+                f"whose errors are alike on {images!r} is left out: it needs labels, and some images have none"
+            )
+        shuffled = (
+            {name: _per_image(run, name, images) for name in run.classifiers} if measure.shuffles(subject) else {}
+        )
+        for decider in own:
+            said["results"].append(
+                {"classifier": decider.name, "image_set": images}
+                | _protocol(measure, run, subject)
+                | _accuracy(measure, decider)
+                | {
+                    "shuffled": [
+                        _shuffled(measure, run, decider, images, grid, shuffled[decider.name][grid])
+                        for grid in (measure.grids if shuffled else ())
+                    ],
+                    "cue_conflict": _cue_conflict(measure, run, subject, decider),
+                }
+            )
+        for decider in also:
+            said["deciders"].append(
+                {"name": decider.name, "sort": decider.sort, "image_set": images, "images": int(decider.seen.sum())}
+                | _accuracy(measure, decider)
+                | {"cue_conflict": _cue_conflict(measure, run, subject, decider)}
+            )
+        if labelled:
+            pairs, people = _consistent(measure, run, images, subject, [*own, *also])
+            said["consistency"] += pairs
+            said["people"] += people
+        said["comparisons"] += _differences(measure, run, images, subject, own, shuffled, family)
+    return said | {"warnings": warnings}
+
+
+def _protocol(measure: Shape, run: RunView, subject: Subject) -> dict[str, Any]:
+    """How the numbers came about, which belongs to each of them."""
+    return {
+        "images": len(subject),
+        "moves": measure.moves,
+        "samples": measure.samples if measure.shuffles(subject) else 0,
+        "resamples": measure.resamples,
+        "confidence": measure.confidence,
+        "seed": run.seed,
+        "reference": "label" if bool((subject.labels >= 0).all()) else "clean prediction",
+    }
+
+
+def _accuracy(measure: Shape, decider: Decider) -> dict[str, Any]:
+    right = decider.right[decider.seen > 0]
+    bounds = betting_bounds(right, measure.confidence, planned=len(right))
+    return {"accuracy_clean": float(right.mean()), "accuracy_clean_interval": list(bounds.pair())}
+
+
+def _per_image(run: RunView, classifier: str, images: str) -> dict[int, Array]:
+    """By grid, the share (M,) of each image's shuffles that are right."""
+    subject, rows = run.images[images], run.table(run.cell(classifier, images))
+    place, grids = subject.places(rows["image"].to_numpy()), rows["grid"].to_numpy()
+    right = (rows["rank"].to_numpy() == 0).astype(np.float64)
+    found = {}
+    for grid in np.unique(grids).tolist():
+        here = grids == grid
+        counts = np.bincount(place[here], minlength=len(subject))
+        found[grid] = np.bincount(place[here], right[here], len(subject)) / np.maximum(counts, 1)
+    return found
+
+
+def _shuffled(
+    measure: Shape, run: RunView, decider: Decider, images: str, grid: int, per_image: Array
+) -> dict[str, Any]:
+    """Accuracy under one grid, what is lost beside the untouched images, and to which class the errors go."""
+    planned, patches = len(per_image), grid**2
+    accuracy = betting_bounds(per_image, measure.confidence, planned=planned)
+    lost = betting_bounds(decider.right - per_image, measure.confidence, planned=planned, support=(-1.0, 1.0))
+    return {
+        "grid": grid,
+        "accuracy": float(per_image.mean()),
+        "accuracy_interval": list(accuracy.pair()),
+        "points_lost": 100 * float((decider.right - per_image).mean()),
+        "points_lost_interval": [100 * end for end in lost.pair()],
+        "identity": 1 / math.factorial(patches) if measure.moves == "permutation" and patches <= 100 else 0.0,
+        **_gathered(run, decider.name, images, grid),
+    }
+
+
+def _gathered(run: RunView, classifier: str, images: str, grid: int) -> dict[str, Any]:
+    """Whether errors gather in one class: the DI index of this classifier alone (see the measure interference)."""
+    labels = run.classifiers[classifier].labels
+    rows, clean = run.table(run.cell(classifier, images)), run.read("clean")
+    assert clean is not None
+    rows = rows.filter(rows["grid"].to_numpy() == grid)
+    before = clean.table(clean.cell(classifier, images))
+
+    def shares(table: Any) -> Array:
+        wrong = table["rank"].to_numpy() > 0
+        counts = np.bincount(table["predicted"].to_numpy()[wrong], minlength=len(labels))
+        return np.asarray(counts / max(1, table.num_rows), np.float64)
+
+    distorted, untouched = shares(rows)[None], shares(before)[None]
+    di = index(increases(distorted, untouched))
+    lost = max(0.0, float(distorted.sum() - untouched.sum()))
+    return {
+        "di": di.value,
+        "top_class": None if di.top is None else labels[di.top],
+        "points_to_top": 100 * di.increase / len(labels),
+        "points_by_chance": 100 * lost / len(labels),
+    }
+
+
+def _cue_conflict(measure: Shape, run: RunView, subject: Subject, decider: Decider) -> dict[str, Any] | None:
+    """Shape and texture accuracy over all stimuli that were decided on, shape bias over those in conflict."""
+    here = textures(subject)
+    if here is None:
+        return None
+    conflict = decider.seen * (here != subject.labels)
+    classes = np.unique(subject.labels)
+    of_class = (subject.labels == classes[:, None]).astype(np.float64)  # (K, n)
+    columns = np.vstack([decider.seen, decider.right * decider.seen, decider.texture * decider.seen])
+    answers = np.vstack([decider.right * conflict, decider.texture * conflict])
+
+    def statistic(weights: Array) -> Array:
+        """(D, 3 + K): both accuracies, shape bias, and shape bias by shape."""
+        seen, shape, texture = weights @ columns.T[:, 0], weights @ columns.T[:, 1], weights @ columns.T[:, 2]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            accuracies = np.stack([shape / seen, texture / seen], 1)
+            one, other = (weights @ (answers[place] * of_class).T for place in (0, 1))
+            whole = one.sum(1) / (one.sum(1) + other.sum(1))
+            return np.hstack([accuracies, whole[:, None], one / (one + other)])
+
+    exact = statistic(np.ones((1, len(subject))))[0]
+    drawn = resampled(statistic, len(subject), factors(subject), measure.resamples, run.seed)
+    value = [None if math.isnan(each) else float(each) for each in exact]
+    decided = answers.sum(0)
+    of_each = np.vstack([decider.seen, decider.seen, decided, decided * of_class])  # which stimuli each number is of
+    pair = [_interval(measure, subject, *each) for each in zip(value, drawn.T, of_each, strict=True)]
+    by_class = answers @ of_class.T  # (2, K)
+    return {
+        "stimuli": int(decider.seen.sum()),
+        "in_conflict": int(conflict.sum()),
+        "shape_accuracy": value[0],
+        "shape_accuracy_interval": pair[0],
+        "texture_accuracy": value[1],
+        "texture_accuracy_interval": pair[1],
+        "shape_answers": int(answers[0].sum()),
+        "texture_answers": int(answers[1].sum()),
+        "shape_bias": value[2],
+        "shape_bias_interval": pair[2],
+        "per_class": [
+            {
+                "class": subject.class_name(int(label)),
+                "in_conflict": int((conflict * of_class[place]).sum()),
+                "shape_answers": int(by_class[0, place]),
+                "texture_answers": int(by_class[1, place]),
+                "shape_bias": value[3 + place],
+                "shape_bias_interval": pair[3 + place],
+            }
+            for place, label in enumerate(classes.tolist())
+        ],
+    }
+
+
+def _interval(
+    measure: Shape, subject: Subject, value: float | None, drawn: Array, stimuli: Array
+) -> list[float] | None:
+    """Of a share over some stimuli (n,); None where it is undefined, or was in most draws."""
+    if value in (0.0, 1.0):
+        whose = factors(subject) or [np.arange(len(subject)).astype(str)]
+        groups = min(len(np.unique(factor[stimuli > 0])) for factor in whose)
+        return list(one_sided(float(value), groups, measure.confidence))
+    bounds = None if value is None else quantiles(drawn, measure.confidence)
+    return None if bounds is None else list(bounds)
+
+
+def _consistent(
+    measure: Shape, run: RunView, images: str, subject: Subject, deciders: list[Decider]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Cohen's κ of every pair, and of each classifier with people on average."""
+    if len(deciders) < 2:
+        return [], []
+    right, seen = np.stack([each.right for each in deciders]), np.stack([each.seen for each in deciders])
+    pairs = np.array(list(itertools.combinations(range(len(deciders)), 2)))
+    exact = consistency(right, seen, pairs)
+    drawn = resampled(
+        lambda weights: consistency(right, seen, pairs, weights).kappa,
+        len(subject),
+        factors(subject),
+        measure.resamples,
+        run.seed,
+    )
+    found = []
+    for place, (first, second) in enumerate(pairs.tolist()):
+        kappa = float(exact.kappa[place])
+        bounds = quantiles(drawn[:, place], measure.confidence)
+        undefined = math.isnan(kappa)
+        found.append(
+            {
+                "first": deciders[first].name,
+                "second": deciders[second].name,
+                "image_set": images,
+                "images": int(exact.images[place]),
+                "observed": _plain(exact.observed[place]),
+                "expected": _plain(exact.expected[place]),
+                "kappa": None if undefined else kappa,
+                "interval": None if undefined or bounds is None else list(bounds),
+                "confidence": measure.confidence,
+            }
+        )
+    return found, _with_people(measure, images, deciders, pairs, exact.kappa, drawn)
+
+
+def _with_people(
+    measure: Shape, images: str, deciders: list[Decider], pairs: NDArray[np.int64], kappa: Array, drawn: Array
+) -> list[dict[str, Any]]:
+    """The mean κ of each classifier with all people, and of people with one another."""
+    people = np.array([each.sort == PERSON for each in deciders])
+    if not people.any():
+        return []
+    found = []
+    for place in [place for place, each in enumerate(deciders) if each.sort == CLASSIFIER] + [-1]:
+        ours = people[pairs].all(1) if place < 0 else ((pairs == place).any(1) & people[pairs].any(1))
+        if not ours.any() or np.isnan(kappa[ours]).all():
+            continue
+        bounds = quantiles(drawn[:, ours].mean(1), measure.confidence)
+        found.append(
+            {
+                "decider": "people" if place < 0 else deciders[place].name,
+                "image_set": images,
+                "people": int(people.sum()),
+                "kappa": float(np.nanmean(kappa[ours])),
+                "interval": None if bounds is None else list(bounds),
+            }
+        )
+    return found
+
+
+def _comparisons(measure: Shape, run: RunView) -> int:
+    """How many differences are told in all."""
+    pairs = len(run.classifiers) * (len(run.classifiers) - 1) // 2
+    return pairs * sum(len(measure.grids) if measure.shuffles(subject) else 1 for subject in run.images.values())
+
+
+def _differences(
+    measure: Shape,
+    run: RunView,
+    images: str,
+    subject: Subject,
+    own: list[Decider],
+    shuffled: dict[str, dict[int, Array]],
+    family: int,
+) -> list[dict[str, Any]]:
+    """First minus second: of accuracy under each grid, or of shape bias."""
+    found = []
+    for first, second in itertools.combinations(own, 2):
+        names: dict[str, Any] = {"first": first.name, "second": second.name, "image_set": images}
+        names |= {"confidence": measure.confidence, "family": family}
+        confidence = simultaneous(measure.confidence, family)
+        if not shuffled:
+            found.append(
+                names | {"what": "shape bias", "grid": None} | _bias_apart(measure, run, subject, first, second)
+            )
+            continue
+        for grid in measure.grids:
+            apart = shuffled[first.name][grid] - shuffled[second.name][grid]
+            bounds = betting_bounds(apart, confidence, planned=len(apart), support=(-1.0, 1.0)).pair()
+            found.append(
+                names | {"what": "accuracy", "grid": grid} | _told(float(apart.mean()), bounds) | {"images": len(apart)}
+            )
+    return found
+
+
+def _bias_apart(measure: Shape, run: RunView, subject: Subject, first: Decider, second: Decider) -> dict[str, Any]:
+    here = textures(subject)
+    assert here is not None
+    conflict = (here != subject.labels).astype(np.float64)
+    both = np.stack([each * conflict for each in (first.right, first.texture, second.right, second.texture)], 1)
+
+    def statistic(weights: Array) -> Array:
+        one, one_texture, other, other_texture = (weights @ both).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(one / (one + one_texture) - other / (other + other_texture))
+
+    family = _comparisons(measure, run)
+    exact = float(statistic(np.ones((1, len(subject))))[0])
+    drawn = resampled(statistic, len(subject), factors(subject), measure.resamples, run.seed)
+    bounds = quantiles(drawn, simultaneous(measure.confidence, family))
+    return _told(None if math.isnan(exact) else exact, bounds) | {"images": int(conflict.sum())}
+
+
+def _told(difference: float | None, bounds: tuple[float, float] | None) -> dict[str, Any]:
+    if difference is None or bounds is None:
+        return {"difference": difference, "interval": None, "larger": "tie"}
+    larger = "first" if bounds[0] > 0 else "second" if bounds[1] < 0 else "tie"
+    return {"difference": difference, "interval": list(bounds), "larger": larger}
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,54 @@
+"""Bootstrap of images that share something: the pigeonhole bootstrap (Owen 2007, “The pigeonhole bootstrap”).
+
+Stimuli made of every combination of some shapes and some textures are not independent: those of one shape share it.
+Each factor's levels are drawn with replacement, and a stimulus counts as often as the product of how often its levels
+were drawn. Without factors, images are drawn themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+MOST_NUMBERS = 1 << 23  # weights at a time
+
+
+def resampled(
+    statistic: Callable[[Array], Array], count: int, factors: Sequence[NDArray[Any]], draws: int, seed: int
+) -> Array:
+    """statistic(weights (D, n)) → (D, …), over `draws` draws in all."""
+    return np.concatenate([statistic(weights) for weights in crossed_weights(count, factors, draws, seed)])
+
+
+def crossed_weights(count: int, factors: Sequence[NDArray[Any]], draws: int, seed: int) -> Iterator[Array]:
+    """Weights (D, n) of n images, some draws at a time; `factors` (n,) say which level of each an image has."""
+    generator = np.random.default_rng(seed)
+    levels = [np.unique(factor, return_inverse=True)[1] for factor in factors] or [np.arange(count)]
+    step = max(1, MOST_NUMBERS // max(1, count))
+    for start in range(0, draws, step):
+        here = min(step, draws - start)
+        weights = np.ones((here, count))
+        for level in levels:
+            size = int(level.max()) + 1
+            weights *= generator.multinomial(size, np.full(size, 1 / size), here)[:, level]
+        yield weights
+
+
+def one_sided(share: float, groups: int, confidence: float) -> tuple[float, float]:
+    """An interval for a share of which nothing but 0, or nothing but 1, was seen in so many independent groups. There a
+    bootstrap has nothing to vary; this is the exact binomial interval (Clopper & Pearson 1934) of as many trials."""
+    reach = float(((1 - confidence) / 2) ** (1 / max(1, groups)))
+    return (0.0, 1 - reach) if share == 0 else (reach, 1.0)
+
+
+def quantiles(values: Array, confidence: float) -> tuple[float, float] | None:
+    """The middle part of draws (D,); None where too few of them are defined to speak of one."""
+    there = values[np.isfinite(values)]
+    if len(there) < len(values) / 2:
+        return None
+    low, high = np.quantile(there, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)

@@ -1,0 +1,106 @@
+"""Error consistency against hand-worked tables and scikit-learn; the crossed bootstrap against closed forms."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import cohen_kappa_score
+
+from brittle.statistics.consistency import consistency
+from brittle.statistics.crossed import crossed_weights, one_sided, quantiles, resampled
+
+ONE_PAIR = np.array([[0, 1]])
+
+
+def test_kappa_of_a_table_worked_by_hand():
+    """10 images: both right 5, both wrong 2, only the first right 2, only the second 1. p = 0.7 and 0.6, so that
+    c_exp = 0.42 + 0.12 = 0.54; c_obs = 0.7; κ = 0.16 / 0.46."""
+    right = np.array([[1, 1, 1, 1, 1, 0, 0, 1, 1, 0], [1, 1, 1, 1, 1, 0, 0, 0, 0, 1]], float)
+    found = consistency(right, np.ones((2, 10)), ONE_PAIR)
+    assert (found.images[0], found.observed[0], found.expected[0]) == pytest.approx((10, 0.7, 0.54))
+    assert found.kappa[0] == pytest.approx(0.16 / 0.46)
+
+
+def test_kappa_is_cohens():
+    generator = np.random.default_rng(3)
+    right = (generator.random((4, 300)) < np.array([[0.2], [0.5], [0.8], [0.9]])).astype(float)
+    right[3, :200] = right[2, :200]
+    pairs = np.array([(0, 1), (0, 2), (1, 2), (2, 3), (1, 3)])
+    found = consistency(right, np.ones_like(right), pairs)
+    expected = [cohen_kappa_score(right[first], right[second]) for first, second in pairs]
+    assert found.kappa == pytest.approx(expected)
+    assert found.kappa[3] > 0.5
+
+
+def test_only_images_that_both_have_seen_count():
+    right = np.array([[1, 0, 1, 1, 0, 1], [1, 1, 0, 0, 0, 1]], float)
+    seen = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 1, 1]], float)
+    both = [0, 1, 2, 4]
+    found = consistency(right, seen, ONE_PAIR)
+    assert found.images[0] == 4
+    assert found.kappa[0] == pytest.approx(cohen_kappa_score(right[0, both], right[1, both]))
+
+
+def test_weights_count_images_several_times():
+    right = np.array([[1, 0, 1, 0], [1, 1, 0, 0]], float)
+    weights = np.array([[1, 1, 1, 1], [3, 0, 1, 2]], float)
+    found = consistency(right, np.ones((2, 4)), ONE_PAIR, weights)
+    repeated = [0, 0, 0, 2, 3, 3]
+    assert found.kappa[0, 0] == pytest.approx(cohen_kappa_score(*right))
+    assert found.kappa[1, 0] == pytest.approx(cohen_kappa_score(*right[:, repeated]))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_two_who_are_always_right_or_always_wrong_have_no_kappa(value):
+    found = consistency(np.full((2, 5), value), np.ones((2, 5)), ONE_PAIR)
+    assert found.expected[0] == 1
+    assert np.isnan(found.kappa[0])
+
+
+def test_one_who_is_always_right_is_consistent_with_others_by_chance_alone():
+    right = np.array([[1, 1, 1, 1], [1, 0, 1, 0]], float)
+    assert consistency(right, np.ones((2, 4)), ONE_PAIR).kappa[0] == 0
+
+
+def test_without_factors_images_are_drawn_with_replacement():
+    """The mean of n values then has the variance σ²/n (σ² with 1/n)."""
+    values = np.random.default_rng(0).random(60)
+    means = resampled(lambda weights: weights @ values / weights.sum(1), 60, [], 20000, 1)
+    assert np.std(means) == pytest.approx(np.std(values) / np.sqrt(60), rel=0.03)
+
+
+def test_with_a_factor_whole_groups_are_drawn():
+    """What is the same within a group counts once per group: σ²/groups, not σ²/images."""
+    of_group = np.random.default_rng(0).random(12)
+    groups = np.repeat(np.arange(12), 10)
+    means = resampled(lambda weights: weights @ of_group[groups] / weights.sum(1), 120, [groups], 20000, 1)
+    assert np.std(means) == pytest.approx(np.std(of_group) / np.sqrt(12), rel=0.03)
+
+
+def test_two_factors_multiply():
+    """Every image's weight has the mean 1; on a full table the weights are products."""
+    rows, columns = np.divmod(np.arange(20), 5)
+    (weights,) = crossed_weights(20, [rows, columns], 4000, 0)
+    assert weights.mean() == pytest.approx(1, abs=0.02)
+    table = weights.reshape(-1, 4, 5)
+    assert np.allclose(
+        table * table.sum((1, 2), keepdims=True), table.sum(2, keepdims=True) * table.sum(1, keepdims=True)
+    )
+
+
+def test_draws_are_the_same_however_many_are_made_at_once(monkeypatch):
+    several = list(crossed_weights(50, [], 30, 7))
+    monkeypatch.setattr("brittle.statistics.crossed.MOST_NUMBERS", 250)
+    few = list(crossed_weights(50, [], 30, 7))
+    assert (len(several), len(few)) == (1, 6)
+    assert np.array_equal(np.concatenate(several), np.concatenate(few))
+
+
+def test_an_interval_where_only_one_answer_was_seen_is_that_of_clopper_and_pearson():
+    none, all_of_them = (binomtest(successes, 10).proportion_ci(0.95) for successes in (0, 10))
+    assert one_sided(0.0, 10, 0.95) == pytest.approx(tuple(none))
+    assert one_sided(1.0, 10, 0.95) == pytest.approx(tuple(all_of_them))
+
+
+def test_quantiles_need_draws_that_are_defined():
+    assert quantiles(np.array([np.nan, np.nan, np.nan, 1.0]), 0.95) is None
+    assert quantiles(np.arange(101.0), 0.9) == pytest.approx((5, 95))
