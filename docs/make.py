@@ -18,6 +18,7 @@ TITLES = {
     "measures": "Measures",
     "samplers": "Samplers",
     "networks": "Networks that `brittle train` trains",
+    "mixes": "Mixes of training images, for `brittle train --mix`",
 }
 
 

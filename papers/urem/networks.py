@@ -17,8 +17,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from brittle.registry import option
+from brittle.training.augmentation import Transform
 from brittle.training.options import Recipe
-from brittle.training.step import Transform
 
 DEPTHS = (2, 4, 8)
 BUDGETS = (20_000, 100_000, 500_000)

@@ -26,6 +26,11 @@ number = 3
 
 def needs_argument(width):
     return nn.Linear(width, 2)
+
+def remembers(**given):
+    module = nn.Linear(2, 2)
+    module.given = given
+    return module
 """
 
 
@@ -92,6 +97,12 @@ def test_a_factory_in_a_users_file_with_weights(user_file, network, images, suff
         torch.save({wrap: weights, "epoch": 3} if wrap in ("state_dict", "model") else weights, path)
     found = classifier(f"torch:{user_file}:network,weights={path}")
     assert torch.allclose(found.log_probs(images), network(images).log_softmax(1), atol=1e-6)
+
+
+def test_a_factory_is_called_with_arguments(user_file):
+    made = classifier(f"torch:{user_file}:remembers,arguments=width=3/share=0.5/deep=false/name=a b/rate=none").module
+    assert made.given == {"width": 3, "share": 0.5, "deep": False, "name": "a b", "rate": None}
+    assert type(made.given["width"]) is int
 
 
 def test_a_module_in_the_current_directory_is_importable(user_file, monkeypatch, images):
@@ -162,6 +173,9 @@ def test_weights_that_do_not_fit_name_what_is_missing(user_file, network, tmp_pa
         ("{file}", "doesn't name anything.*package.module:name"),
         ("{file}:number", "of type int, not a torch.nn.Module"),
         ("{file}:needs_argument", "TypeError.*without arguments"),
+        ("{file}:needs_argument,arguments=width", "'width' is not an argument. Write name=value"),
+        ("{file}:needs_argument,arguments=wide=3", "TypeError.*Give the arguments it takes"),
+        ("{file}:ready,arguments=width=3", "is not a function and takes no arguments"),
         ("brittle.classifiers.bundle:SmallNet", "Did you mean 'brittle.classifiers.bundled'"),
         ("{folder}/broken.py:network", "broken.py can't be imported: ZeroDivisionError: division by zero"),
         ("{file}:network,weights=none.pt", "no file none.pt. Check the path"),

@@ -275,7 +275,7 @@ def test_mixed_precision_learns_the_same_and_leaves_weights_in_float32():
     assert went_half.losses == pytest.approx(went.losses, abs=0.05)
 
 
-@pytest.mark.parametrize("wrong", [{"precision": "bf16"}, {"optimiser": "adam"}, {"schedule": "step"}, {"rate": 0.0}])
+@pytest.mark.parametrize("wrong", [{"precision": "bf16"}, {"optimiser": "adam"}, {"schedule": "steps"}, {"rate": 0.0}])
 def test_recipes_that_nobody_knows_are_refused(wrong):
     with pytest.raises(BrittleError, match=next(iter(wrong))):
         Recipe(**wrong)

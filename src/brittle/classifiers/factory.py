@@ -7,7 +7,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +16,7 @@ from brittle.classifiers.base import first_line, no_file
 from brittle.errors import BrittleError, users_line
 from brittle.registry import did_you_mean
 
+WORDS = {"true": True, "false": False, "none": None}
 SHAPE = "Write package.module:name or path/to/file.py:name."
 
 
@@ -35,20 +36,38 @@ def resolve(target: str) -> Any:
     return found
 
 
-def make(target: str, finished: Callable[[Any], bool]) -> Any:
-    """What the factory named by `target` returns; an object that is already `finished` is returned itself."""
-    found = resolve(target)
+def make(target: str, finished: Callable[[Any], bool], arguments: Sequence[str] = ()) -> Any:
+    """What the factory named by `target` returns for arguments such as "classes=10"; an object that is already
+    `finished` is returned itself."""
+    found, given = resolve(target), dict(_argument(each) for each in arguments)
     if finished(found) or not callable(found):
+        if given:
+            raise BrittleError(f"{target} is not a function and takes no arguments", "Leave them out.")
         return found
     try:
-        return found()
+        return found(**given)
     except BrittleError:
         raise
     except Exception as error:
         raise BrittleError(
             f"{target} failed: {type(error).__name__}: {first_line(error)}{_line(error)}",
-            "It must work without arguments.",
+            "Give the arguments it takes." if given else "It must work without arguments, or be given arguments=….",
         ) from error
+
+
+def _argument(text: str) -> tuple[str, int | float | bool | str | None]:
+    """`name=value` → name and value: a number, true, false or none where it is written like one, and text otherwise."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name.isidentifier():
+        raise BrittleError(f"{text!r} is not an argument", "Write name=value, and / between two of them.")
+    if value.lower() in WORDS:
+        return name, WORDS[value.lower()]
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            pass
+    return name, value
 
 
 def _from_file(path: Path) -> ModuleType:

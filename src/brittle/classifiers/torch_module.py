@@ -131,14 +131,15 @@ class TorchLoader(AdapterOptions):
         "package.module:name or file.py:name of a module or of a function that makes one",
         positional=True,
     )
+    arguments: tuple[str, ...] = option((), "name=value/… that the function is called with; none by default")
     weights: str | None = option(None, "weights to load: .safetensors, or .pt or .pth with nothing but weights")
 
     def load(self, device: str = "cpu") -> TorchClassifier:
-        module = make(self.factory, lambda found: isinstance(found, nn.Module))
+        module = make(self.factory, lambda found: isinstance(found, nn.Module), self.arguments)
         if not isinstance(module, nn.Module):
             raise BrittleError(
                 f"{self.factory} returns an object of type {type(module).__name__}, not a torch.nn.Module",
-                "Name a function without arguments that returns one.",
+                "Name a function that returns one.",
             )
         if self.weights is not None:
             load_weights(module, self.weights)

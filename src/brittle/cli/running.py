@@ -36,7 +36,7 @@ class Report:
 @dataclass(frozen=True, kw_only=True)
 class Listing:
     what: str = option(
-        "", "classifiers, images, nuisances, measures, samplers or networks; all by default", positional=True
+        "", "classifiers, images, nuisances, measures, samplers, networks or mixes; all by default", positional=True
     )
 
 
@@ -55,7 +55,7 @@ def add_report(app: typer.Typer) -> None:
 
 
 def add_list(app: typer.Typer) -> None:
-    about = "List every kind of classifier, image set, nuisance, measure, sampler and network, with its options."
+    about = "List every kind of classifier, image set, nuisance, measure, sampler, network and mix, with its options."
     add_command(app, "list", about, [*parameters(Listing), *parameters(Output)], _list)
 
 

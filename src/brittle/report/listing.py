@@ -18,6 +18,7 @@ from brittle.registry import Registry, did_you_mean, options_of
 from brittle.registry.options import allowed
 from brittle.samplers import samplers
 from brittle.training import trainable
+from brittle.training.mixing import mixes
 
 
 def _registries() -> dict[str, Registry[Any]]:
@@ -28,6 +29,7 @@ def _registries() -> dict[str, Registry[Any]]:
         "measures": measures,
         "samplers": samplers,
         "networks": trainable,
+        "mixes": mixes,
     }
 
 

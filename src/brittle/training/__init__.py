@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from brittle.progress import Progress
+    from brittle.training.augmentation import Transform
     from brittle.training.options import Recipe
-    from brittle.training.step import Transform
 
 
 class Network(Protocol):
@@ -68,8 +68,9 @@ def train(
     """Trains a network into the file `out`, or resumes its training; returns what `brittle train --json` prints.
 
     `network` is a spec such as "cnn-2-da:shift=4" or an object, `images` an image set, and so is `test`, on which the
-    network is scored in the end. `options` are epochs, batch_size, rate and precision, where the network's own recipe
-    is not to be followed.
+    network is scored in the end; `TrainingImages` are taken too, which several trainings may share. `options` are those
+    of `TrainingOptions`: epochs, batch_size, rate, schedule, decay and precision, where the network's own recipe is not
+    to be followed; mix, objective, mix_with, crop, flip and random_labels; compile and checkpoints.
     """
     from brittle.training.options import TrainingOptions
     from brittle.training.train_network import train_network  # imports torch, which listing networks does not need

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -20,10 +22,11 @@ HASHED = 1 << 26  # numbers of the images that are hashed: they are in memory al
 
 class TrainingImages:
     """An image set on a device. 8-bit images are kept as bytes, others as float32; a set that would take more than its
-    share of memory is read again for every batch."""
+    share of memory is read again for every batch. Several trainings may share one."""
 
-    def __init__(self, images: ImageSet, device: torch.device | str = "cpu") -> None:
-        check_labels(images)
+    def __init__(self, images: ImageSet, device: torch.device | str = "cpu", *, labelled: bool = True) -> None:
+        if labelled:
+            check_labels(images)
         self.set, self.device = images, torch.device(device)
         self.labels, self.ids = images.labels.to(self.device), images.ids.to(self.device)
         self.pixels = _held(images, self.device)
@@ -37,7 +40,17 @@ class TrainingImages:
             return self.set.batch(rows, self.device)
         return Batch(_as_float(self.pixels[rows]), self.labels[rows], self.ids[rows])
 
+    def relabelled(self, labels: Tensor) -> TrainingImages:
+        """The same images with other labels (n,)."""
+        other = copy.copy(self)
+        other.labels = labels.to(self.device)
+        return other
+
     def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         return fingerprint(self.set, HASHED, lambda rows: self.batch(rows.to(self.device)))
 
 

@@ -22,8 +22,8 @@ from brittle.nuisances.ops.warp import warp
 from brittle.random import uniform
 from brittle.registry import option
 from brittle.training import register
+from brittle.training.augmentation import Transform
 from brittle.training.options import Recipe
-from brittle.training.step import Transform
 from brittle.types import Batch
 
 FILTERS = (32, 64)

@@ -13,8 +13,8 @@ from brittle.nuisances import nuisance
 from brittle.random import fold, uniform
 from brittle.registry import option
 from brittle.training import register
+from brittle.training.augmentation import Transform
 from brittle.training.options import Recipe
-from brittle.training.step import Transform
 from brittle.types import Batch, Nuisance
 
 CYCLE = Recipe(epochs=12, batch=256, rate=3e-3, optimiser="adamw", decay=0.05, schedule="cosine", warm_up=0.2)

@@ -6,28 +6,32 @@ as a CUDA graph and replayed, the same step takes a fraction of the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
 
 from brittle.errors import Failure
 from brittle.memory import out_of_memory
+from brittle.training.augmentation import Drawn
 from brittle.training.data import TrainingImages
 from brittle.types import Batch
 
-Transform = Callable[[Batch, Tensor], Batch]  # a batch and keys (B,), one per image and epoch → the batch to train on
+Apply = Callable[[Batch, Drawn], Batch]  # a batch and what was drawn for it → the batch to train on
 Loss = Callable[[Tensor, Batch], Tensor]  # logits (B, K) and the transformed batch → ()
 
+NOTHING: Drawn = MappingProxyType({})
 WARM_UP = 3  # steps before capture, which fill caches and create the optimiser's state
 
 
 class Step:
-    """`step(rows, rate)` trains on the images at `rows` (B,); `total` sums their losses.
+    """`step(rows, rate, drawn)` trains on the images at `rows` (B,), transformed with what was drawn for them.
 
-    With `capture`, batches of the same size as the first are replayed from a CUDA graph: for modules, transforms and
-    losses that do the same every time and never wait for the device. Without a GPU, or if images are not kept on it,
-    it has no effect."""
+    `totals` sums their losses: the one that is minimised, and `others`, which are only recorded. With `compiled`,
+    batches of the same size as the first go through torch.compile. With `capture`, they are replayed from a CUDA graph:
+    for modules, transforms and losses that do the same every time and never wait for the device. Without a GPU, or if
+    images are not kept on it, it has no effect."""
 
     def __init__(
         self,
@@ -35,71 +39,84 @@ class Step:
         optimiser: torch.optim.Optimizer,
         data: TrainingImages,
         loss: Loss,
-        transform: Transform | None = None,
+        transform: Apply | None = None,
         half: bool = False,
         capture: bool = False,
+        compiled: bool = False,
+        others: Sequence[Loss] = (),
     ) -> None:
-        self.module, self.optimiser, self.data, self.loss, self.transform = module, optimiser, data, loss, transform
-        self.half = half
-        self.keys = torch.zeros(
-            len(data), dtype=torch.int64, device=data.device
-        )  # of the current epoch; set with copy_
-        self.total = torch.zeros((), device=data.device)
+        self.module, self.optimiser, self.data, self.transform = module, optimiser, data, transform
+        self.losses, self.half = (loss, *others), half
+        self.totals = torch.zeros(len(self.losses), device=data.device)
+        self.compiled = torch.compile(module, dynamic=False) if compiled else module
+        self.size = 0  # of the first batch
         self.captures = capture and data.device.type == "cuda" and data.pixels is not None
         self.graph: torch.cuda.CUDAGraph | None = None
         self.rows: Tensor | None = None
+        self.drawn: dict[str, Tensor] = {}
         self.warmed = 0
         if self.captures:  # a graph reads the rate from the memory it was in at capture
             for group in optimiser.param_groups:
                 group["lr"] = torch.tensor(float(group["lr"]), device=data.device)
 
-    def __call__(self, rows: Tensor, rate: float) -> None:
+    def __call__(self, rows: Tensor, rate: float, drawn: Drawn = NOTHING) -> None:
+        self.size = self.size or len(rows)
         try:
-            self._step(rows, rate)
+            self._step(rows, rate, drawn)
         except Exception as error:
             if out_of_memory(error):
                 said = f"out of memory in a step of {len(rows)} images"
                 raise Failure(said, "Use fewer per step (--batch-size), or another device.") from error
             raise
 
-    def _step(self, rows: Tensor, rate: float) -> None:
+    def _step(self, rows: Tensor, rate: float, drawn: Drawn) -> None:
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
             else:
                 group["lr"] = rate
-        if self.captures and self.rows is None:
-            self.rows = rows.clone()
-        if self.rows is None or rows.shape != self.rows.shape:
-            self._eager(rows)
+        if not self.captures or len(rows) != self.size:
+            self._eager(rows, drawn)
         elif self.graph is not None:
-            self.rows.copy_(rows)
-            self.graph.replay()
+            self._replay(rows, drawn)
         elif self.warmed < WARM_UP:
-            self._aside(rows)
+            self._aside(rows, drawn)
             self.warmed += 1
         else:
+            self.rows, self.drawn = rows.clone(), {name: values.clone() for name, values in drawn.items()}
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph):
-                self._eager(self.rows)
-            self.rows.copy_(rows)
-            self.graph.replay()
+                self._eager(self.rows, self.drawn)
+            self._replay(rows, drawn)
 
-    def _eager(self, rows: Tensor) -> None:
+    def _replay(self, rows: Tensor, drawn: Drawn) -> None:
+        """The captured step, whose inputs are read from the memory they were in at capture."""
+        assert self.rows is not None
+        assert self.graph is not None
+        self.rows.copy_(rows)
+        for name, values in drawn.items():
+            self.drawn[name].copy_(values)
+        self.graph.replay()
+
+    def _eager(self, rows: Tensor, drawn: Drawn) -> None:
         batch = self.data.batch(rows)
         if self.transform is not None:
-            batch = self.transform(batch, self.keys[rows])
+            batch = self.transform(batch, drawn)
         self.optimiser.zero_grad(set_to_none=True)
+        module = self.compiled if len(rows) == self.size else self.module
         with torch.autocast(self.data.device.type, torch.bfloat16, enabled=self.half):
-            value = self.loss(self.module(batch.images), batch)
-        value.backward()  # type: ignore[no-untyped-call]
+            logits = module(batch.images)
+            minimised = self.losses[0](logits, batch)
+        minimised.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
-        self.total += value.detach() * len(rows)
+        with torch.no_grad():
+            values = [minimised.detach(), *(loss(logits.detach().float(), batch) for loss in self.losses[1:])]
+            self.totals += torch.stack([value.float() for value in values]) * len(rows)
 
-    def _aside(self, rows: Tensor) -> None:
+    def _aside(self, rows: Tensor, drawn: Drawn) -> None:
         """On a separate stream, as capture requires: autograd remembers the stream on which it first ran."""
         stream = torch.cuda.Stream(self.data.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self.data.device))
         with torch.cuda.stream(stream):
-            self._eager(rows)
+            self._eager(rows, drawn)
         torch.cuda.current_stream(self.data.device).wait_stream(stream)

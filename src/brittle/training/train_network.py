@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import torch
 from torch import nn
@@ -25,10 +25,19 @@ from brittle.registry import written
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
 from brittle.training.options import Recipe, TrainingOptions
-from brittle.training.trainer import TrainingHistory, refuse_changes, score, seeded, train
+from brittle.training.plan import RECORDED, Plan, planned, random_labels
+from brittle.training.trainer import refuse_changes, score, seeded, train
 from brittle.training.weights import read_facts, save_weights, state_of
 
 SUFFIX = ".safetensors"
+
+
+class Trained(NamedTuple):
+    """How a training went, now or earlier."""
+
+    losses: list[float]  # mean loss of each epoch
+    resumed: int  # epochs that had been done before
+    diversities: dict[str, float | None]
 
 
 def train_network(
@@ -55,13 +64,14 @@ def train_network(
         raise BrittleError(f"{out} is a folder", "Choose another --out.")
     name, place = trainable.spec_of(kind), pick_device(device)
     recipe = options.changed(kind.recipe)
-    training, testing = (None if each is None else _fitting(image_set(each), kind, name) for each in (images, test))
-    assert training is not None
-    data, module = TrainingImages(training, place), seeded(kind.module, seed)
-    about = {"network": name, "seed": seed, "images": data.fingerprint(), "recipe": asdict(recipe)}
+    data = _loaded(images, kind, name, place)
+    testing = None if test is None else _loaded(test, kind, name, place)
+    plan = planned(kind, options, seed, place)
+    module = seeded(kind.module, seed)
+    about = {"network": name, "seed": seed, "images": data.fingerprint(), "recipe": asdict(recipe), **plan.about}
     with _held(out):
-        went = _trained(module, kind, data, recipe, out, about, progress)
-    found = None if testing is None else score(module, TrainingImages(testing, place))
+        went = _trained(module, kind, data, recipe, out, about, plan, options, progress)
+    found = None if testing is None else score(module, testing)
     return {
         "network": name,
         "classifier": f"torch:{kind.factory},weights={written(str(out))}",
@@ -73,7 +83,12 @@ def train_network(
         "batch_size": recipe.batch,
         "rate": recipe.rate,
         "precision": recipe.precision,
+        "mix": plan.about.get("mix"),
+        "objective": plan.about.get("objective"),
+        "mix_with": plan.mixed_with,
+        "random_labels": options.random_labels,
         "loss": went.losses[-1],
+        **went.diversities,
         "test_images": None if testing is None else len(testing),
         "test_error": None if found is None else found.error,
         "test_loss": None if found is None else found.loss,
@@ -89,31 +104,48 @@ def _trained(
     recipe: Recipe,
     out: Path,
     about: Mapping[str, Any],
+    plan: Plan,
+    options: TrainingOptions,
     progress: Progress | None,
-) -> TrainingHistory:
+) -> Trained:
     """Loads the module from `out` if it is already trained, and otherwise trains it into `out`."""
     if out.exists():
         known = read_facts(out, "training")
         refuse_changes(out, known["about"], about, "training")
         load_weights(module, out)
-        went = TrainingHistory(known["losses"], recipe.epochs)
+        last = known["losses"][-1]  # for weights from before the others were recorded, and no images were mixed
+        found = Trained(known["losses"], recipe.epochs, {name: known.get(name, last) for name in RECORDED})
     else:
         went = train(
             module,
-            data,
+            random_labels(data, kind.classes, about["seed"]) if options.random_labels else data,
             recipe,
             seed=about["seed"],
-            transform=kind.transform(),
+            transform=plan.augmentation,
+            loss=plan.loss,
+            record=plan.record,
             capture=kind.capture,
-            checkpoint=_checkpoint(out),
+            compiled=options.compile,
+            checkpoint=_checkpoint(out) if options.checkpoints else None,
+            every=max(1, options.checkpoints),
             about=about,
             name=about["network"],
             progress=progress,
         )
-        facts = {"about": about, "losses": went.losses, "torch": torch.__version__}
+        found = Trained(went.losses, went.resumed, plan.diversities(went))
+        facts = {"about": about, "losses": went.losses, "torch": torch.__version__, **found.diversities}
         save_weights(out, state_of(module), "training", facts)
     _checkpoint(out).unlink(missing_ok=True)
-    return went
+    return found
+
+
+def _loaded(images: Any, kind: Network, name: str, place: torch.device) -> TrainingImages:
+    """The image set on the device, refused if the network can't take it."""
+    if isinstance(images, TrainingImages) and images.device == place:
+        _fitting(images.set, kind, name)
+        return images
+    chosen = images.set if isinstance(images, TrainingImages) else image_set(images)
+    return TrainingImages(_fitting(chosen, kind, name), place)
 
 
 def _fitting(images: ImageSet, kind: Network, name: str) -> ImageSet:

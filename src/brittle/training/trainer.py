@@ -8,12 +8,14 @@ number of threads. The learning rate depends only on the share of training done.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -26,12 +28,15 @@ from brittle.files import read_whole, write_durably
 from brittle.memory import in_pieces
 from brittle.progress import Progress
 from brittle.random import draw_keys, fold, stream_root
+from brittle.training.augmentation import Augmentation, Drawn, Keyed, Transform
 from brittle.training.data import TrainingImages
 from brittle.training.options import Recipe
-from brittle.training.step import Loss, Step, Transform
+from brittle.training.step import Loss, Step
 from brittle.types import Batch
 
+NOTHING: Mapping[str, Loss] = MappingProxyType({})
 STEPS_PER_TICK = 20  # between updates of the progress bar
+DRAWN_AT_ONCE = 1 << 13  # images
 SCORED_AT_ONCE = 1 << 20  # numbers
 
 
@@ -40,6 +45,7 @@ class TrainingHistory(NamedTuple):
 
     losses: list[float]  # mean loss of each epoch
     resumed: int  # epochs that had been done before
+    recorded: Mapping[str, list[float]] = MappingProxyType({})  # by name, those that were not minimised
 
 
 class Score(NamedTuple):
@@ -74,19 +80,22 @@ def train(
     recipe: Recipe,
     *,
     seed: int = 0,
-    transform: Transform | None = None,
+    transform: Transform | Augmentation | None = None,
     loss: Loss = cross_entropy,
+    record: Mapping[str, Loss] = NOTHING,
     capture: bool = False,
+    compiled: bool = False,
     checkpoint: Path | None = None,
+    every: int = 1,
     about: Mapping[str, Any] | None = None,
     name: str = "training",
     progress: Progress | None = None,
 ) -> TrainingHistory:
     """Trains `module` in place, on the device that `data` is on.
 
-    After each epoch, everything needed to resume is written to `checkpoint`. A checkpoint found there is resumed if
-    `about` (plain values that describe the training) has not changed since. The caller removes the checkpoint.
-    `capture` is explained in `Step`.
+    After each epoch, or `every` few, all that is needed to resume is written to `checkpoint`. A checkpoint found there
+    is resumed if `about` (plain values that describe the training) has not changed since. The caller removes it.
+    `record` names losses that are only recorded. `capture` and `compiled` are explained in `Step`.
     """
     progress = progress or Progress()
     module.to(data.device).train()
@@ -94,41 +103,58 @@ def train(
     if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = optimiser_for(recipe, module)
-    losses = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
-    resumed = len(losses)
-    step = Step(module, optimiser, data, loss, transform, recipe.precision == "bfloat16", capture)
+    known = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
+    resumed = len(known)
+    augmentation = Keyed(transform) if callable(transform) else transform
+    apply = None if augmentation is None else augmentation.apply
+    half, others = recipe.precision == "bfloat16", tuple(record.values())
+    step = Step(module, optimiser, data, loss, apply, half, capture, compiled, others)
     progress.start(len(data) * (recipe.epochs - resumed))
     for epoch in range(resumed, recipe.epochs):
-        said = f" · loss {losses[-1]:.4f}" if losses else ""
+        said = f" · loss {known[-1][0]:.4f}" if known else ""
         progress.at(f"{name} · epoch {epoch + 1}/{recipe.epochs}{said}")
-        mean = _epoch(step, recipe, epoch, seed, progress)
-        if not math.isfinite(mean):
+        means = _epoch(step, recipe, augmentation, epoch, seed, progress)
+        if not math.isfinite(means[0]):
             raise Failure(
-                f"{name}: the loss was {mean} in epoch {epoch + 1}",
+                f"{name}: the loss was {means[0]} in epoch {epoch + 1}",
                 "Lower the learning rate (--lr), and use another --out." if checkpoint else "Lower the learning rate.",
             )
-        losses.append(mean)
-        if checkpoint is not None:
-            _keep(checkpoint, module, optimiser, about or {}, losses)
-    return TrainingHistory(losses, resumed)
+        known.append(means)
+        if checkpoint is not None and len(known) % every == 0:
+            _keep(checkpoint, module, optimiser, about or {}, known)
+    losses, *recorded = (list(each) for each in zip(*known, strict=True))
+    return TrainingHistory(losses, resumed, dict(zip(record, recorded, strict=True)))
 
 
-def _epoch(step: Step, recipe: Recipe, epoch: int, seed: int, progress: Progress) -> float:
-    """One pass over the images; returns the mean loss."""
+def _epoch(
+    step: Step, recipe: Recipe, augmentation: Augmentation | None, epoch: int, seed: int, progress: Progress
+) -> list[float]:
+    """One pass over the images; returns the mean losses."""
     data, number = step.data, torch.tensor([epoch], device=step.data.device)
     order = torch.argsort(draw_keys(seed, "training order", data.ids, number)[:, 0], stable=True)
-    step.keys.copy_(draw_keys(seed, "training transform", data.ids, number)[:, 0])
-    step.total.zero_()
+    keys = draw_keys(seed, "training transform", data.ids, number)[:, 0]
+    step.totals.zero_()
     batches, ticked = _batches(order, recipe.batch), 0
+    drawn = _drawn(augmentation, keys, batches, data.set.shape)
     with random_state(data.device, int(fold(stream_root(seed, "training dropout"), epoch))):
         for place, rows in enumerate(batches):
-            step(rows, recipe.rate_at((epoch + place / len(batches)) / recipe.epochs))
+            step(rows, recipe.rate_at((epoch + place / len(batches)) / recipe.epochs), next(drawn))
             ticked += len(rows)
             if place % STEPS_PER_TICK == STEPS_PER_TICK - 1:
                 progress.advance(ticked)
                 ticked = 0
     progress.advance(ticked)
-    return float(step.total) / len(data)
+    return [total / len(data) for total in step.totals.tolist()]
+
+
+def _drawn(
+    augmentation: Augmentation | None, keys: Tensor, batches: list[Tensor], shape: tuple[int, int, int]
+) -> Iterator[Drawn]:
+    """What is drawn for each batch; for several batches of one size at once."""
+    for size, alike in itertools.groupby(batches, len):
+        for rows in torch.split(torch.stack(list(alike)), max(1, DRAWN_AT_ONCE // size)):
+            every = {} if augmentation is None else augmentation.draw(keys[rows], shape)
+            yield from ({name: values[place] for name, values in every.items()} for place in range(len(rows)))
 
 
 def _convolves(module: nn.Module) -> bool:
@@ -169,7 +195,7 @@ def random_state(device: torch.device, seed: int) -> Iterator[None]:
 
 
 def _keep(
-    path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, about: Mapping[str, Any], losses: list[float]
+    path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, about: Mapping[str, Any], losses: list[list[float]]
 ) -> None:
     state = {
         "about": json.dumps(about),
@@ -188,7 +214,7 @@ def _resume(
     optimiser: torch.optim.Optimizer,
     about: Mapping[str, Any],
     device: torch.device,
-) -> list[float]:
+) -> list[list[float]]:
     """Loads module and optimiser from a checkpoint, if there is one; returns the losses of the epochs done."""
     if not path.is_file():
         return []
@@ -198,7 +224,7 @@ def _resume(
             if archive.testzip() is not None:  # torch itself does not look at checksums
                 raise ValueError("a checksum is wrong")
         state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
-        kept, losses = json.loads(state["about"]), [float(each) for each in state["losses"]]
+        kept, losses = json.loads(state["about"]), [[float(each) for each in epoch] for epoch in state["losses"]]
         refuse_changes(path, kept, about, "training")
         module.load_state_dict(state["module"])
         optimiser.load_state_dict(state["optimiser"])

@@ -1,0 +1,87 @@
+"""Augmentation: what happens to a batch before it is trained on.
+
+Numbers for many batches are drawn at once, so that a step has only to apply them. Drawn in every step, they would be a
+hundred GPU kernels on a handful of numbers each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from brittle.random import fold, key_of, uniform
+from brittle.types import Batch
+
+Transform = Callable[[Batch, Tensor], Batch]  # a batch and keys (B,), one per image and epoch → the batch to train on
+Drawn = Mapping[str, Tensor]
+
+
+class Augmentation(Protocol):
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+        """keys (T, B), one per image and epoch, for T batches of images (C, H, W) → what is drawn, each (T, …)."""
+        ...
+
+    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+        """The batch to train on; `drawn` is one batch's share of what was drawn."""
+        ...
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A transform that draws its numbers itself, from keys."""
+
+    transform: Transform
+
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+        return {"keys": keys}
+
+    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+        return self.transform(batch, drawn["keys"])
+
+
+@dataclass(frozen=True)
+class Moves:
+    """A random crop of the image padded with black, and a random horizontal flip.
+
+    `crop` is the padding in pixels on each side, so an image moves by as much each way; half of the images are
+    flipped if `flip` is set. `name` tells these draws from others."""
+
+    crop: int = 0
+    flip: bool = False
+    name: str = "moves"
+
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+        draws = uniform(fold(keys, key_of(self.name)), 3)
+        corner = (draws[..., :2] * (2 * self.crop + 1)).floor()
+        flipped = (draws[..., 2:] < 0.5) & self.flip
+        return {self.name: torch.cat((corner, flipped.to(corner.dtype)), -1).long()}
+
+    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+        top, left, flipped = drawn[self.name][..., None].unbind(-2)
+        count, _, height, width = batch.images.shape
+        place = torch.arange(max(count, height, width), device=top.device)
+        padded = F.pad(batch.images, (self.crop,) * 4)
+        rows = top + place[:height]
+        columns = left + torch.where(flipped > 0, width - 1 - place[:width], place[:width])
+        moved = padded[place[:count, None, None], :, rows[:, :, None], columns[:, None]]  # (B, H, W, C)
+        return batch._replace(images=moved.permute(0, 3, 1, 2))
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One augmentation after another."""
+
+    parts: Sequence[Augmentation]
+
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+        return {name: values for part in self.parts for name, values in part.draw(keys, shape).items()}
+
+    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+        for part in self.parts:
+            batch = part.apply(batch, drawn)
+        return batch

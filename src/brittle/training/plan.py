@@ -1,0 +1,97 @@
+"""How training images are augmented, what is minimised and what is recorded, from a user's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from brittle.errors import BrittleError
+from brittle.images import image_set
+from brittle.images.base import of_one_shape
+from brittle.random import draw_keys, uniform
+from brittle.training import Network
+from brittle.training.augmentation import Augmentation, Chain, Keyed, Moves
+from brittle.training.data import TrainingImages
+from brittle.training.mixing import mixes
+from brittle.training.mixing.mixer import Mixer
+from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
+from brittle.training.options import TrainingOptions
+from brittle.training.step import Loss
+from brittle.training.trainer import TrainingHistory, cross_entropy
+
+DIVERSITY, MIX_DIVERSITY = "diversity", "mix_diversity"
+RECORDED = (DIVERSITY, MIX_DIVERSITY)
+
+
+class Plan(NamedTuple):
+    augmentation: Augmentation | None
+    loss: Loss
+    record: Mapping[str, Loss]  # losses that are not minimised
+    about: Mapping[str, Any]  # what a resumed training must have in common; no entry for what is not used
+    mixed_with: str | None = None  # the name of the other image set
+
+    def diversities(self, went: TrainingHistory) -> dict[str, float | None]:
+        """The losses of the last epoch with the majority's label and with mixed labels. Where nothing is mixed, both
+        are the training loss; where the partners' labels are ignored, neither can be said."""
+        if self.mixed_with is not None:
+            return dict.fromkeys(RECORDED)
+        return {name: went.recorded.get(name, went.losses)[-1] for name in RECORDED}
+
+
+def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.device) -> Plan:
+    """The network's own augmentation, then crop and flip, then the mix."""
+    own, parts, about = kind.transform(), list[Augmentation](), dict[str, Any]()
+    loss: Loss = cross_entropy
+    record: dict[str, Loss] = {}
+    mixed_with = None
+    if own is not None:
+        parts.append(Keyed(own))
+    if options.crop or options.flip:
+        parts.append(Moves(options.crop, options.flip))
+        about |= {"crop": options.crop, "flip": options.flip}
+    if options.random_labels:
+        about["random_labels"] = True
+    if options.mix is not None:
+        mixer = _mixer(kind, options, seed, device)
+        parts.append(mixer)
+        about["mix"] = mixes.spec_of(mixer.mix)
+        if mixer.mix.pairs:
+            about["objective"] = options.objective
+        if mixer.others is not None:
+            about["mix_with"], mixed_with = mixer.others.fingerprint(), mixer.others.set.name
+        elif mixer.mix.pairs:
+            record[DIVERSITY] = majority_cross_entropy
+            if mixer.mixed_targets:
+                loss = mixed_cross_entropy
+            else:
+                record[MIX_DIVERSITY] = mixed_cross_entropy
+    return Plan(Chain(parts) if parts else None, loss, record, about, mixed_with)
+
+
+def random_labels(data: TrainingImages, classes: int, seed: int) -> TrainingImages:
+    """The images with labels that depend on seed and id alone, uniform over the classes."""
+    keys = draw_keys(seed, "random labels", data.ids, torch.zeros(1, dtype=torch.int64))
+    return data.relabelled((uniform(keys[:, 0], 1)[:, 0] * classes).long())
+
+
+def _mixer(kind: Network, options: TrainingOptions, seed: int, device: torch.device) -> Mixer:
+    assert options.mix is not None
+    mix, mixed_targets = mixes.build(options.mix), options.objective == "mixed"
+    if not mix.pairs and (options.mix_with is not None or not mixed_targets):
+        raise BrittleError(
+            f"{options.mix} mixes no images, so --mix-with and --objective mean nothing", "Leave them out."
+        )
+    if options.mix_with is None:
+        return Mixer(mix, mixed_targets, seed)
+    given = options.mix_with
+    others = given if isinstance(given, TrainingImages) else TrainingImages(image_set(given), device, labelled=False)
+    if of_one_shape(others.set).shape != kind.shape:
+        wanted, there = ("×".join(map(str, each)) for each in (kind.shape, others.set.shape))
+        raise BrittleError(
+            f"{others.set.name!r} has images of {there}, which can't be mixed with images of {wanted}",
+            "For a folder, give size=…, crop=… and channels=….",
+        )
+    moves = Moves(options.crop, options.flip, "partner moves") if options.crop or options.flip else None
+    return Mixer(mix, mixed_targets, seed, others, moves)
