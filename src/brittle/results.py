@@ -145,6 +145,37 @@ class Shape(WithRows):
         return decisions_table(view, self["image_set"])
 
 
+class Occlusions(WithRows):
+    """Accuracy as images are hidden: `points`, one entry per hidden share, and what stands beside them."""
+
+    @property
+    def rows(self) -> pa.Table:
+        """Every row: classifier, image set and nuisance, then the image, its mask and share, and what was said."""
+        (measure,) = self._done.summary["measures"]
+        view, parts = self._done.view(measure), []
+        points = {each["nuisance"]: each["points"] for each in self["results"]}
+        for cell in view.cells():
+            table = view.table(cell).drop_columns("unit")
+            shares = pa.array([point["share"] for point in points[cell.nuisance]], pa.float64())
+            place = table.column_names.index("place")
+            table = table.set_column(place, "share", shares.take(table["place"].combine_chunks()))
+            names = {"nuisance": cell.nuisance, "image_set": cell.images, "classifier": cell.classifier}
+            for name, value in names.items():
+                table = table.add_column(0, name, pa.repeat(value, table.num_rows))
+            parts.append(table)
+        return pa.concat_tables(parts)
+
+    def curve(self, key: str = "accuracy", classifier: str | None = None, nuisance: str | None = None) -> Any:
+        """Two lists: the hidden shares, and what was found there, such as "accuracy" or "iocclusion"; of the first
+        classifier or group, and of the first nuisance, unless one is named."""
+        for row in (*self["results"], *self["groups"]):
+            meant = classifier in (None, row.get("classifier", row["group"])) and nuisance in (None, row["nuisance"])
+            if meant and key in row["points"][0]:
+                return [point["share"] for point in row["points"]], [point[key] for point in row["points"]]
+        known = sorted({key for row in (*self["results"], *self["groups"]) for key in row["points"][0]})
+        raise BrittleError(f"there is no {key!r} of {classifier!r} under {nuisance!r}", f"Known: {', '.join(known)}.")
+
+
 class Layers(WithRows):
     """Noise on layers: `layers`, one entry each, and what stands beside them."""
 

@@ -23,6 +23,7 @@ COMMANDS = (
     "fail",
     "layers",
     "connect",
+    "occlude",
     "perturb",
     "shape",
     "run",

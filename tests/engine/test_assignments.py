@@ -81,7 +81,7 @@ def assigned(**entries):
         }
         | entries
     )
-    training = {each.train for each in study.images.values() if each.train}
+    training = {name: each.train for name, each in study.images.items() if each.train}
     return assign(study.measures, list(study.classifiers), list(study.images), list(study.nuisances), training)
 
 
@@ -102,6 +102,16 @@ def test_a_training_set_takes_part_where_a_measure_names_it():
     found = assigned(measures={"r": {"kind": "robustness", "images": ["x", "t"]}, "c": {"kind": "clean"}})
     assert found["r"].images == ("x", "t")
     assert found["c"].images == ("x", "y")
+
+
+def test_a_measure_that_asks_for_training_sets_is_given_them(monkeypatch):
+    monkeypatch.setattr(Picky, "with_training", True, raising=False)
+    found = assigned(
+        measures={"p": {"kind": "picky"}, "y": {"kind": "picky", "images": ["y"]}, "r": {"kind": "robustness"}}
+    )
+    assert found["p"].images == ("x", "y", "t")
+    assert found["y"].images == ("y",)
+    assert found["r"].images == ("x", "y")
 
 
 def test_several_measures_of_one_kind_are_restricted_each_on_its_own():

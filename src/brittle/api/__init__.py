@@ -5,6 +5,7 @@ from brittle.api.connectedness import connect
 from brittle.api.failure_points import failure_points
 from brittle.api.hardening import harden
 from brittle.api.layer_noise import layers
+from brittle.api.occlusion import occlusion
 from brittle.api.perturbation import perturb
 from brittle.api.robustness import compare, measure
 from brittle.api.shape import shape
@@ -19,6 +20,7 @@ __all__ = [
     "harden",
     "layers",
     "measure",
+    "occlusion",
     "perturb",
     "run",
     "sample",

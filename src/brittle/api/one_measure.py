@@ -9,6 +9,7 @@ from brittle.engine.assemble import Things
 from brittle.engine.carry_out import Done, run_things
 from brittle.images import image_set
 from brittle.images.selection import Selection
+from brittle.measures.base import ClassifierFacts
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
 from brittle.study import MeasureEntry
@@ -24,16 +25,32 @@ def one_measure(
     nuisance: Any | None,
     selection: Selection,
     seed: int,
+    *,
+    train: Any | None = None,
+    train_selection: Selection | None = None,
+    groups: Mapping[str, str] | None = None,
 ) -> Any:
-    """A measure of some classifiers on one image set under one nuisance, or under what it uses where None is given,
-    ready to be carried out in memory."""
+    """A measure of some classifiers on one image set under one nuisance or a list of them, or under what it uses where
+    None is given, ready to be carried out in memory. `train` is the image set that the classifiers were trained on, and
+    `groups` says which of them are runs of one model."""
     whole = image_set(images)
-    spaces = (
-        {} if nuisance is None else {nuisance if isinstance(nuisance, str) else nuisances.spec_of(nuisance): nuisance}
-    )
+    several = nuisance if isinstance(nuisance, (list, tuple)) else [] if nuisance is None else [nuisance]
+    spaces = {each if isinstance(each, str) else nuisances.spec_of(each): each for each in several}
     given = {key: value for key, value in options.items() if value is not None}
+    sets, trained_on = {whole.name: (whole, selection)}, {}
+    if train is not None:
+        seen = image_set(train)
+        name = seen.name if seen.name != whole.name else f"{seen.name}-train"
+        sets[name] = (seen, train_selection or Selection())
+        trained_on[whole.name] = name
     things = Things(
-        classifiers, {whole.name: (whole, selection)}, spaces, {kind: MeasureEntry(kind=kind, **given)}, seed
+        classifiers,
+        sets,
+        spaces,
+        {kind: MeasureEntry(kind=kind, **given)},
+        seed,
+        trained_on,
+        {name: ClassifierFacts(name, (), group=group) for name, group in (groups or {}).items()},
     )
 
     def carried_out(device: str | None, batch: int | None, progress: Progress | None) -> Done:

@@ -42,10 +42,13 @@ def study_of(
     *,
     wanted: Mapping[str, Mapping[str, Any]],
     seed: int = 0,
+    trained_on: str | None = None,
+    train_count: int | None = None,
     **which: Any,
 ) -> Study:
     """The study behind a command such as `brittle measure`: measures by kind with their options; `which` says which
-    images (count, where, ids).
+    images (count, where, ids). Of the image set that the classifiers were
+    `trained_on`, `train_count` are taken.
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
     pairs = [parse_named(text) for text in classifiers]
@@ -53,11 +56,17 @@ def study_of(
     if twice is not None:
         raise BrittleError(f"the classifier {twice!r} is given twice", f"Name one of them: other={twice}.")
     set_name, set_spec = parse_named(images)
+    sets: dict[str, Any] = {set_name: {"spec": set_spec} | which}
+    if trained_on is not None:
+        name, spec = parse_named(trained_on)
+        name = name if name != set_name else f"{name}-train"
+        sets[set_name]["train"] = name
+        sets[name] = {"spec": spec, "count": train_count}
     return Study.of(
         {
             "seed": seed,
             "classifiers": dict(pairs),
-            "images": {set_name: {"spec": set_spec} | which},
+            "images": sets,
             "nuisances": dict(map(parse_named, nuisances)),
             "measures": {
                 kind: {"kind": kind} | {key: value for key, value in options.items() if value is not None}

@@ -19,12 +19,14 @@ def study_of(subject: Subject, selection: Selection, count: int | None, measure:
     return make(
         [subject.classifier, *selection.against],
         subject.images,
-        [] if subject.nuisance is None else [subject.nuisance],
+        [*subject.nuisances, *([] if subject.nuisance is None else [subject.nuisance])],
         count=count,
         where=selection.where,
         ids=selection.ids,
         seed=selection.seed,
         wanted={measure: options},
+        trained_on=subject.train,
+        train_count=subject.count,
     )
 
 

@@ -78,7 +78,7 @@ def _parameters(command: Command) -> list[Parameter]:
     return [
         *parameters(
             Subject,
-            without=["nuisance"] if command.nuisance == "none" else [],
+            without=_without(command),
             nuisance={"default": MISSING} if command.nuisance == "required" else {},
             count=count,
         ),
@@ -92,6 +92,13 @@ def _parameters(command: Command) -> list[Parameter]:
         *parameters(Execution),
         *parameters(Output),
     ]
+
+
+def _without(command: Command) -> list[str]:
+    """What of a subject the command does not ask for."""
+    one, several = command.nuisance in ("required", "optional"), command.nuisance == "several"
+    offered = {"nuisance": one, "nuisances": several, "train": command.train}
+    return [name for name, there in offered.items() if not there]
 
 
 def _carried_out(command: Command, given: Given) -> None:

@@ -74,9 +74,8 @@ def assemble(
     """Loads everything, or nothing, where only names are wanted. What can't be loaded is an error, or where a report
     only wants what is still there, `failed` is told its sort, its name and why."""
     place = pick_device(device)
-    only_trained_on = set(things.trained_on.values()) - set(things.trained_on)
     assignments = assign(
-        things.measures, list(things.classifiers), list(things.images), list(things.nuisances), only_trained_on
+        things.measures, list(things.classifiers), list(things.images), list(things.nuisances), things.trained_on
     )
     specs = {name: name for each in assignments.values() for name in each.nuisances if name not in things.nuisances}
     every = {**things.nuisances, **specs}

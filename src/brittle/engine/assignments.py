@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
+from types import MappingProxyType
 
 from brittle.errors import BrittleError
 from brittle.measures import measures
@@ -63,12 +64,14 @@ def assign(
     classifiers: Sequence[str],
     images: Sequence[str],
     nuisances: Sequence[str],
-    training: Iterable[str] = (),
+    trained_on: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Assignment]:
     """Every measure of a study after those that it reads; a required one that the study lacks is added.
 
-    Image sets that are only there to be trained on (`training`) take part only where a measure names them."""
-    tested = [name for name in images if name not in set(training)]
+    `trained_on` says which image set is the training set of another. One that is only that takes part only where a
+    measure names it, or asks for the training sets of its image sets."""
+    only_trained_on = set(trained_on.values()) - set(trained_on)
+    tested = [name for name in images if name not in only_trained_on]
     found: dict[str, Assignment] = {}
     for name, entry in entries.items():
         measure = entry.measure
@@ -77,7 +80,7 @@ def assign(
             entry.kind,
             measure,
             tuple(entry.classifiers or classifiers),
-            tuple(entry.images or tested),
+            _with_training(measure, entry.images or tested, trained_on),
             tuple(entry.nuisances or nuisances or _own_nuisances(measure)),
             {},
         )
@@ -109,6 +112,11 @@ def _check_restrictions(name: str, entry: MeasureEntry, found: Mapping[str, Assi
 def _over(assignment: Assignment, found: Mapping[str, Assignment]) -> frozenset[str]:
     """What its cells name, and those of all that it reads."""
     return assignment.measure.over.union(*(_over(found[name], found) for name in assignment.reads.values()))
+
+
+def _with_training(measure: Measure, images: Sequence[str], trained_on: Mapping[str, str]) -> tuple[str, ...]:
+    training = [trained_on[name] for name in images if name in trained_on] if measure.with_training else []
+    return _both(images, training)
 
 
 def _own_nuisances(measure: Measure) -> Sequence[str]:

@@ -286,6 +286,7 @@ class Measure(ABC):
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, NUISANCE})  # what a cell names
     reads: ClassVar[tuple[Read, ...]] = ()
     needs: ClassVar[tuple[type, ...]] = ()  # protocols that a classifier must satisfy
+    with_training: ClassVar[bool] = False  # whether it is also asked about what its image sets name as `train`
     distorted: ClassVar[str] = ""  # "under the nuisance", "at the break", …: where its rows hold answers of distorted
     # images (columns `image` and `predicted`) and it reads clean ones, the DI index is told beside it
 

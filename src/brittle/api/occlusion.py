@@ -1,0 +1,54 @@
+"""Accuracy of classifiers as images are hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brittle.api.one_measure import IT, one_measure
+from brittle.images.selection import Selection
+from brittle.progress import Progress
+from brittle.results import Occlusions
+
+
+def occlusion(
+    classifier: Any,
+    images: Any,
+    nuisance: Any = None,
+    *,
+    train: Any = None,
+    groups: Mapping[str, str] | None = None,
+    shares: Sequence[float] | None = None,
+    repeats: int = 1,
+    confidence: float = 0.95,
+    count: int | None = None,
+    train_count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Occlusions:
+    """Accuracy as more and more of an image is hidden: CutOcclusion and, with `train`, iOcclusion.
+
+    `classifier` may be a dictionary of several, by name, and `groups` says which of them are runs of one model.
+    `nuisance` is one that hides pixels, or a list; patch, fourier-mask and tiles by default. `train` is the image set
+    that the classifiers were trained on, of which `train_count` images are drawn, as many as `count` by default. The
+    result has what `brittle occlude --json` prints, and `rows`, one per image, mask and share.
+    """
+    options = {"shares": None if shares is None else tuple(shares), "repeats": repeats, "confidence": confidence}
+    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    done = one_measure(
+        "occlusion",
+        options,
+        several,
+        images,
+        nuisance,
+        Selection.of(count, where, ids),
+        seed,
+        train=train,
+        train_selection=Selection.of(count if train_count is None else train_count, (), ()),
+        groups=groups,
+    )(device, batch, progress)
+    return Occlusions.of(done)

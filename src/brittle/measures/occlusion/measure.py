@@ -1,0 +1,126 @@
+"""CutOcclusion and iOcclusion (Marcu & Prügel-Bennett 2022, sections 2.2 and 3): accuracy as more and more is hidden.
+
+CutOcclusion is the accuracy on occluded test images. iOcclusion compares how occlusion changes the gap between training
+and test images with the gap itself,
+
+    iOcclusion_p = (A(train^p) − A(test^p)) / (A(train) − A(test)),
+
+where A(D^p) is the accuracy on images of which the share p is hidden. It is exactly 1 for a classifier that occlusion
+leaves untouched, 0 where both are at chance, and above 1 where occlusion widens the gap.
+
+Along one path an image is hidden more and more: the same mask grows. A nuisance whose share is itself drawn has a
+single point, as it is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.draws import draw_theta
+from brittle.measures.occlusion.options import OcclusionOptions
+from brittle.measures.occlusion.summary import summarise_run
+from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.plan import Grid, rows_per_unit
+from brittle.memory import slices
+from brittle.nuisances.occlusion.occluder import Occluder
+from brittle.nuisances.occlusion.shares import ShareLaw
+from brittle.random import stream_root
+from brittle.types import Nuisance
+
+KIND = "occlusion"
+KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class Occlusion(OcclusionOptions, Measure):
+    """Accuracy as more and more of an image is hidden, on test images and on those that were trained on."""
+
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    with_training: ClassVar[bool] = True
+
+    def shares_of(self, nuisance: Nuisance) -> tuple[float | None, ...]:
+        """The hidden shares, in rising order; a single None where the nuisance draws its own."""
+        exact = isinstance(nuisance, ShareLaw) and nuisance.law == "exact" and not _overhangs(nuisance)
+        return tuple(sorted(set(self.shares))) if exact else (None,)
+
+    def check(self, about: About) -> None:
+        if not isinstance(about.nuisance, Occluder):
+            raise BrittleError(
+                f"occlusion is measured under nuisances that hide pixels, and {about.nuisance_name!r} does not",
+                'Name others for it: nuisances = ["patch", "fourier-mask"].',
+            )
+        if about.subject is not None and bool((about.subject.labels < 0).any()):
+            raise BrittleError(
+                f"occlusion is about accuracy, and images of {about.subject.name!r} have no label",
+                "Use images with labels.",
+            )
+
+    def nuisances(self) -> tuple[str, ...]:
+        return ("patch", "fourier-mask", "tiles")
+
+    def plan(self, about: About) -> Grid:
+        assert about.nuisance is not None
+        points = self.repeats * len(self.shares_of(about.nuisance))
+        rows = rows_per_unit(about.numbers)
+        return Grid(about.count, points, max(1, rows // points), min(points, rows))
+
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        """T_θ x is computed once, and every classifier sees it."""
+        nuisance, device = task.about.nuisance, task.batch.images.device
+        assert isinstance(nuisance, Occluder)
+        shares = self.shares_of(nuisance)
+        rows, points = task.pairs.rows.to(device), task.pairs.axis.to(device)
+        root = stream_root(task.about.seed, task.about.stream, device)
+        found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
+        hidden = []
+        for part in slices(len(rows), task.batch_size):
+            batch = task.batch.take(rows[part])
+            theta = draw_theta(nuisance, batch, points[part] // len(shares), root)
+            if isinstance(nuisance, ShareLaw) and shares[0] is not None:
+                asked = torch.tensor(shares, dtype=torch.float64, device=device)
+                theta = nuisance.with_share(theta, asked[points[part] % len(shares)])
+            hidden.append(nuisance.mask(theta[:, : nuisance.mask_size(batch)], batch).flatten(1).float().mean(1))
+            occluded = nuisance.apply(batch, theta)
+            for name, classifier in task.classifiers.items():
+                found[name].append(outcome(classifier.log_probs(occluded), task.labels[name][rows[part]]))
+            task.tick(len(theta) * len(task.classifiers))
+        covered = torch.cat(hidden)
+        return {name: partial(_tables, task, joined(parts), covered, len(shares)) for name, parts in found.items()}
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_run(self, run)
+
+
+def _overhangs(nuisance: Nuisance) -> bool:
+    """Whether part of the mask may lie outside the image, so that no share is exact."""
+    return getattr(nuisance, "place", "inside") == "overhanging"
+
+
+def _tables(task: Task, found: Outcome, hidden: Tensor, shares: int) -> Tables:
+    columns, pairs = found.columns(), task.pairs
+    points = pairs.axis.numpy()
+    bad = first_bad(columns)
+    if bad is not None:
+        raise BadAnswer(int(pairs.rows[bad.row]), bad.wrong, draw=int(points[bad.row]) // shares)
+    return {
+        ROWS: pa.table(
+            task.keys()
+            | {"repeat": (points // shares).astype(np.int32), "place": (points % shares).astype(np.int32)}
+            | {"hidden": hidden.cpu().numpy()}
+            | {name: columns[name] for name in KEPT}
+        )
+    }

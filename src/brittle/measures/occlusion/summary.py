@@ -1,0 +1,271 @@
+"""What occlusion says: accuracy at every share on test and training images, and what becomes of the gap between them.
+
+Accuracies have the intervals of means over images; gaps and ratios those of the central limit theorem and Fieller's
+theorem (`brittle.statistics.ratios`), in which an image is one item with its occluded and its clean answer, and the two
+image sets are independent. All are about images and masks, not about other trainings: those are the runs of a `group`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.base import RunView
+from brittle.measures.clean.measure import clean_columns
+from brittle.nuisances.occlusion.occluder import Occluder
+from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.ratios import Estimated, Sample, influence, normal_quantile, ratio, signed_mean
+
+if TYPE_CHECKING:
+    from brittle.measures.occlusion.measure import Occlusion
+
+Array = NDArray[np.float64]
+FEW = 30  # images below which the central limit theorem is a poor guide
+
+
+class Right(NamedTuple):
+    """How right a classifier, or the runs of one model on average, is on the images of one set."""
+
+    occluded: Array  # (K, n) share of an image's masks at which it is classified correctly, per hidden share
+    clean: Array  # (n,) 0 or 1
+    hidden: Array  # (K,) share of the pixels that masks really hide
+
+    def mean(self, others: Sequence[Right]) -> Right:
+        runs = [self, *others]
+        return Right(
+            np.mean([each.occluded for each in runs], 0),
+            np.mean([each.clean for each in runs], 0),
+            np.mean([each.hidden for each in runs], 0),
+        )
+
+
+class Both(NamedTuple):
+    """A model on test images and, where they are known, on training images."""
+
+    test: Right
+    train: Right | None
+
+    def gap(self, confidence: float, place: int | None = None) -> Estimated | None:
+        """A(train) − A(test), occluded at one of the shares or clean."""
+        if self.train is None:
+            return None
+        pair = [each.clean if place is None else each.occluded[place] for each in (self.train, self.test)]
+        return signed_mean([(pair[0], 1), (pair[1], -1)], confidence)
+
+    def samples(self, place: int) -> list[Sample]:
+        """What iOcclusion at one share is a ratio of."""
+        assert self.train is not None
+        return [
+            Sample(self.train.occluded[place], self.train.clean, 1),
+            Sample(self.test.occluded[place], self.test.clean, -1),
+        ]
+
+    def interplay(self, confidence: float, place: int) -> Estimated | None:
+        """iOcclusion at one share; None where there is no gap to divide by, or no training images."""
+        return None if self.train is None else ratio(self.samples(place), confidence)
+
+
+def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
+    """A result per classifier, image set and nuisance; one per group of classifiers; differences between models."""
+    results, groups, comparisons, warnings = [], [], [], dict[str, None]()
+    trained = {subject.train for subject in run.images.values()}
+    tested = [name for name, subject in run.images.items() if name not in trained or subject.train]
+    models: dict[str, list[str]] = {}
+    for name, facts in run.classifiers.items():
+        models.setdefault(facts.group or name, []).append(name)
+    pairs = len(models) * (len(models) - 1) // 2
+    for images, nuisance in itertools.product(tested, run.nuisances):
+        shares = measure.shares_of(run.nuisances[nuisance])
+        train = run.images[images].train
+        train = train if train in run.images else ""
+        found = {name: _both(run, name, images, train, nuisance, len(shares)) for name in run.classifiers}
+        names = {"image_set": images, "train_set": train or None, "nuisance": nuisance}
+        about = names | _protocol(measure, run, images, train, nuisance)
+        for name, both in found.items():
+            results.append(
+                {"classifier": name, "group": run.classifiers[name].group or None} | about | _one(both, shares, measure)
+            )
+            warnings |= dict.fromkeys(_doubts(both, name, images, train, measure.confidence))
+        averaged = {}
+        for model, members in models.items():
+            runs = [found[name] for name in members]
+            averaged[model] = _mean(runs)
+            if run.classifiers[members[0]].group:
+                groups.append(
+                    {"group": model, "runs": len(runs), "classifiers": members}
+                    | about
+                    | _group(runs, averaged[model], shares, measure)
+                )
+        family = pairs * len(shares) * len(tested) * len(run.nuisances)
+        for first, second in itertools.combinations(averaged, 2):
+            told = {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
+            comparisons.append(
+                told
+                | {
+                    "points": _differences(
+                        averaged[first], averaged[second], shares, simultaneous(measure.confidence, family)
+                    )
+                }
+            )
+    return {"results": results, "groups": groups, "comparisons": comparisons, "warnings": list(warnings)}
+
+
+def _both(run: RunView, classifier: str, images: str, train: str, nuisance: str, shares: int) -> Both:
+    def right(name: str) -> Right:
+        subject, rows = run.images[name], run.table(run.cell(classifier, name, nuisance))
+        image, place = subject.places(rows["image"].to_numpy()), rows["place"].to_numpy()
+        total, hidden, often = (np.zeros((shares, len(subject))) for _ in range(3))
+        np.add.at(total, (place, image), rows["rank"].to_numpy() == 0)
+        np.add.at(hidden, (place, image), rows["hidden"].to_numpy())
+        np.add.at(often, (place, image), 1)
+        clean = (clean_columns(run, classifier, name)["rank"] == 0).astype(np.float64)
+        return Right(total / often, clean, (hidden / often).mean(1))
+
+    return Both(right(images), right(train) if train else None)
+
+
+def _mean(runs: Sequence[Both]) -> Both:
+    trained = [each.train for each in runs if each.train is not None]
+    return Both(runs[0].test.mean([each.test for each in runs[1:]]), trained[0].mean(trained[1:]) if trained else None)
+
+
+def _protocol(measure: Occlusion, run: RunView, images: str, train: str, nuisance: str) -> dict[str, Any]:
+    """How the numbers came about, which belongs to each of them."""
+    space = run.nuisances[nuisance]
+    assert isinstance(space, Occluder)
+    return {
+        "images": len(run.images[images]),
+        "train_images": len(run.images[train]) if train else None,
+        "as_drawn": measure.shares_of(space) == (None,),
+        "share_of": "sides" if getattr(space, "of", "area") == "side" else "pixels",
+        "filled_with": space.filled_with,
+        "prior": run.prior(images, nuisance),
+        "repeats": measure.repeats,
+        "confidence": measure.confidence,
+        "seed": run.seed,
+    }
+
+
+def _one(both: Both, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
+    """The four accuracies, the gaps, A / A₀ and iOcclusion at every share."""
+    confidence = measure.confidence
+    clean = _accuracies(both.test.clean[None], confidence)[0]
+    train = None if both.train is None else _accuracies(both.train.clean[None], confidence)[0]
+    gap = both.gap(confidence)
+    tests = _accuracies(both.test.occluded, confidence)
+    trains = None if both.train is None else _accuracies(both.train.occluded, confidence)
+    points = []
+    for place, share in enumerate(shares):
+        kept = ratio([Sample(both.test.occluded[place], both.test.clean)], confidence)
+        left, interplay = both.gap(confidence, place), both.interplay(confidence, place)
+        points.append(
+            {"share": share, "hidden": float(both.test.hidden[place])}
+            | _told("accuracy", tests[place])
+            | _told("relative", kept)
+            | _told("train_accuracy", None if trains is None else trains[place])
+            | _told("gap", left)
+            | _told("iocclusion", interplay)
+        )
+    return (
+        _told("accuracy_clean", clean)
+        | _told("train_accuracy_clean", train)
+        | _told("gap", gap)
+        | {"divisible": gap is not None and gap.low > 0, "points": points}
+    )
+
+
+def _group(runs: Sequence[Both], mean: Both, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
+    """Over the runs of one model: the ratio of the mean gaps, and the mean of the runs' own ratios, which differ."""
+    confidence = measure.confidence
+    said = _one(mean, shares, measure)
+    for place, point in enumerate(said["points"]):
+        accuracies = [float(each.test.occluded[place].mean()) for each in runs]
+        ratios = [found.value for each in runs if (found := each.interplay(confidence, place)) is not None]
+        point["ratio_of_means"], point["ratio_of_means_interval"] = (
+            point.pop("iocclusion"),
+            point.pop("iocclusion_interval"),
+        )
+        point["accuracy_spread"] = _spread(accuracies)
+        point["mean_of_ratios"] = float(np.mean(ratios)) if len(ratios) == len(runs) else None
+        point["spread_of_ratios"] = _spread(ratios) if len(ratios) == len(runs) else None
+        point["runs_divisible"] = len(ratios)
+    return said
+
+
+def _differences(first: Both, second: Both, shares: Sequence[float | None], confidence: float) -> list[dict[str, Any]]:
+    """First minus second at every share, paired over the same images under the same masks."""
+    apart = first.test.occluded - second.test.occluded
+    bounds = betting_bounds(apart, confidence, planned=apart.shape[1], support=(-1.0, 1.0))
+    found = []
+    for place, share in enumerate(shares):
+        accuracy = Estimated(float(apart[place].mean()), float(bounds.low[place]), float(bounds.high[place]))
+        interplay = _interplay_apart(first, second, place, confidence)
+        found.append(
+            {"share": share}
+            | _told("accuracy", accuracy)
+            | {"more_accurate": _verdict(accuracy)}
+            | _told("iocclusion", interplay)
+            | {"more_robust": None if interplay is None else _verdict(interplay)}
+        )
+    return found
+
+
+def _interplay_apart(first: Both, second: Both, place: int, confidence: float) -> Estimated | None:
+    """The difference of two iOcclusions, to first order in what each image adds to either."""
+    ends = [each.interplay(confidence, place) for each in (first, second)]
+    gaps = [each.gap(confidence) for each in (first, second)]
+    if ends[0] is None or ends[1] is None or gaps[0] is None or gaps[1] is None:
+        return None
+    variance = 0.0
+    for mine, theirs in zip(first.samples(place), second.samples(place), strict=True):
+        added = influence(mine, ends[0].value, gaps[0].value) - influence(theirs, ends[1].value, gaps[1].value)
+        variance += float(added.var(ddof=1)) / len(added) if len(added) > 1 else 0.0
+    value, reach = ends[0].value - ends[1].value, normal_quantile(confidence) * math.sqrt(variance)
+    return Estimated(value, value - reach, value + reach)
+
+
+def _accuracies(right: Array, confidence: float) -> list[Estimated]:
+    """Means over images (K, n), with the interval for the population that they are drawn from."""
+    bounds = betting_bounds(right, confidence, planned=right.shape[1])
+    return [
+        Estimated(float(mean), float(low), float(high))
+        for mean, low, high in zip(right.mean(1), bounds.low, bounds.high, strict=True)
+    ]
+
+
+def _told(name: str, found: Estimated | None) -> dict[str, Any]:
+    return {
+        name: None if found is None else found.value,
+        f"{name}_interval": None if found is None else found.interval,
+    }
+
+
+def _verdict(apart: Estimated) -> str:
+    return "first" if apart.low > 0 else "second" if apart.high < 0 else "tie"
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    """The standard deviation over runs; None where there is only one."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _doubts(both: Both, classifier: str, images: str, train: str, confidence: float) -> list[str]:
+    """What a reader of the ratios must know, in a sentence each."""
+    gap = both.gap(confidence)
+    if gap is None or both.train is None:
+        return []
+    said = []
+    if gap.low <= 0:
+        said.append(
+            f"the gap between {train!r} and {images!r} is too small to divide by for {classifier!r}: "
+            f"{100 * gap.value:.2g} points, and its interval reaches {100 * gap.low:.2g}; iOcclusion is left out"
+        )
+    fewest = min(len(both.train.clean), len(both.test.clean))
+    if fewest < FEW:
+        said.append(f"with {fewest} images, the intervals of gaps and of iOcclusion are rough")
+    return said
