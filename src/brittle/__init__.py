@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from brittle.api import (
+        agreement,
         breaking_points,
         compare,
         connect,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "agreement": "brittle.api",
     "breaking_points": "brittle.api",
     "compare": "brittle.api",
     "connect": "brittle.api",
@@ -68,6 +70,7 @@ __all__ = [
     "Nuisance",
     "Study",
     "__version__",
+    "agreement",
     "breaking_points",
     "classifier",
     "compare",

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from brittle.changes import differences
 from brittle.errors import BrittleError
+from brittle.images.id_list import ids_of
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
@@ -63,13 +64,23 @@ class ImagesEntry(_Specified):
 
     model_config = _STRICT
     count: int | None = Field(None, ge=1, description="how many, drawn without replacement; all by default")
-    where: tuple[str, ...] = Field((), description="conditions column=value that the images meet")
-    ids: tuple[int, ...] = Field((), description="only the images with these ids")
+    columns: str = Field("", description="a CSV or Parquet file with id or name, and columns that conditions may be on")
+    where: tuple[str, ...] = Field((), description="conditions column=value or column>0.5 that the images meet")
+    ids: tuple[int, ...] = Field((), description="only the images with these ids, or those in this text file")
     train: str = Field("", description="the image set of this study that the classifiers were trained on")
 
     @property
     def selection(self) -> Selection:
-        return Selection(self.count, self.where, self.ids)
+        return Selection(self.count, self.where, self.ids, self.columns)
+
+    @field_validator("ids", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """A file's ids stand in the run's own study, so that it no longer depends on the file."""
+        try:
+            return ids_of(value) if isinstance(value, str) else value
+        except BrittleError as error:
+            raise ValueError(str(error).rstrip(".")) from error
 
 
 class MeasureEntry(BaseModel):
@@ -194,8 +205,9 @@ class Study(BaseModel):
             for name, entry in self.measures.items()
         }
         for images in plain["images"].values():
-            if not images["train"]:
-                del images["train"]
+            for key in ("train", "columns"):
+                if not images[key]:
+                    del images[key]
         for classifier in plain["classifiers"].values():
             if not classifier["group"]:
                 del classifier["group"]

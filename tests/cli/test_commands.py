@@ -28,6 +28,7 @@ COMMANDS = (
     "shape",
     "run",
     "report",
+    "agreement",
     "train",
     "harden",
     "list",
@@ -113,8 +114,8 @@ def test_another_packages_command_stands_beside_the_built_in_ones(tmp_path, monk
     install(tmp_path, {"change": "shaky:COMMAND", "measure": "shaky:COMMAND", "gone": "nowhere:COMMAND"}, shaky=SHAKY)
     monkeypatch.syspath_prepend(tmp_path)
     said = cli("--help")
-    assert "change   Measure how much changes." in said.out
-    assert "gone     Unusable: No module named 'nowhere'" in said.out
+    assert "change Measure how much changes." in " ".join(said.out.split())
+    assert "gone Unusable: No module named 'nowhere'" in " ".join(said.out.split())
     assert said.err == (
         "warning: the command 'measure' of the package 'shaky' is left out: there is one of that name\n"
     )

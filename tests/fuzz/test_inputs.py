@@ -7,6 +7,8 @@ import warnings
 import zipfile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 from hypothesis import example, given
 from hypothesis import strategies as some
 from made_up import costly, mutated, taken_or_refused
@@ -14,7 +16,9 @@ from PIL import Image
 
 from brittle.classifiers import classifiers
 from brittle.images import image_sets
+from brittle.images.arrays import from_arrays
 from brittle.images.folder import Folder
+from brittle.images.id_list import ids_of
 from brittle.images.idx import Idx
 from brittle.images.npz import Npz
 from brittle.names import class_names
@@ -112,6 +116,29 @@ NPZ = [
 def test_an_npz_file_is_read_or_refused(file, data):
     with taken_or_refused():
         load_and_read(Npz(str(file("a.npz", data))))
+
+
+def parquet(**columns):
+    to = io.BytesIO()
+    pa.parquet.write_table(pa.table(columns), to)
+    return to.getvalue()
+
+
+FEW = from_arrays(PIXELS, np.array([0, 1]))
+CSV = [b"id,score,who\n0,0.5,Ann\n1,2,\n", b"name,age\nindex 1,3\n", b"id,x\n0,true\n1,99999999999999999999\n"]
+PARQUET = [parquet(id=[1, 0], score=[0.5, 2.0], who=["a", None]), parquet(name=["index 0"], n=[[1, 2]])]
+
+
+@given(mutated(CSV), mutated(PARQUET), mutated([b"3\n17\n240\n", b"-1 5"]), VALUES)
+def test_columns_and_ids_are_read_or_refused(file, text, table, ids, condition):
+    for name, content in (("a.csv", text), ("a.parquet", table)):
+        with taken_or_refused():
+            found = FEW.with_columns(str(file(name, content)))
+            assert len(found.where("label>=0", condition)) <= 2
+    with taken_or_refused():
+        assert all(isinstance(each, int) for each in ids_of(str(file("ids", ids))))
+    with taken_or_refused():
+        FEW.where(condition)
 
 
 HEADERS = some.fixed_dictionaries(

@@ -31,6 +31,7 @@ KEYS = some.sampled_from(
     [
         "title", "seed", "classifiers", "images", "nuisances", "measures", "robustness", "weak-points", "clean", "spec",
         "count", "where", "ids", "train", "group", "kind", "reads", "samples", "tolerance", "budget", "confidence",
+        "columns",
     ]
 )  # fmt: skip
 ANY = some.recursive(
@@ -93,7 +94,7 @@ OPTIONS = {
 SELECTIONS = {
     "count": some.sampled_from([1, 3, 6, 7]),
     "ids": some.sampled_from([[0], [1, 2], [0, 5]]),
-    "where": some.sampled_from([["where=a"], ["where=a/b"]]),
+    "where": some.sampled_from([["where=a"], ["where=a/b"], ["label>0"], ["where<=b"], ["label=>"], ["label<1e999"]]),
 }
 SPECS = some.sampled_from(
     ["rotation:sigma=9", "gamma", "noise", "affine+brightness", "rectangles", "gamma:sigma=1000", "translation:sigma=0"]

@@ -1,5 +1,6 @@
 """The few functions most people need: measure a classifier, compare classifiers, sample weak points, run a study."""
 
+from brittle.api.agreement import agreement
 from brittle.api.breaking_points import breaking_points
 from brittle.api.connectedness import connect
 from brittle.api.failure_points import failure_points
@@ -13,6 +14,7 @@ from brittle.api.studies import run, study_of
 from brittle.api.weak_points import sample
 
 __all__ = [
+    "agreement",
     "breaking_points",
     "compare",
     "connect",

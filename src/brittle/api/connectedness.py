@@ -26,7 +26,7 @@ def connect(
     confidence: float = 0.95,
     count: int | None = None,
     where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    ids: str | Sequence[int] = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,

@@ -29,7 +29,7 @@ def layers(
     confidence: float = 0.95,
     count: int | None = 50,
     where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    ids: str | Sequence[int] = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,

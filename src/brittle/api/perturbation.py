@@ -30,7 +30,7 @@ def perturb(
     confidence: float = 0.95,
     count: int | None = 100,
     where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    ids: str | Sequence[int] = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,

@@ -47,8 +47,8 @@ def study_of(
     **which: Any,
 ) -> Study:
     """The study behind a command such as `brittle measure`: measures by kind with their options; `which` says which
-    images (count, where, ids). Of the image set that the classifiers were
-    `trained_on`, `train_count` are taken.
+    images (count, where, ids, columns). Of the image set that the classifiers were `trained_on`, `train_count` are
+    taken.
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
     pairs = [parse_named(text) for text in classifiers]

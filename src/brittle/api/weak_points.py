@@ -27,7 +27,7 @@ def sample(
     keep: int = 200,
     count: int | None = 20,
     where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    ids: str | Sequence[int] = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,

@@ -12,7 +12,14 @@ from brittle.cli.parameters import Execution, Selection, Subject
 from brittle.terminal import visible
 
 
-def study_of(subject: Subject, selection: Selection, count: int | None, measure: str, options: dict[str, Any]) -> Any:
+def study_of(
+    subject: Subject,
+    selection: Selection,
+    count: int | None,
+    ids: tuple[int, ...],
+    measure: str,
+    options: dict[str, Any],
+) -> Any:
     """The study behind a command that carries out one measure."""
     from brittle.api import study_of as make
 
@@ -22,7 +29,8 @@ def study_of(subject: Subject, selection: Selection, count: int | None, measure:
         [*subject.nuisances, *([] if subject.nuisance is None else [subject.nuisance])],
         count=count,
         where=selection.where,
-        ids=selection.ids,
+        ids=ids,
+        columns=selection.columns or "",
         seed=selection.seed,
         wanted={measure: options},
         trained_on=subject.train,

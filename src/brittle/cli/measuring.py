@@ -19,6 +19,7 @@ from brittle.cli.carry_out import first_entry, print_json, print_report, run_stu
 from brittle.cli.parameters import Execution, Output, Selection, Subject
 from brittle.commands import Command
 from brittle.errors import BrittleError
+from brittle.images.id_list import ids_of
 
 GROUP = "brittle.commands"
 
@@ -105,10 +106,11 @@ def _carried_out(command: Command, given: Given) -> None:
     subject, selection, how = given.made(Subject), given.made(Selection), given.made(Execution)
     options = given.of(command.options, command.measure)
     # A number of images that nobody asked for does not cut short the ids that somebody did.
-    count = None if selection.ids and command.images is not None else subject.count
+    ids = () if selection.ids is None else ids_of(selection.ids)
+    count = None if ids and command.images is not None else subject.count
     if command.images_option is not None:
-        options[command.images_option] = len(selection.ids) or subject.count
-    summary = run_study(study_of(subject, selection, count, command.measure, options), selection.out, how)
+        options[command.images_option] = len(ids) or subject.count
+    summary = run_study(study_of(subject, selection, count, ids, command.measure, options), selection.out, how)
     path = None if selection.out is None else write_report(selection.out)
     if given.made(Output).as_json:
         print_json(first_entry(summary, command.measure))

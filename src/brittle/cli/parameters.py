@@ -28,8 +28,9 @@ class Subject:
 class Selection:
     """Which images, which other classifiers, which draws, and where to."""
 
-    where: tuple[str, ...] = option((), "only images with column=value; may be repeated")
-    ids: tuple[int, ...] = option((), "only images with these ids: 3/17/240")
+    where: tuple[str, ...] = option((), "only images with column=value, or column>0.5; may be repeated")
+    columns: str | None = option(None, "a CSV or Parquet file with id or name, and columns for --where")
+    ids: str | None = option(None, "only images with these ids: 3/17/240, or those in this text file")
     against: tuple[str, ...] = option((), "compare with this classifier, paired; may be repeated")
     seed: int = option(0, "of every draw")
     out: str | None = option(None, "keep the run and its report in this folder")

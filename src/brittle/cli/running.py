@@ -8,7 +8,7 @@ from importlib import resources
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import code_named, print_json, print_report, run_study, show, warn, write_report
+from brittle.cli.carry_out import code_named, print_json, print_report, run_study, say, show, warn, write_report
 from brittle.cli.parameters import Execution, Output
 from brittle.registry.options import option
 
@@ -38,6 +38,42 @@ class Listing:
     what: str = option(
         "", "classifiers, images, nuisances, measures, samplers, networks or mixes; all by default", positional=True
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    folder: str = option(MISSING, "a run folder", positional=True)
+    out: str = option(MISSING, "the file, .csv or .parquet, for --columns or columns = … in a study")
+    group: str | None = option(None, "only classifiers of this group")
+    images: str | None = option(None, "the image set, where the run has several")
+
+
+def add_agreement(app: typer.Typer) -> None:
+    about = "Write a column of how many classifiers of a run get each image right, to choose images by."
+    add_command(app, "agreement", about, [*parameters(Agreement), *parameters(Output)], _agreement)
+
+
+def _agreement(given: Given) -> None:
+    what = given.made(Agreement)
+    from brittle.api import agreement
+
+    found = agreement(what.folder, what.out, group=what.group, images=what.images)
+    right = found["right"].to_numpy()
+    told = {
+        "file": what.out,
+        "images": len(right),
+        "classifiers": found["classifiers"][0].as_py(),
+        "right_by_all": int((right == 1).sum()),
+        "right_by_none": int((right == 0).sum()),
+    }
+    if given.made(Output).as_json:
+        print_json(told)
+        return
+    say(
+        f"{told['images']} images, {told['classifiers']} classifiers: {told['right_by_all']} right by all, "
+        f"{told['right_by_none']} by none"
+    )
+    say(f"columns: {what.out} (id, right, agree, classifiers)")
 
 
 def add_demo(app: typer.Typer) -> None:

@@ -112,7 +112,7 @@ def assemble(
         device=place,
         batch=batch,
         facts=things.facts,
-        entries=_entries(things, fingerprints, every, files),
+        entries=entries_of(things, fingerprints, every, files),
         trained_on=things.trained_on,
     )
 
@@ -121,7 +121,7 @@ def _spec(what: Any) -> str | None:
     return what if isinstance(what, str) else None
 
 
-def _entries(
+def entries_of(
     things: Things, fingerprints: Mapping[str, str], spaces: Mapping[str, Any], files: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
     """What each thing was made from, in plain values."""
@@ -132,7 +132,7 @@ def _entries(
         "images": {
             name: {
                 "spec": _spec(things.images[name][0]),
-                "selection": dataclasses.astuple(things.images[name][1]),
+                "selection": things.images[name][1].entry,
                 "fingerprint": found,
             }
             for name, found in fingerprints.items()

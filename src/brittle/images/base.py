@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
+import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, overload
@@ -14,10 +16,14 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.images.columns import columns_of
 from brittle.images.pixels import Array, Shape, by_shape, ragged, stack
 from brittle.random import shuffled
 from brittle.registry import did_you_mean
 from brittle.types import UNLABELLED, Batch
+
+CONDITION = re.compile(r"([^<>=]+)(<=|>=|<|>|=)(.*)", re.DOTALL)
+COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 Reader = Callable[[Sequence[int]], Tensor | list[Array]]
 
@@ -172,20 +178,32 @@ class ImageSet:
             raise BrittleError(f"{count} images of {self.name!r} were asked for", "Ask for at least one.")
         return self.take(shuffled(self.ids, seed)[:count])
 
+    def with_columns(self, what: Any) -> ImageSet:
+        """The set with further columns from a CSV or Parquet file, a mapping or an Arrow table that has `id` or
+        `name`; see `brittle.images.columns`."""
+        added = columns_of(what, self.ids.tolist(), self.names, self.name)
+        taken = next((name for name in added if name in self.columns), None)
+        if taken is not None:
+            raise BrittleError(f"the image set {self.name!r} already has a column {taken!r}", "Rename the other.")
+        kept = {name: values for name, values in self.columns.items() if not isinstance(values, ClassNames)}
+        return replace(self, columns={**kept, **added})
+
     def where(self, *conditions: str) -> ImageSet:
-        """The images that meet every condition: `column=value`, or `column=a/b/c` for any of several values."""
+        """The images that meet every condition: `column=value`, `column=a/b/c` for any of several values, or
+        `column>0.5` (also >=, <, <=) of numbers."""
         kept = np.ones(len(self), dtype=bool)
         for condition in conditions:
-            key, equals, wanted = condition.partition("=")
-            if not equals:
-                raise BrittleError(f"{condition!r} is not a condition", "Write column=value or column=a/b/c.")
+            key, sign, wanted = _parted(condition, self.columns)
             if key not in self.columns:
                 raise BrittleError(
                     f"the image set {self.name!r} has no column {key!r}", did_you_mean(key, self.columns)
                 )
-            values = [str(value) for value in self.columns[key]]
-            chosen = alternatives(wanted, set(values), f"{self.name}: column {key!r}")
-            kept &= np.fromiter((value in chosen for value in values), dtype=bool, count=len(values))
+            if sign == "=":
+                values = [str(value) for value in self.columns[key]]
+                chosen = alternatives(wanted, set(values), f"{self.name}: column {key!r}")
+                kept &= np.fromiter((value in chosen for value in values), dtype=bool, count=len(values))
+            else:
+                kept &= COMPARED[sign](_numbers(self.columns[key], key, self.name), _number(wanted, condition))
         if not kept.any():
             raise BrittleError(f"no image of {self.name!r} meets {' and '.join(conditions)}", "Relax a condition.")
         return self.take(torch.from_numpy(kept.nonzero()[0]))
@@ -202,6 +220,34 @@ class ImageSet:
                 "Use ids of this set.",
             )
         return self.take([position[each] for each in wanted])
+
+
+def _parted(condition: str, columns: Container[str]) -> tuple[str, str, str]:
+    """A condition's column, sign and value; a column may itself contain the signs < and >."""
+    key, equals, wanted = condition.partition("=")
+    if equals and key in columns:
+        return key, equals, wanted
+    found = CONDITION.fullmatch(condition)
+    if found is None:
+        raise BrittleError(f"{condition!r} is not a condition", "Write column=value, column=a/b/c or column>0.5.")
+    return found[1], found[2], found[3]
+
+
+def _numbers(values: Sequence[Any], key: str, where: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise BrittleError(f"{where}: column {key!r} does not hold numbers", f"Write {key}=value.") from None
+
+
+def _number(text: str, condition: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise BrittleError(f"{condition!r} compares with {text!r}, which is not a number", "Write column>0.5.")
+    return value
 
 
 def shape_of(images: Tensor) -> Shape:
