@@ -237,9 +237,9 @@ def _agreeing() -> str:
     return (
         "### What agrees\n\n"
         "All other averages and drops of table 5 follow from its accuracies within rounding. CE and rCE can't be "
-        "derived from it: they are means over shifts of ratios to AlexNet, which table 5 leaves out. Were they ratios of "
-        f"means, AlexNet's mean error would be {error:.3f} (80 % of models: {low:.3f} to {high:.3f}) and its mean drop "
-        f"{drop:.3f} ({low_drop:.3f} to {high_drop:.3f})."
+        "derived from it: they are means over shifts of ratios to AlexNet, which table 5 leaves out. Were they ratios "
+        f"of means, AlexNet's mean error would be {error:.3f} (80 % of models: {low:.3f} to {high:.3f}) and its mean "
+        f"drop {drop:.3f} ({low_drop:.3f} to {high_drop:.3f})."
     )
 
 
