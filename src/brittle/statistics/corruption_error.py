@@ -50,11 +50,13 @@ class Errors(NamedTuple):
     images: Ids  # (M,)
     shifted: Array  # (M,) Σₛ eₛ
     clean: Array  # (M,) S·e₀
+    scales: int  # S, above 0
 
     @classmethod
     def of(cls, images: Ids, right: Array, clean: Array) -> Errors:
         """From shares of right answers: right (M, S) at the scales above 0, clean (M,) at 0."""
-        return cls(images, (1 - right).sum(1), right.shape[1] * (1 - clean))
+        scales = right.shape[1]
+        return cls(images, (1 - right).sum(1), scales * (1 - clean), scales)
 
     @property
     def drop(self) -> Array:
@@ -81,7 +83,7 @@ class CorruptionErrors(NamedTuple):
 def published_alexnet(shift: str, images: Ids, scales: int) -> Errors:
     """AlexNet's published errors, the same for every image: nothing of them is resampled."""
     count = len(images)
-    return Errors(images, np.full(count, scales * ALEXNET[shift]), np.full(count, scales * ALEXNET_CLEAN))
+    return Errors(images, np.full(count, scales * ALEXNET[shift]), np.full(count, scales * ALEXNET_CLEAN), scales)
 
 
 def corruption_errors(

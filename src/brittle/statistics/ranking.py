@@ -36,11 +36,10 @@ def ranks_by_overlap(low: Array, high: Array) -> Whole:
     return np.asarray(1 + above.sum(1), np.int64)
 
 
-def one_sigma(values: Array) -> tuple[Array, Array]:
-    """Values (M, ...) of M images → the ends of mean ± one standard error."""
-    count = len(values)
+def one_sigma(values: Array, sigma: float = 1.0) -> tuple[Array, Array]:
+    """Values (M, ...) of M images → the ends of mean ± one standard error, or so many."""
     mean = values.mean(0)
-    error = np.sqrt(((values - mean) ** 2).mean(0) / count)
+    error = sigma * np.sqrt(((values - mean) ** 2).mean(0) / len(values))
     return mean - error, mean + error
 
 

@@ -1,0 +1,155 @@
+"""CE and rCE against a reference classifier, per shift, and their means over shifts.
+
+Derived from the rows of failure points and of clean predictions. Hendrycks & Dietterich 2019 divide by AlexNet; its
+published errors stand in for it on image sets in ImageNet-C's layout, and nowhere else: on other images they would be
+another classifier's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
+from brittle.measures.shifted import READ, Shifted, shifted
+from brittle.registry import did_you_mean
+from brittle.statistics.corruption_error import (
+    ALEXNET,
+    ALEXNET_SEVERITIES,
+    CorruptionErrors,
+    Errors,
+    Ratio,
+    corruption_errors,
+    published_alexnet,
+)
+from brittle.statistics.ratio import ratio_bounds
+
+KIND = "corruption-error"
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class CorruptionError(CorruptionErrorOptions, Measure):
+    """Errors under shifts divided by those of a reference classifier: CE, rCE, and their means over shifts."""
+
+    over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
+    reads: ClassVar[tuple[Read, ...]] = (READ,)
+
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts]) -> None:
+        if self.reference not in ("", PUBLISHED, *classifiers):
+            raise BrittleError(
+                f"the reference {self.reference!r} is not among the classifiers",
+                did_you_mean(self.reference, [*classifiers, PUBLISHED]),
+            )
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        results, warnings = [], list[str]()
+        by_set: dict[str, list[str]] = {}
+        for cell in run.cells():
+            by_set.setdefault(cell.images, []).append(cell.nuisance)
+        for images, nuisances in by_set.items():
+            found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
+            results += self._one_set(run, images, found, warnings)
+        return {"results": results, "warnings": warnings}
+
+    def _one_set(
+        self, run: RunView, images: str, found: Mapping[str, Shifted], warnings: list[str]
+    ) -> list[dict[str, Any]]:
+        names = list(next(iter(found.values())).right)
+        errors = {name: {nuisance: _errors(each, name) for nuisance, each in found.items()} for name in names}
+        reference = self.reference or names[0]
+        divided_by = self._published(images, found) if reference == PUBLISHED else errors[reference]
+        said = corruption_errors(errors, divided_by, self.confidence, self.resamples, run.seed)
+        for nuisance in found:
+            example = next(iter(said.values()))
+            if example.ce[nuisance].value is None:
+                warnings.append(f"{reference!r} makes no error under {nuisance!r} on {images!r}: there is no CE")
+            if example.rce[nuisance].value is None:
+                warnings.append(f"{reference!r} does not drop under {nuisance!r} on {images!r}: there is no rCE")
+            elif any(each.rce[nuisance].interval is None for each in said.values()):
+                warnings.append(
+                    f"the drop of {reference!r} under {nuisance!r} on {images!r} may be none at all: rCE has no "
+                    "interval there; measure more images, or higher severities"
+                )
+        return [
+            {
+                "classifier": name,
+                "image_set": images,
+                "reference": reference,
+                "confidence": self.confidence,
+                "resamples": self.resamples,
+                "seed": run.seed,
+            }
+            | _means(said[name], errors[name], self.confidence)
+            | {"shifts": [_one_shift(nuisance, each, name, said[name]) for nuisance, each in found.items()]}
+            for name in names
+        ]
+
+    def _published(self, images: str, found: Mapping[str, Shifted]) -> dict[str, Errors]:
+        """AlexNet's errors for ImageNet-C's fifteen corruptions at five severities each."""
+        for nuisance, each in found.items():
+            levels = tuple(float(level) for level in range(1, ALEXNET_SEVERITIES + 1))
+            if _corruption(nuisance) not in ALEXNET or each.unit != "scale" or each.severities != levels:
+                raise BrittleError(
+                    f"{PUBLISHED} has nothing to say of {nuisance!r} on {images!r}: it is not one of ImageNet-C's "
+                    "corruptions, stored at severities 1 to 5",
+                    "Name a classifier of the study as the reference.",
+                )
+        return {
+            nuisance: published_alexnet(_corruption(nuisance), each.images, len(each.severities))
+            for nuisance, each in found.items()
+        }
+
+
+def _corruption(nuisance: str) -> str:
+    """What ImageNet-C calls a shift, which may bear the name of its image set too."""
+    return nuisance.rpartition("/")[2].rpartition(":")[2]
+
+
+def _errors(found: Shifted, classifier: str) -> Errors:
+    share = found.share(classifier)
+    return Errors.of(found.images, share[:, 1:], share[:, 0])
+
+
+def _means(said: CorruptionErrors, errors: Mapping[str, Errors], confidence: float) -> dict[str, Any]:
+    """mCE and mean rCE are means over shifts; the drop is one over images, all shifts pooled."""
+    union, place = np.unique(np.concatenate([each.images for each in errors.values()]), return_inverse=True)
+    drops = np.concatenate([each.drop / each.scales for each in errors.values()])
+    total, count = np.bincount(place, drops, len(union)), np.bincount(place, minlength=len(union))
+    known = not np.isnan(total).any()
+    low, high = ratio_bounds(total, count, confidence, support=(-1.0, 1.0)) if known else (None, None)
+    return {
+        "mce": said.mce.value,
+        "mce_interval": _ends(said.mce),
+        "mean_rce": said.mean_rce.value,
+        "mean_rce_interval": _ends(said.mean_rce),
+        "drop_over_images": float(total.sum() / count.sum()) if known else None,
+        "drop_over_images_interval": [low, high] if known else None,
+        "images": len(union),
+    }
+
+
+def _one_shift(nuisance: str, found: Shifted, classifier: str, said: CorruptionErrors) -> dict[str, Any]:
+    accuracy = found.accuracy(classifier)
+    return {
+        "nuisance": nuisance,
+        "unit": found.unit,
+        "severities": list(found.severities),
+        "images": len(found.images),
+        "error_clean": float(1 - accuracy[0]),
+        "errors": (1 - accuracy[1:]).tolist(),
+        "ce": said.ce[nuisance].value,
+        "ce_interval": _ends(said.ce[nuisance]),
+        "rce": said.rce[nuisance].value,
+        "rce_interval": _ends(said.rce[nuisance]),
+    }
+
+
+def _ends(found: Ratio) -> list[float] | None:
+    return None if found.interval is None else list(found.interval)

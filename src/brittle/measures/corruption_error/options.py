@@ -1,0 +1,23 @@
+"""How corruption errors are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from brittle.registry.options import option
+
+PUBLISHED = "imagenet-c:alexnet"
+
+
+@dataclass(frozen=True)
+class CorruptionErrorOptions:
+    """The options of the measure `corruption-error`."""
+
+    reference: str = option(
+        "",
+        "the classifier whose errors divide, the first unless given; imagenet-c:alexnet: AlexNet's published errors, "
+        "for image sets in ImageNet-C's layout",
+        rows=False,
+    )
+    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    resamples: int = option(2000, "of the images, for the intervals", least=100, most=10**5, rows=False)

@@ -1,0 +1,172 @@
+"""Accuracy on the line (CNS-Bench 2025, A.6 and figures 20–24; Miller et al. 2021), over the models of a study.
+
+Derived from the rows of failure points and of clean predictions. A model is a classifier, or all classifiers of one
+group, trainings of one model, whose accuracies are averaged. Everything is given on plain axes and on probit axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.clean.measure import clean_columns
+from brittle.measures.line.attributes import partials, unsaid
+from brittle.measures.line.models import Model, grouped
+from brittle.measures.line.options import LineOptions
+from brittle.measures.shifted import READ, Shifted, shifted
+from brittle.registry import did_you_mean
+from brittle.statistics.line import FEWEST, Gains, Line, gains, line, probit
+
+KIND = "line"
+Array = NDArray[np.float64]
+AXES = ("plain", "probit")
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class OnTheLine(LineOptions, Measure):
+    """Whether accuracy under shifts follows from accuracy without, over classifiers, and what is left once it does."""
+
+    over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
+    reads: ClassVar[tuple[Read, ...]] = (READ, CLEAN)
+
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts]) -> None:
+        models = grouped(classifiers)
+        if len(models) < FEWEST:
+            raise BrittleError(
+                f"a line through {len(models)} models says nothing: it needs at least {FEWEST} (classifiers of one group "
+                "are one model)",
+                "Add classifiers to the study.",
+            )
+        for name in self.baseline:
+            if name not in classifiers and name not in models:
+                raise BrittleError(
+                    f"the baseline names {name!r}, which is not among the classifiers",
+                    did_you_mean(name, [*classifiers, *models]),
+                )
+        if self.baseline and len(self._drawn_through(models)) < FEWEST:
+            raise BrittleError(f"the baseline has fewer than {FEWEST} models", "Name more, or none for all.")
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        models = grouped(run.classifiers)
+        by_set: dict[str, list[str]] = {}
+        for cell in run.cells():
+            if cell.images != self.id:
+                by_set.setdefault(cell.images, []).append(cell.nuisance)
+        if self.id and self.id not in run.images:
+            raise BrittleError(
+                f"the study has no image set {self.id!r} to take accuracy without a shift from",
+                did_you_mean(self.id, run.images),
+            )
+        results, warnings = [], list[str]()
+        for images, nuisances in by_set.items():
+            found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
+            results.append(self._one_set(run, images, found, models))
+            warnings += unsaid(models, self.family)
+        return {"results": results, "warnings": list(dict.fromkeys(warnings))}
+
+    def _one_set(
+        self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]
+    ) -> dict[str, Any]:
+        identical = self._identical(run, images, found, models)
+        count = len(run.images[self.id or images])
+        over = {nuisance: _by_model(each, models) for nuisance, each in found.items()}
+        overall = np.mean([each.mean(1) for each in over.values()], 0)
+        baseline = np.array([name in self._drawn_through(models) for name in models])
+        on = {axis: (_axis(identical, axis, count), _axis(overall, axis, count)) for axis in AXES}
+        left = {axis: gains(x, y, baseline, self.confidence) for axis, (x, y) in on.items()}
+        return {
+            "image_set": images,
+            "identical": f"clean accuracy on {self.id or images}",
+            "shifted": "accuracy, mean over the severities above 0 and over shifts",
+            "models": len(models),
+            "confidence": self.confidence,
+            "baseline": [name for name, there in zip(models, baseline, strict=True) if there],
+            "lines": {axis: _line(line(*both, self.confidence)) for axis, both in on.items()},
+            "points": [
+                {
+                    "model": name,
+                    "classifiers": list(model.classifiers),
+                    "accuracy": float(identical[place]),
+                    "accuracy_shifted": float(overall[place]),
+                    **_gain("gain", left["plain"], place),
+                    **_gain("effective_robustness", left["probit"], place),
+                }
+                for place, (name, model) in enumerate(models.items())
+            ],
+            "partial": partials(models, self.attributes, self.family, identical, overall, self.confidence),
+            "shifts": [
+                self._one_shift(nuisance, each, over[nuisance], identical, count) for nuisance, each in found.items()
+            ],
+        }
+
+    def _one_shift(
+        self, nuisance: str, found: Shifted, accuracy: Array, identical: Array, count: int
+    ) -> dict[str, Any]:
+        """Line by severity (figures 20 to 22), with the accuracies of every model behind it."""
+        said: dict[str, Any] = {
+            "nuisance": nuisance,
+            "unit": found.unit,
+            "severities": list(found.severities),
+            "accuracy_shifted": accuracy.tolist(),
+        }
+        for axis in AXES:
+            x, y = _axis(identical, axis, count), _axis(accuracy, axis, len(found.images))
+            lines = [_line(line(x, each, self.confidence)) for each in y.T]
+            said[axis] = {key: [each[key] for each in lines] for key in lines[0]}
+        return said
+
+    def _identical(
+        self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]
+    ) -> Array:
+        """Accuracy without a shift, by model: on the images that are followed under some shift, or on another set."""
+        if not self.id:
+            ids = np.unique(np.concatenate([each.images for each in found.values()]))
+            of = {name: _clean(run, name, images, ids) for model in models.values() for name in model.classifiers}
+        else:
+            ids = run.images[self.id].ids[run.images[self.id].labels >= 0]
+            of = {name: _clean(run, name, self.id, ids) for model in models.values() for name in model.classifiers}
+        return np.array([np.mean([of[name] for name in model.classifiers]) for model in models.values()])
+
+    def _drawn_through(self, models: Mapping[str, Model]) -> list[str]:
+        wanted = set(self.baseline)
+        return [name for name, model in models.items() if not wanted or wanted & {name, *model.classifiers}]
+
+
+def _clean(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> float:
+    right = clean_columns(run, classifier, images)["rank"] == 0
+    return float(right[np.isin(run.images[images].ids, ids)].mean())
+
+
+def _by_model(found: Shifted, models: Mapping[str, Model]) -> Array:
+    """(n, S) accuracy of every model at the severities above 0."""
+    return np.stack(
+        [np.mean([found.accuracy(name)[1:] for name in model.classifiers], 0) for model in models.values()]
+    )
+
+
+def _axis(accuracy: Array, axis: str, images: int) -> Array:
+    return accuracy if axis == "plain" else probit(accuracy, images)
+
+
+def _line(found: Line) -> dict[str, Any]:
+    ends = {key: None if value is None else list(value) for key, value in zip(INTERVALS, found[5:], strict=True)}
+    return dict(zip(("models", "slope", "intercept", "correlation", "p_value"), found[:5], strict=True)) | ends
+
+
+INTERVALS = ("slope_interval", "correlation_interval")
+
+
+def _gain(name: str, found: Gains, place: int) -> dict[str, Any]:
+    values: Sequence[float] = [float(each[place]) for each in found]
+    if np.isnan(values[0]):
+        return {name: None, f"{name}_interval": None}
+    return {name: values[0], f"{name}_interval": list(values[1:])}

@@ -1,0 +1,152 @@
+"""Ranks of classifiers at every severity, by accuracy (CNS-Bench 2025, figure 7) and by drop (figure 6), with ties.
+
+Derived from the rows of failure points and of clean predictions. Ties are given twice: by the paper's rule, intervals of
+one standard error that overlap; and by paired tests, corrected for every pair, severity, shift and image set together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.ranking.options import RankingOptions
+from brittle.measures.shifted import READ, Shifted, shifted
+from brittle.statistics.ranking import (
+    Compared,
+    better,
+    compared,
+    holm,
+    one_sigma,
+    pairs,
+    ranks_by_overlap,
+    ranks_by_tests,
+    swaps,
+)
+
+KIND = "ranking"
+ACCURACY, DROP = "accuracy", "drop"
+
+
+class Contest(NamedTuple):
+    """One image set under one shift, ranked by one number."""
+
+    image_set: str
+    nuisance: str
+    by: str
+    found: Shifted
+    severities: tuple[float, ...]
+    scores: NDArray[np.int64]  # (K, M, S) of every image in paths, high is good: right ones, or −drop
+    compared: Compared
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class Ranking(RankingOptions, Measure):
+    """Which classifier is best at each severity, which can't be told apart, and which change places."""
+
+    over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
+    reads: ClassVar[tuple[Read, ...]] = (READ,)
+
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts]) -> None:
+        if len(classifiers) < 2:
+            raise BrittleError("a ranking needs at least two classifiers", "Name another: --against SPEC.")
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        results: list[dict[str, Any]] = []
+        found = {(cell.images, cell.nuisance): shifted(run, cell.images, cell.nuisance) for cell in run.cells()}
+        for by in (ACCURACY, DROP):
+            contests = list(_contests(found, by))
+            adjusted = holm(np.concatenate([each.compared.p_value.ravel() for each in contests]))
+            ends = np.cumsum([each.compared.p_value.size for each in contests])
+            for contest, end in zip(contests, ends, strict=True):
+                own = contest.compared.p_value
+                results.append(self._one(contest, adjusted[end - own.size : end].reshape(own.shape), len(adjusted)))
+        results.sort(key=lambda row: list(found).index((row["image_set"], row["nuisance"])))
+        return {"results": results}
+
+    def _one(self, contest: Contest, adjusted: NDArray[np.float64], family: int) -> dict[str, Any]:
+        names, paths = list(contest.found.right), contest.found.paths
+        verdicts = better(contest.compared.difference, adjusted, 1 - self.confidence)
+        values = contest.scores / paths
+        low, high = (np.stack(each) for each in zip(*(one_sigma(each, self.sigma) for each in values), strict=True))
+        overlap, (least, most) = ranks_by_overlap(low, high), ranks_by_tests(len(names), verdicts)
+        sign = 1 if contest.by == ACCURACY else -1
+        ends = (low, high) if sign > 0 else (-high, -low)
+        return {
+            "image_set": contest.image_set,
+            "nuisance": contest.nuisance,
+            "by": contest.by,
+            "unit": contest.found.unit,
+            "severities": list(contest.severities),
+            "images": len(contest.found.images),
+            "paths": paths,
+            "sigma": self.sigma,
+            "confidence": self.confidence,
+            "family": family,
+            "classifiers": [
+                {
+                    "classifier": name,
+                    "values": _plain(sign * values[place].mean(0)),
+                    "low": _plain(ends[0][place]),
+                    "high": _plain(ends[1][place]),
+                    "rank_by_overlap": overlap[place].tolist(),
+                    "rank": least[place].tolist(),
+                    "rank_at_most": most[place].tolist(),
+                }
+                for place, name in enumerate(names)
+            ],
+            "pairs": [
+                {
+                    "first": names[first],
+                    "second": names[second],
+                    "difference": _plain(sign * contest.compared.difference[place]),
+                    "adjusted_p": _plain(adjusted[place]),
+                    "better": [("tie", "first", "second")[verdict] for verdict in verdicts[place]],
+                }
+                for place, (first, second) in enumerate(pairs(len(names)))
+            ],
+            **_swaps(names, contest, verdicts),
+        }
+
+
+def _contests(found: Mapping[tuple[str, str], Shifted], by: str) -> Iterator[Contest]:
+    for (images, nuisance), each in found.items():
+        right = np.stack(list(each.right.values()))
+        scores = right if by == ACCURACY else right[..., 1:] - right[..., :1]
+        severities = (0.0, *each.severities) if by == ACCURACY else each.severities
+        yield Contest(images, nuisance, by, each, severities, scores, compared(scores, each.paths))
+
+
+def _swaps(names: Sequence[str], contest: Contest, verdicts: NDArray[np.int64]) -> dict[str, Any]:
+    """Pairs that change places along the scale: how many, and those for which it is more than noise, with the severities
+    at which each is better."""
+    changed, real = swaps(contest.compared.difference, verdicts)
+    return {
+        "changing_places": int(changed.sum()),
+        "swaps": [
+            {
+                "first": names[first],
+                "second": names[second],
+                "first_better_at": _where(contest.severities, verdicts[place] > 0),
+                "second_better_at": _where(contest.severities, verdicts[place] < 0),
+            }
+            for place, (first, second) in enumerate(pairs(len(names)))
+            if real[place]
+        ],
+    }
+
+
+def _where(severities: Sequence[float], there: NDArray[np.bool_]) -> list[float]:
+    return [severity for severity, held in zip(severities, there, strict=True) if held]
+
+
+def _plain(values: NDArray[np.float64]) -> list[float]:
+    """Six digits: with forty classifiers there are hundreds of pairs."""
+    return [float(f"{value:.6g}") for value in values]

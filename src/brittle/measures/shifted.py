@@ -1,0 +1,56 @@
+"""Right answers at every severity of a shift, as measures derived from failure points read them.
+
+A shift is a nuisance with a severity, or one of an image set that comes in scales. Severity 0 is the clean answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.base import Read, RunView
+from brittle.measures.failure_points.grid import scale_of
+from brittle.measures.failure_points.measure import KIND
+from brittle.measures.failure_points.trajectories import trajectories
+
+READ = Read(KIND, options={"only": None})  # every severity of every path
+
+
+class Shifted(NamedTuple):
+    """Several classifiers on the same M images of one set under one shift, at S severities above 0."""
+
+    images: NDArray[np.int64]  # (M,) ids
+    severities: tuple[float, ...]  # (S,) as they are told
+    unit: str
+    paths: int  # per image
+    right: Mapping[str, NDArray[np.int64]]  # (M, 1 + S): paths that are right, from severity 0 on
+
+    def share(self, classifier: str) -> NDArray[np.float64]:
+        """(M, 1 + S) of an image's paths that are right."""
+        found: NDArray[np.float64] = self.right[classifier] / self.paths
+        return found
+
+    def accuracy(self, classifier: str) -> NDArray[np.float64]:
+        """(1 + S,)"""
+        found: NDArray[np.float64] = self.share(classifier).mean(0)
+        return found
+
+
+def shifted(run: RunView, images: str, nuisance: str) -> Shifted:
+    """What a measure that reads failure points is given of an image set under a shift, of all its classifiers."""
+    measured = run.read(KIND)
+    assert measured is not None
+    names = list(measured.classifiers)
+    rows = measured.table(measured.cell(names[0], images, nuisance))
+    place, severity = rows["place"].to_numpy(), rows["severity"].to_numpy()
+    first = np.unique(place, return_index=True)[1]
+    paths, scale = int(rows["repeat"].to_numpy().max(initial=0)) + 1, scale_of(measured.nuisances[nuisance])
+    right = {}
+    for name in names:
+        found = trajectories(measured, name, images, nuisance, len(first), paths)
+        right[name] = (~found.wrong).sum(1)
+    told = tuple(float(f"{scale.per_severity * value:.6g}") for value in severity[first].astype(np.float64))
+    return Shifted(measured.images[images].ids[found.places], told, scale.unit, paths, right)
