@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -23,3 +24,5 @@ class Command:
     nuisance: Literal["required", "optional", "several", "none"] = "required"  # several: none or more
     train: bool = False  # whether a user may name the image set that classifiers were trained on
     out: str = "keep the run and its report in this folder"  # help
+    reads: Mapping[str, type] = field(default_factory=dict)  # measures it is derived from: their options are its too
+    unread: tuple[str, ...] = ()  # those of them that it has no use for

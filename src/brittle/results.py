@@ -176,6 +176,63 @@ class Occlusions(WithRows):
         raise BrittleError(f"there is no {key!r} of {classifier!r} under {nuisance!r}", f"Known: {', '.join(known)}.")
 
 
+class AlongShifts(Result):
+    """What is derived from failure points of several classifiers: the first result, and all of them as `results`."""
+
+    def __init__(self, summary: dict[str, Any], values: dict[str, Any], done: Done) -> None:
+        super().__init__(summary, values)
+        self._done = done
+
+    @classmethod
+    def of(cls, done: Done, measure: str) -> Self:
+        said = done.summary["measures"][measure]
+        summary = done.summary | {"measures": {measure: said}}
+        beside = {key: value for key, value in said.items() if key != "kind"}
+        return cls(summary, said["results"][0] | beside | {"warnings": summary["warnings"]}, done)
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows of failure points behind it, one per classifier, nuisance, image, path and severity."""
+        view, parts = self._done.view("failure-points"), []
+        for cell in view.cells():
+            table = view.table(cell).drop_columns("unit")
+            for name in ("nuisance", "classifier"):
+                table = table.add_column(0, name, pa.array([getattr(cell, name)] * table.num_rows))
+            parts.append(table)
+        return pa.concat_tables(parts)
+
+    def _of(self, **wanted: str | None) -> list[dict[str, Any]]:
+        """The results that have these values; what is None may be anything."""
+        asked = {key: value for key, value in wanted.items() if value is not None}
+        found = [row for row in self["results"] if all(row[key] == value for key, value in asked.items())]
+        if not found:
+            key, value = next(pair for pair in asked.items() if all(row[pair[0]] != pair[1] for row in self["results"]))
+            known = dict.fromkeys(row[key] for row in self["results"])
+            raise BrittleError(f"there is no {key.replace('_', ' ')} {value!r}", did_you_mean(value, known))
+        return found
+
+
+class Rankings(AlongShifts):
+    """Ranks at every severity, by accuracy and by drop: `classifiers`, `pairs` and `swaps` of each shift."""
+
+    def ranks(self, nuisance: str | None = None, by: str = "accuracy", ties: str = "tests") -> dict[str, list[int]]:
+        """Classifier → its rank at every severity of the first shift, or of the one named; ties by "tests" or by
+        "overlap" of intervals. Ranks by accuracy begin at severity 0."""
+        key = {"tests": "rank", "overlap": "rank_by_overlap"}[ties]
+        return {row["classifier"]: row[key] for row in self._of(nuisance=nuisance, by=by)[0]["classifiers"]}
+
+
+class CorruptionErrors(AlongShifts):
+    """CE and rCE, by shift and as means: `mce`, `mean_rce` and `shifts`, a result per classifier."""
+
+    def of_classifier(self, classifier: str) -> dict[str, Any]:
+        return self._of(classifier=classifier)[0]
+
+
+class Lines(AlongShifts):
+    """Accuracy under shifts against accuracy without: `lines`, `points`, `partial` and `shifts`."""
+
+
 class Layers(WithRows):
     """Noise on layers: `layers`, one entry each, and what stands beside them."""
 

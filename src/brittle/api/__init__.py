@@ -1,6 +1,7 @@
 """The few functions most people need: measure a classifier, compare classifiers, sample weak points, run a study."""
 
 from brittle.api.agreement import agreement
+from brittle.api.along_shifts import corruption_error, line, rank
 from brittle.api.breaking_points import breaking_points
 from brittle.api.connectedness import connect
 from brittle.api.failure_points import failure_points
@@ -18,12 +19,15 @@ __all__ = [
     "breaking_points",
     "compare",
     "connect",
+    "corruption_error",
     "failure_points",
     "harden",
     "layers",
+    "line",
     "measure",
     "occlusion",
     "perturb",
+    "rank",
     "run",
     "sample",
     "shape",

@@ -17,10 +17,9 @@ def study_of(
     selection: Selection,
     count: int | None,
     ids: tuple[int, ...],
-    measure: str,
-    options: dict[str, Any],
+    wanted: dict[str, dict[str, Any]],
 ) -> Any:
-    """The study behind a command that carries out one measure."""
+    """The study behind a command that carries out one measure, and those that it is derived from."""
     from brittle.api import study_of as make
 
     return make(
@@ -32,7 +31,7 @@ def study_of(
         ids=ids,
         columns=selection.columns or "",
         seed=selection.seed,
-        wanted={measure: options},
+        wanted=wanted,
         trained_on=subject.train,
         train_count=subject.count,
     )

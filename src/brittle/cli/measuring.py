@@ -84,6 +84,7 @@ def _parameters(command: Command) -> list[Parameter]:
             count=count,
         ),
         *parameters(command.options, without=[command.images_option or ""]),
+        *(each for kind in command.reads.values() for each in parameters(kind, without=command.unread)),
         *parameters(
             Selection,
             without=["against"] if command.against is None else [],
@@ -110,10 +111,11 @@ def _carried_out(command: Command, given: Given) -> None:
     count = None if ids and command.images is not None else subject.count
     if command.images_option is not None:
         options[command.images_option] = len(ids) or subject.count
-    summary = run_study(study_of(subject, selection, count, ids, command.measure, options), selection.out, how)
+    wanted = {kind: given.of(read, kind) for kind, read in command.reads.items()} | {command.measure: options}
+    summary = run_study(study_of(subject, selection, count, ids, wanted), selection.out, how)
     path = None if selection.out is None else write_report(selection.out)
     if given.made(Output).as_json:
         print_json(first_entry(summary, command.measure))
         return
-    show(summary)
+    show(summary | {"measures": {command.measure: summary["measures"][command.measure]}})
     print_report(path)

@@ -59,6 +59,7 @@ def checked(job: Job) -> Checked:
     facts = {name: ClassifierFacts.of(name, each, job.facts.get(name)) for name, each in job.classifiers.items()}
     job = replace(job, facts=facts, _known={})
     for assignment in job.assignments.values():
+        assignment.measure.check_together({name: facts[name] for name in assignment.classifiers}, assignment.images)
         for cell in assignment.cells():
             if cell.images and cell.classifier:
                 job.references(cell.classifier, cell.images)

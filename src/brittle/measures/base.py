@@ -302,6 +302,9 @@ class Measure(ABC):
     def check(self, about: About) -> None:  # noqa: B027
         """Raises, before work begins, where this can't be measured."""
 
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:  # noqa: B027
+        """Raises, before work begins, where it can't do with all the classifiers and image sets it is asked about."""
+
     def nuisances(self) -> Sequence[str]:
         """Specs of the nuisances used where a study names none."""
         return ()

@@ -7,7 +7,7 @@ another classifier's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,7 +41,7 @@ class CorruptionError(CorruptionErrorOptions, Measure):
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts]) -> None:
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
         if self.reference not in ("", PUBLISHED, *classifiers):
             raise BrittleError(
                 f"the reference {self.reference!r} is not among the classifiers",

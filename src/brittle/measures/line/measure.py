@@ -38,13 +38,17 @@ class OnTheLine(LineOptions, Measure):
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
     reads: ClassVar[tuple[Read, ...]] = (READ, CLEAN)
 
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts]) -> None:
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
+        if self.id and self.id not in images:
+            raise BrittleError(
+                f"there is no image set {self.id!r} to take accuracy without a shift from",
+                did_you_mean(self.id, images),
+            )
         models = grouped(classifiers)
         if len(models) < FEWEST:
             raise BrittleError(
-                f"a line through {len(models)} models says nothing: it needs at least {FEWEST} (classifiers of one group "
-                "are one model)",
-                "Add classifiers to the study.",
+                f"a line through {len(models)} models says nothing: it needs at least {FEWEST}",
+                "Add classifiers to the study; those of one group are one model.",
             )
         for name in self.baseline:
             if name not in classifiers and name not in models:
@@ -61,16 +65,11 @@ class OnTheLine(LineOptions, Measure):
         for cell in run.cells():
             if cell.images != self.id:
                 by_set.setdefault(cell.images, []).append(cell.nuisance)
-        if self.id and self.id not in run.images:
-            raise BrittleError(
-                f"the study has no image set {self.id!r} to take accuracy without a shift from",
-                did_you_mean(self.id, run.images),
-            )
         results, warnings = [], list[str]()
         for images, nuisances in by_set.items():
             found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
             results.append(self._one_set(run, images, found, models))
-            warnings += unsaid(models, self.family)
+            warnings += unsaid(list(models.values()), self.attributes, self.family)
         return {"results": results, "warnings": list(dict.fromkeys(warnings))}
 
     def _one_set(
@@ -102,7 +101,9 @@ class OnTheLine(LineOptions, Measure):
                 }
                 for place, (name, model) in enumerate(models.items())
             ],
-            "partial": partials(models, self.attributes, self.family, identical, overall, self.confidence),
+            "partial": partials(
+                list(models.values()), self.attributes, self.family, identical, overall, self.confidence
+            ),
             "shifts": [
                 self._one_shift(nuisance, each, over[nuisance], identical, count) for nuisance, each in found.items()
             ],
@@ -124,9 +125,7 @@ class OnTheLine(LineOptions, Measure):
             said[axis] = {key: [each[key] for each in lines] for key in lines[0]}
         return said
 
-    def _identical(
-        self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]
-    ) -> Array:
+    def _identical(self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]) -> Array:
         """Accuracy without a shift, by model: on the images that are followed under some shift, or on another set."""
         if not self.id:
             ids = np.unique(np.concatenate([each.images for each in found.values()]))
@@ -148,9 +147,7 @@ def _clean(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -
 
 def _by_model(found: Shifted, models: Mapping[str, Model]) -> Array:
     """(n, S) accuracy of every model at the severities above 0."""
-    return np.stack(
-        [np.mean([found.accuracy(name)[1:] for name in model.classifiers], 0) for model in models.values()]
-    )
+    return np.stack([np.mean([found.accuracy(name)[1:] for name in model.classifiers], 0) for model in models.values()])
 
 
 def _axis(accuracy: Array, axis: str, images: int) -> Array:

@@ -19,7 +19,9 @@ def grouped(classifiers: Mapping[str, ClassifierFacts]) -> dict[str, Model]:
     members: dict[str, list[str]] = {}
     for name, facts in classifiers.items():
         members.setdefault(facts.group or name, []).append(name)
-    return {name: Model(tuple(of), _shared([classifiers[each].attributes for each in of])) for name, of in members.items()}
+    return {
+        name: Model(tuple(of), _shared([classifiers[each].attributes for each in of])) for name, of in members.items()
+    }
 
 
 def _shared(attributes: list[Mapping[str, Any]]) -> dict[str, Any]:

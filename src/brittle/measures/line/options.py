@@ -18,7 +18,9 @@ class LineOptions:
         (), "the classifiers that the line of gains is drawn through; all unless given", rows=False
     )
     attributes: tuple[str, ...] = option(
-        (), "attributes of classifiers whose partial correlation is given; all that are numbers unless given", rows=False
+        (),
+        "attributes of classifiers whose partial correlation is given; all that are numbers unless given",
+        rows=False,
     )
     family: str = option("architecture", "the attribute that names what sizes are of", rows=False)
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)

@@ -1,7 +1,7 @@
 """Ranks of classifiers at every severity, by accuracy (CNS-Bench 2025, figure 7) and by drop (figure 6), with ties.
 
-Derived from the rows of failure points and of clean predictions. Ties are given twice: by the paper's rule, intervals of
-one standard error that overlap; and by paired tests, corrected for every pair, severity, shift and image set together.
+Derived from the rows of failure points and of clean predictions. Ties are given twice: by the paper's rule, where
+intervals of one standard error overlap; and by paired tests, corrected for all pairs, severities and shifts together.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Ranking(RankingOptions, Measure):
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts]) -> None:
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
         if len(classifiers) < 2:
             raise BrittleError("a ranking needs at least two classifiers", "Name another: --against SPEC.")
 
@@ -125,8 +125,8 @@ def _contests(found: Mapping[tuple[str, str], Shifted], by: str) -> Iterator[Con
 
 
 def _swaps(names: Sequence[str], contest: Contest, verdicts: NDArray[np.int64]) -> dict[str, Any]:
-    """Pairs that change places along the scale: how many, and those for which it is more than noise, with the severities
-    at which each is better."""
+    """Pairs that change places along the scale: how many; and where it is more than noise, at which severities each is
+    better."""
     changed, real = swaps(contest.compared.difference, verdicts)
     return {
         "changing_places": int(changed.sum()),

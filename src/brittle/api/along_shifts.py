@@ -1,0 +1,152 @@
+"""What is derived from failure points of several classifiers: rankings, corruption errors, accuracy on the line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brittle.engine.assemble import Things
+from brittle.engine.carry_out import Done, run_things
+from brittle.images import image_set
+from brittle.images.selection import Selection
+from brittle.measures.base import ClassifierFacts
+from brittle.nuisances import nuisances as registered
+from brittle.progress import Progress
+from brittle.results import CorruptionErrors, Lines, Rankings
+from brittle.study import MeasureEntry
+
+Nuisances = Any  # a spec or an object, several of them, or a dictionary by name
+FAILURE_POINTS = "failure-points"
+
+
+def rank(
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisances: Nuisances = (),
+    *,
+    severities: Sequence[float] = (),
+    repeats: int = 1,
+    sigma: float = 1.0,
+    confidence: float = 0.95,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Rankings:
+    """Classifiers, by name, ranked at every severity by accuracy and by drop, with ties, and those that change places.
+
+    `nuisances` is one, several, or a dictionary by name; an image set in scales brings its own. Ties are by overlap of
+    intervals of `sigma` standard errors, and by paired tests that are all right together with probability `confidence`.
+    """
+    options = {"sigma": sigma, "confidence": confidence}
+    along = {"severities": tuple(severities), "repeats": repeats}
+    things = _things("ranking", options, along, classifiers, images, nuisances, Selection.of(count, where, ids), seed)
+    return Rankings.of(_done(things, device, batch, progress), "ranking")
+
+
+def corruption_error(
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisances: Nuisances = (),
+    *,
+    reference: str = "",
+    severities: Sequence[float] = (),
+    repeats: int = 1,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> CorruptionErrors:
+    """CE and rCE of classifiers, by name, against one of them, `reference`, or the first; and their means over shifts.
+
+    `nuisances` as for `rank`.
+    """
+    options = {"reference": reference, "confidence": confidence, "resamples": resamples}
+    along = {"severities": tuple(severities), "repeats": repeats}
+    kind, selection = "corruption-error", Selection.of(count, where, ids)
+    things = _things(kind, options, along, classifiers, images, nuisances, selection, seed)
+    return CorruptionErrors.of(_done(things, device, batch, progress), kind)
+
+
+def line(
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisances: Nuisances = (),
+    *,
+    id: Any | None = None,
+    baseline: Sequence[str] = (),
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    groups: Mapping[str, str] | None = None,
+    family: str = "architecture",
+    severities: Sequence[float] = (),
+    repeats: int = 1,
+    confidence: float = 0.95,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    ids: Sequence[int] = (),
+    seed: int = 0,
+    device: str | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Lines:
+    """Accuracy under shifts against accuracy without, over at least five classifiers, by name.
+
+    `id` is the image set that accuracy without a shift is of, `images` themselves by default; `attributes` and `groups`
+    say of classifiers what a study's entries would. `nuisances` as for `rank`.
+    """
+    options: dict[str, Any] = {"baseline": tuple(baseline), "family": family, "confidence": confidence}
+    along = {"severities": tuple(severities), "repeats": repeats}
+    facts = {
+        name: ClassifierFacts(name, (), group=(groups or {}).get(name, ""), attributes=(attributes or {}).get(name, {}))
+        for name in classifiers
+    }
+    selection = Selection.of(count, where, ids)
+    things = _things("line", options, along, classifiers, images, nuisances, selection, seed, facts, id)
+    return Lines.of(_done(things, device, batch, progress), "line")
+
+
+def _things(
+    kind: str,
+    options: Mapping[str, Any],
+    along: Mapping[str, Any],
+    classifiers: Mapping[str, Any],
+    images: Any,
+    nuisances: Nuisances,
+    selection: Selection,
+    seed: int,
+    facts: Mapping[str, ClassifierFacts] | None = None,
+    other: Any | None = None,
+) -> Things:
+    """A measure and the failure points that it is derived from, which are sought on `images` alone."""
+    whole = image_set(images)
+    sets: dict[str, tuple[Any, Selection]] = {whole.name: (whole, selection)}
+    if other is not None:
+        identical = image_set(other)
+        name = identical.name if identical.name != whole.name else f"{identical.name} (id)"
+        sets[name] = (identical, Selection())
+        options = {**options, "id": name}
+    spaces = _by_name(nuisances)
+    measures = {
+        FAILURE_POINTS: MeasureEntry(kind=FAILURE_POINTS, images=(whole.name,), **along),
+        kind: MeasureEntry(kind=kind, **options),
+    }
+    return Things(classifiers, sets, spaces, measures, seed, facts=facts or {})
+
+
+def _by_name(nuisances: Nuisances) -> dict[str, Any]:
+    if isinstance(nuisances, Mapping):
+        return dict(nuisances)
+    several = list(nuisances) if isinstance(nuisances, (list, tuple)) else [nuisances]
+    return {each if isinstance(each, str) else registered.spec_of(each): each for each in several}
+
+
+def _done(things: Things, device: str | None, batch: int | None, progress: Progress | None) -> Done:
+    return run_things(things, device=device, batch=batch, progress=progress)

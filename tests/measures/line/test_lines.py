@@ -1,0 +1,110 @@
+"""Accuracy on the line over classifiers whose answers are written down, through the whole house."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import brittle
+from brittle.errors import BrittleError
+
+IMAGES = 200
+CLEAN = np.array([0.6, 0.65, 0.7, 0.8, 0.85, 0.9])
+SHIFTED = np.array([[0.4, 0.2], [0.5, 0.25], [0.52, 0.3], [0.7, 0.42], [0.7, 0.5], [0.8, 0.52]])
+SIZES = [1, 3, 2, 9, 20, 5]
+NAMES = ["a", "b", "c", "d", "e", "f"]
+OPTIONS = {"severities": (1, 2)}
+
+
+def right(*shares):
+    return np.stack([np.arange(IMAGES) < round(share * IMAGES) for share in shares], 1)
+
+
+@pytest.fixture
+def six(scripted):
+    return scripted(**{name: right(clean, *under) for name, clean, under in zip(NAMES, CLEAN, SHIFTED, strict=True)})
+
+
+def test_lines_by_severity_and_overall_are_scipys(six, numbered):
+    found = brittle.line(*six, numbered, **OPTIONS)
+    overall = stats.linregress(CLEAN, SHIFTED.mean(1))
+    line = found["lines"]["plain"]
+    assert (line["slope"], line["correlation"], line["p_value"]) == pytest.approx(
+        (overall.slope, overall.rvalue, overall.pvalue)
+    )
+    (shift,) = found["shifts"]
+    for place in range(2):
+        expected = stats.linregress(CLEAN, SHIFTED[:, place])
+        own = [shift["plain"][key][place] for key in ("slope", "correlation", "p_value")]
+        assert own == pytest.approx([expected.slope, expected.rvalue, expected.pvalue])
+    probit = stats.linregress(stats.norm.ppf(CLEAN), stats.norm.ppf(SHIFTED.mean(1)))
+    assert found["lines"]["probit"]["slope"] == pytest.approx(probit.slope)
+    assert found["identical"].startswith("clean accuracy on ")
+
+
+def test_gains_are_left_over_from_the_line_of_the_other_baseline_models(six, numbered):
+    found = brittle.line(*six, numbered, baseline=NAMES[:5], **OPTIONS)
+    y = SHIFTED.mean(1)
+    for place, others in ((5, [0, 1, 2, 3, 4]), (1, [0, 2, 3, 4])):
+        fitted = stats.linregress(CLEAN[others], y[others])
+        expected = y[place] - fitted.intercept - fitted.slope * CLEAN[place]
+        assert found["points"][place]["gain"] == pytest.approx(expected)
+    assert found["baseline"] == NAMES[:5]
+
+
+def test_partial_correlations_of_attributes_given_accuracy(six, numbered):
+    attributes = {name: {"parameters": size, "note": "x"} for name, size in zip(NAMES, SIZES, strict=True)}
+    found = brittle.line(*six, numbered, attributes=attributes, **OPTIONS)
+    (entry,) = found["partial"]
+    for key, values in (("correlation", np.array(SIZES)), ("log_correlation", np.log(SIZES))):
+        left = [each - np.polyval(np.polyfit(CLEAN, each, 1), CLEAN) for each in (values, SHIFTED.mean(1))]
+        assert entry[key] == pytest.approx(stats.pearsonr(*left).statistic)
+    assert (entry["attribute"], entry["models"], entry["by_itself"]) == ("parameters", 6, False)
+    assert any("effect of 'parameters' by itself" in text for text in found["warnings"])
+
+
+def test_trainings_of_one_model_are_one_point(scripted, numbered):
+    """Six models of one architecture and six sizes, trained twice each."""
+    shares = {
+        f"{name}{seed}": right(clean, *(under + 0.01 * seed))
+        for name, clean, under in zip(NAMES, CLEAN, SHIFTED, strict=True)
+        for seed in (0, 1)
+    }
+    sizes = dict(zip(NAMES, SIZES, strict=True))
+    about = {name: {"parameters": sizes[name[0]], "architecture": "cnn"} for name in shares}
+    groups = {name: name[0] for name in shares}
+    found = brittle.line(*scripted(**shares), numbered, attributes=about, groups=groups, **OPTIONS)
+    assert found["models"] == 6
+    assert [point["accuracy_shifted"] for point in found["points"]] == pytest.approx(SHIFTED.mean(1) + 0.005)
+    assert [(each["family"], each["by_itself"]) for each in found["partial"]] == [("", False), ("cnn", True)]
+    assert not any("by itself" in text for text in found["warnings"])
+
+
+def test_another_image_set_may_be_in_distribution(six, numbered):
+    classifiers, images = six
+    pixels, labels = images
+    other = brittle.image_set((pixels[:100], labels[:100]))
+    found = brittle.line(classifiers, images, numbered, id=other, **OPTIONS)
+    assert [point["accuracy"] for point in found["points"]] == pytest.approx(np.minimum(2 * CLEAN, 1))
+    assert found["identical"] == f"clean accuracy on {other.name} (id)"
+
+
+def test_fewer_than_five_models_are_refused(six, numbered):
+    classifiers, images = six
+    few = {name: classifiers[name] for name in NAMES[:4]}
+    with pytest.raises(BrittleError, match="a line through 4 models says nothing"):
+        brittle.line(few, images, numbered, **OPTIONS)
+    with pytest.raises(BrittleError, match="a line through 4 models says nothing"):
+        brittle.line(classifiers, images, numbered, groups={"a": "g", "b": "g", "c": "g"}, **OPTIONS)
+    with pytest.raises(BrittleError, match="fewer than 5 models"):
+        brittle.line(classifiers, images, numbered, baseline=["a", "b"], **OPTIONS)
+
+
+def test_an_unknown_set_in_distribution_is_refused_before_anything_is_classified():
+    study = {
+        "classifiers": dict.fromkeys(NAMES, "bundled:plain"),
+        "images": {"sample": {"spec": "sample", "count": 10}},
+        "nuisances": ["noise"],
+        "line": {"id": "smaple"},
+    }
+    with pytest.raises(BrittleError, match="there is no image set 'smaple'"):
+        brittle.run(study)
