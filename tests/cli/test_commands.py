@@ -26,6 +26,7 @@ COMMANDS = (
     "occlude",
     "perturb",
     "shape",
+    "rank",
     "run",
     "report",
     "agreement",
