@@ -34,7 +34,7 @@ GROUND = (
 # From the bottom up: a name may import what stands on a lower floor. Those on one floor know nothing of each other.
 FLOORS = (
     ("classifiers", "images", "nuisances"),
-    ("extras",),
+    ("extras", "mixing"),
     ("statistics",),
     ("samplers",),
     ("measures",),

@@ -15,7 +15,7 @@ from brittle.progress import Progress
 from brittle.random import draw_keys
 from brittle.training import train, trainable
 from brittle.training.data import TrainingImages
-from brittle.training.mixing import mixes
+from brittle.mixing import mixes
 from brittle.training.mixing.mixer import Mixer
 from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
 from brittle.training.options import Recipe, TrainingOptions

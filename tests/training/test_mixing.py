@@ -7,13 +7,13 @@ from scipy import stats
 from scipy.special import log_softmax
 
 from brittle import BrittleError, image_set
+from brittle.mixing import mixes
+from brittle.mixing.base import MASK
+from brittle.mixing.base import SHARE as SHARES
 from brittle.nuisances.occlusion.fourier_mask import FourierMask
 from brittle.random import draw_keys, fold, normal, uniform
 from brittle.training.augmentation import Chain, Moves
 from brittle.training.data import TrainingImages
-from brittle.training.mixing import mixes
-from brittle.training.mixing.base import MASK
-from brittle.training.mixing.base import SHARE as SHARES
 from brittle.training.mixing.mixer import PARTNER, SHARE, Mixer
 from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
 from brittle.types import Batch

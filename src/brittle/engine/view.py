@@ -160,8 +160,8 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     for name, assignment in job.assignments.items():
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))
-            if assignment.measure.distorted:
-                found.setdefault(BESIDE, beside(views[name], assignment.measure.distorted))
+            if where := assignment.measure.distorted():
+                found.setdefault(BESIDE, beside(views[name], where))
             warnings += found.pop("warnings", [])
             for classifier, count in found.pop("calls", _planned_calls(views[name])).items():
                 calls[classifier] += count

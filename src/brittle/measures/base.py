@@ -287,8 +287,6 @@ class Measure(ABC):
     reads: ClassVar[tuple[Read, ...]] = ()
     needs: ClassVar[tuple[type, ...]] = ()  # protocols that a classifier must satisfy
     with_training: ClassVar[bool] = False  # whether it is also asked about what its image sets name as `train`
-    distorted: ClassVar[str] = ""  # "under the nuisance", "at the break", …: where its rows hold answers of distorted
-    # images (columns `image` and `predicted`) and it reads clean ones, the DI index is told beside it
 
     @property
     def stops(self) -> bool:
@@ -298,6 +296,12 @@ class Measure(ABC):
     def needed(self) -> tuple[type, ...]:
         """`needs`, and what its options ask for besides."""
         return self.needs
+
+    def distorted(self) -> str:
+        """Where its rows hold answers about distorted images, as many for each, in the columns `image` and `predicted`:
+        which answers, such as "at the break". With clean predictions among its `reads`, the DI index is told beside
+        it."""
+        return ""
 
     def check(self, about: About) -> None:  # noqa: B027
         """Raises, before work begins, where this can't be measured."""

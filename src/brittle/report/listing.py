@@ -13,12 +13,12 @@ from brittle.classifiers import classifiers
 from brittle.errors import BrittleError
 from brittle.images import image_sets
 from brittle.measures import measures
+from brittle.mixing import mixes
 from brittle.nuisances import nuisances
 from brittle.registry import Registry, did_you_mean, options_of
 from brittle.registry.options import allowed
 from brittle.samplers import samplers
 from brittle.training import trainable
-from brittle.training.mixing import mixes
 
 
 def _registries() -> dict[str, Registry[Any]]:

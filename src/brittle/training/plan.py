@@ -10,11 +10,11 @@ import torch
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import of_one_shape
+from brittle.mixing import mixes
 from brittle.random import draw_keys, uniform
 from brittle.training import Network
 from brittle.training.augmentation import Augmentation, Chain, Keyed, Moves
 from brittle.training.data import TrainingImages
-from brittle.training.mixing import mixes
 from brittle.training.mixing.mixer import Mixer
 from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
 from brittle.training.options import TrainingOptions

@@ -45,11 +45,13 @@ class BreakingPoints(BreakingPointsOptions, Measure):
     """The severity at which the prediction leaves the clean prediction, per image and path."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    distorted: ClassVar[str] = "at the break"
 
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None
         return grid_of(about.nuisance, self.step, self.limit)
+
+    def distorted(self) -> str:
+        return "at the break"
 
     def check(self, about: About) -> None:
         self.grid(about)

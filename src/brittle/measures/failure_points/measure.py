@@ -55,6 +55,9 @@ class FailurePoints(FailurePointsOptions, Measure):
         assert about.nuisance is not None
         return severities_of(about.nuisance, self.severities, self.step, self.limit)
 
+    def distorted(self) -> str:
+        return "" if self.only == "first" else "over all severities"
+
     def check(self, about: About) -> None:
         self.grid(about)
         if about.subject is not None and not bool((about.subject.labels >= 0).any()):

@@ -56,6 +56,9 @@ class Occlusion(OcclusionOptions, Measure):
         exact = isinstance(nuisance, ShareLaw) and nuisance.law == "exact" and not _overhangs(nuisance)
         return tuple(sorted(set(self.shares))) if exact else (None,)
 
+    def distorted(self) -> str:
+        return "over all shares"
+
     def check(self, about: About) -> None:
         if not isinstance(about.nuisance, Occluder):
             raise BrittleError(

@@ -41,7 +41,6 @@ class Robustness(RobustnessOptions, Measure):
     """µ̂(x) per image and ρ̂ over the set, under draws from the nuisance's prior."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    distorted: ClassVar[str] = "under the nuisance"
 
     @property
     def stops(self) -> bool:
@@ -53,6 +52,9 @@ class Robustness(RobustnessOptions, Measure):
         if self.samples is not None:
             return self.samples
         return 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
+
+    def distorted(self) -> str:
+        return "under the nuisance"
 
     def check(self, about: About) -> None:
         asked, there = (None, 0) if about.subject is None else (about.subject.asked, about.subject.population)

@@ -96,10 +96,11 @@ class MeasureRun:
     def _interference(self) -> Sequence[Mapping[str, Any]]:
         """As the summary has it; where a run was summed up before there was such a thing, from its rows."""
         assigned = self.whole.job.assignments.get(self.name)
-        if BESIDE in self.summary or assigned is None or not assigned.measure.distorted:
+        where = "" if assigned is None else assigned.measure.distorted()
+        if BESIDE in self.summary or not where:
             found: Sequence[Mapping[str, Any]] = self.summary.get(BESIDE, ())
             return found
-        view, where = self.view, assigned.measure.distorted
+        view = self.view
         return self.once(BESIDE, lambda: () if view is None else _computed(view, where))
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:

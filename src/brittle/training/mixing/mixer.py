@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brittle.mixing.base import Mix
 from brittle.random import fold, key_of, uniform
 from brittle.training.augmentation import Drawn, Moves
 from brittle.training.data import TrainingImages
-from brittle.training.mixing.base import Mix
 from brittle.types import Batch
 
 PARTNER, SHARE = "partner label", "share"  # extras of a mixed batch: the partner's label, and the first image's share

@@ -8,11 +8,11 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from brittle.mixing import register
+from brittle.mixing.base import MASK
+from brittle.mixing.fmix import FMix
 from brittle.random import fold, stream_root, uniform
 from brittle.registry import option
-from brittle.training.mixing import register
-from brittle.training.mixing.base import MASK
-from brittle.training.mixing.fmix import FMix
 
 
 @register("random-masks")

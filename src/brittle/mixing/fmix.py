@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brittle.mixing import register
+from brittle.mixing.base import MASK, PairMix
 from brittle.nuisances.occlusion.fourier_mask import FourierMask
 from brittle.random import fold, normal
 from brittle.registry import option
-from brittle.training.mixing import register
-from brittle.training.mixing.base import MASK, PairMix
 from brittle.types import Batch
 
 

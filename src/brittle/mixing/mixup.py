@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from brittle.training.mixing import register
-from brittle.training.mixing.base import PairMix
+from brittle.mixing import register
+from brittle.mixing.base import PairMix
 
 
 @register("mixup")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brittle.mixing import register
+from brittle.mixing.base import MASK, PairMix
 from brittle.random import fold, uniform
-from brittle.training.mixing import register
-from brittle.training.mixing.base import MASK, PairMix
 
 
 @register("cutmix")

@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from brittle.mixing import register
+from brittle.mixing.base import MASK, Mix
 from brittle.random import fold, uniform
 from brittle.registry import option
-from brittle.training.mixing import register
-from brittle.training.mixing.base import MASK, Mix
 
 
 @register("cutout")
