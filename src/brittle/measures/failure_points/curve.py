@@ -19,59 +19,61 @@ from brittle.statistics.intervals import Support, betting_bounds
 from brittle.statistics.selective import risk_coverage
 
 MOST_FALLS = 5
-UNKNOWN = ("accuracy", "mean_confidence", "drop")  # past the first failure, where paths end there
+QUALITY = ("ece", "nll", "aurc")
 
 
 def curve(
     paths: Trajectories, grid: Severities, classifier: ClassifierFacts, confidence: float
 ) -> list[dict[str, Any]]:
     """An entry per severity, the first of which is 0."""
-    first, whole = paths.first, bool(paths.seen.all())
-    failed = (first[..., None] <= np.arange(1 + len(grid.values))).mean(1)  # (M, 1 + K)
-    said = []
-    for place, value in enumerate((0.0, *grid.values)):
-        known = whole or place == 0
+    first, values = paths.first, (0.0, *grid.values)
+    known = len(values) if bool(paths.seen.all()) else 1
+    failed = (first[..., None] <= np.arange(len(values))).mean(1)  # (M, 1 + K)
+    right = 1.0 - paths.wrong[..., :known].mean(1)
+    said = np.exp(paths.log_p_predicted[..., :known]).mean(1).clip(0, 1)
+    means = {
+        "accuracy": averages(right, confidence),
+        "mean_confidence": averages(said, confidence),
+        "drop": [(0.0, None), *averages((right[:, :1] - right)[:, 1:], confidence, (-1.0, 1.0))],
+        "failed": averages(failed, confidence),
+    }
+    found = []
+    for place, value in enumerate(values):
         entry: dict[str, Any] = {"value": value, "severity": value / grid.per_severity}
-        entry |= _means(paths, place, confidence) if known else _unknown()
-        entry |= average("failed", failed[:, place], confidence)
+        for name, pairs in means.items():
+            entry[name], entry[f"{name}_interval"] = pairs[place] if place < len(pairs) else (None, None)
         here = first == place
         entry["first_failures"] = int(here.sum())
-        entry["wrong"] = int(paths.wrong[..., place].sum()) if known else None
-        entry |= _quality(paths, place) if known else dict.fromkeys(("ece", "nll", "aurc"))
+        entry["wrong"] = int(paths.wrong[..., place].sum()) if place < known else None
+        entry |= _quality(paths, place) if place < known else dict.fromkeys(QUALITY)
         entry["falls"] = _falls(paths.predicted[..., place][here], classifier)
-        said.append(entry)
-    return said
+        found.append(entry)
+    return found
 
 
-def average(
-    name: str, values: Array, confidence: float, support: Support = (0.0, 1.0), *, exact: bool = False
-) -> dict[str, Any]:
-    """The mean of one value per image (M,), and its interval."""
+Mean = tuple[float | None, list[float] | None]
+
+
+def averages(values: Array, confidence: float, support: Support = (0.0, 1.0)) -> list[Mean]:
+    """The means of values (M, n) over images, each with its interval."""
     if not len(values):
-        return {name: None, f"{name}_interval": None}
-    mean = float(values.mean())
-    if exact:
-        return {name: mean, f"{name}_interval": None}
-    low, high = betting_bounds(values, confidence, planned=len(values), support=support).pair()
-    return {name: mean, f"{name}_interval": [min(low, mean), max(high, mean)]}
+        return [(None, None)] * values.shape[1]
+    means = values.mean(0)
+    bounds = betting_bounds(values.T, confidence, planned=len(values), support=support)
+    low, high = np.minimum(bounds.low, means), np.maximum(bounds.high, means)
+    return [(mean, [a, b]) for mean, a, b in zip(means.tolist(), low.tolist(), high.tolist(), strict=True)]
 
 
-def _means(paths: Trajectories, place: int, confidence: float) -> dict[str, Any]:
-    right = 1.0 - paths.wrong
-    said = average("accuracy", right[..., place].mean(1), confidence)
-    said |= average("mean_confidence", np.exp(paths.log_p_predicted[..., place]).mean(1).clip(0, 1), confidence)
-    drop = (right[..., 0] - right[..., place]).mean(1)
-    return said | average("drop", drop, confidence, (-1.0, 1.0), exact=place == 0)
-
-
-def _unknown() -> dict[str, Any]:
-    return {f"{name}{end}": None for name in UNKNOWN for end in ("", "_interval")}
+def average(name: str, values: Array, confidence: float, support: Support = (0.0, 1.0)) -> dict[str, Any]:
+    """The mean of one value per image (M,), and its interval."""
+    ((mean, interval),) = averages(values[:, None], confidence, support)
+    return {name: mean, f"{name}_interval": interval}
 
 
 def _quality(paths: Trajectories, place: int) -> dict[str, Any]:
     confidence, wrong = np.exp(paths.log_p_predicted[..., place]).ravel(), paths.wrong[..., place].ravel()
     if not len(wrong):
-        return dict.fromkeys(("ece", "nll", "aurc"))
+        return dict.fromkeys(QUALITY)
     return {
         "ece": calibration_error(confidence, ~wrong),
         "nll": float(-paths.log_p_label[..., place].mean()),
