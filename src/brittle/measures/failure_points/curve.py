@@ -46,7 +46,7 @@ def curve(
         entry["first_failures"] = int(here.sum())
         entry["wrong"] = int(paths.wrong[..., place].sum()) if place < known else None
         entry |= _quality(paths, place) if place < known else dict.fromkeys(QUALITY)
-        entry["falls"] = _falls(paths.predicted[..., place][here], classifier)
+        entry["falls"] = falls(paths.predicted[..., place][here], classifier)
         found.append(entry)
     return found
 
@@ -81,7 +81,7 @@ def _quality(paths: Trajectories, place: int) -> dict[str, Any]:
     }
 
 
-def _falls(predicted: NDArray[np.int64], classifier: ClassifierFacts) -> list[dict[str, Any]]:
+def falls(predicted: NDArray[np.int64], classifier: ClassifierFacts) -> list[dict[str, Any]]:
     """The labels that images fall into where they fail first, the most frequent first."""
     labels, counts = np.unique(predicted, return_counts=True)
     order = np.lexsort((labels, -counts))[:MOST_FALLS]

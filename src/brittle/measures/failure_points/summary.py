@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView
-from brittle.measures.failure_points.curve import average, class_map, curve
+from brittle.measures.base import ClassifierFacts, RunView
+from brittle.measures.failure_points.curve import average, class_map, curve, falls
 from brittle.measures.failure_points.grid import Severities, followable
 from brittle.measures.failure_points.pooled import pooled
 from brittle.measures.failure_points.trajectories import REFINED, Array, Trajectories, trajectories
@@ -138,9 +138,17 @@ def _one(
         "refined": None if refined is None else _refined(measure, refined, first, right, grid),
         "calls": rows + (0 if refined is None else refined.calls),
         "calls_saved": first.size * count - rows,
+        "falls": _falls(paths, run.classifiers[classifier]),
         "severities": curve(paths, grid, run.classifiers[classifier], measure.confidence),
         "classes": class_map(paths, run.images[images]),
     }
+
+
+def _falls(paths: Trajectories, classifier: ClassifierFacts) -> list[dict[str, Any]]:
+    """The labels that images fall into where they fail first, above severity 0."""
+    first = paths.first
+    image, path = ((first > 0) & (first < paths.wrong.shape[-1])).nonzero()
+    return falls(paths.predicted[image, path, first[image, path]], classifier)
 
 
 def points(values: Array, first: NDArray[np.int64], end: float, confidence: float) -> dict[str, Any]:

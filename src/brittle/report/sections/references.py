@@ -23,3 +23,11 @@ UREM = (
 )
 KAPLAN_MEIER_1958 = "E. L. Kaplan and P. Meier, “Nonparametric estimation from incomplete observations”, JASA, 1958."
 MARCU_2022 = "A. Marcu and A. Prügel-Bennett, “On the effects of artificial data modification”, ICML 2022."
+CNS_BENCH_2025 = (
+    "O. Dünkel, A. Jesslen, J. Xie, C. Theobalt, C. Rupprecht and A. Kortylewski, “CNS-Bench: Benchmarking image "
+    "classifier robustness under continuous nuisance shifts”, 2025."
+)
+HENDRYCKS_2019 = (
+    "D. Hendrycks and T. Dietterich, “Benchmarking neural network robustness to common corruptions and perturbations”, "
+    "ICLR 2019."
+)

@@ -1,0 +1,1 @@
+"""What failure points show of themselves."""
