@@ -16,11 +16,13 @@ from brittle.training.options import TrainingOptions
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    network: str = option(MISSING, "a network's spec, such as cnn-2, cnn-2-stn or cnn-1-da:shift=4", positional=True)
+    network: str = option(
+        MISSING, "a network's spec, such as cnn-2, cnn-1-da:shift=4 or preact-resnet-18:classes=9", positional=True
+    )
     images: str = option(MISSING, "the training images' spec, such as idx:images.gz,labels=labels.gz", positional=True)
     out: str = option(MISSING, "the file of weights, .safetensors; a training that was interrupted is resumed")
     test: str | None = option(None, "images whose error is printed once training is over")
-    seed: int = option(0, "of first weights, order, augmentation and dropout")
+    seed: int = option(0, "of first weights, order, augmentation, mixing, random labels and dropout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,8 @@ def _train(given: Given) -> None:
         return
     times = f"{found['epochs']} epoch{'' if found['epochs'] == 1 else 's'}"
     say(f"{found['network']}: {times} of {found['images']} images, loss {found['loss']:.4f}")
+    if found["mix"] is not None and found["diversity"] is not None:
+        say(f"diversity: {found['diversity']:.4f} (majority label), {found['mix_diversity']:.4f} (mixed labels)")
     if found["test_error"] is not None:
         say(f"test error: {found['test_error']:.2%} of {found['test_images']} images")
     say(f"classifier: {found['classifier']}")
