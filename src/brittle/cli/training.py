@@ -82,7 +82,7 @@ def _train(given: Given) -> None:
         return
     times = f"{found['epochs']} epoch{'' if found['epochs'] == 1 else 's'}"
     say(f"{found['network']}: {times} of {found['images']} images, loss {found['loss']:.4f}")
-    if found["mix"] is not None and found["diversity"] is not None:
+    if found["objective"] is not None and found["diversity"] is not None:
         say(f"diversity: {found['diversity']:.4f} (majority label), {found['mix_diversity']:.4f} (mixed labels)")
     if found["test_error"] is not None:
         say(f"test error: {found['test_error']:.2%} of {found['test_images']} images")

@@ -1,7 +1,8 @@
 """What is minimised, and what is recorded beside it.
 
 The ordinary objective mixes targets: λ·CE(y) + (1 − λ)·CE(y′) with λ ~ Beta(α, α). The reformulated one (Huszár 2017,
-Harris et al. 2020) does not: CE(y) with λ ~ Beta(α + 1, α), which has the same expectation, and needs no second label.
+Harris et al. 2020) does not: CE(y) with λ ~ Beta(α + 1, α), which needs no second label, and has the same expectation
+where 1 − m is as likely a mask as m.
 """
 
 from __future__ import annotations
