@@ -148,3 +148,22 @@ class ExchangeableParts(Protocol):
     def log_coupling(self, theta: Tensor, batch: Batch) -> Tensor:
         """θ (B, n, d) → (B, n); 0 where the parts are independent."""
         ...
+
+
+@runtime_checkable
+class InScales(Nuisance, Protocol):
+    """A nuisance whose images are stored at some severities and can't be made at others, such as a shift of an image
+    set that comes in scales. θ is the severity itself: `at` gives the severity asked for, whatever θ was."""
+
+    @property
+    def scales(self) -> Sequence[float]:
+        """The severities above 0 that are stored, rising."""
+        ...
+
+    def complete(self, ids: Tensor) -> Tensor:
+        """ids (B,) → bool (B,): whether the image is stored at every scale. Paths of others are not followed."""
+        ...
+
+    def fingerprint(self) -> bytes:
+        """A hash of what is stored, without reading all of it."""
+        ...

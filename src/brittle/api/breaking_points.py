@@ -14,7 +14,7 @@ from brittle.results import BreakingPoints
 def breaking_points(
     classifier: Any,
     images: Any,
-    nuisance: Any = "noise",
+    nuisance: Any = None,
     *,
     noise: str = "path",
     step: float | None = None,
@@ -31,9 +31,9 @@ def breaking_points(
 ) -> BreakingPoints:
     """The severity at which predictions leave the clean prediction, per image and path, and averaged.
 
-    `classifier` may be a dictionary of several, by name. Under `noise`, `step` and `limit` are σ on the scale from 0 to
-    255; under other nuisances, severities. The result has what `brittle break --json` prints, and `rows`, one per image
-    and path.
+    `classifier` may be a dictionary of several, by name. The nuisance is `noise` where none is given; an image set in
+    scales brings its own. Under `noise`, `step` and `limit` are σ on the scale from 0 to 255; under other nuisances,
+    severities. The result has what `brittle break --json` prints, and `rows`, one per image and path.
     """
     options = {"noise": noise, "step": step, "limit": limit, "repeats": repeats, "confidence": confidence}
     several = classifier if isinstance(classifier, Mapping) else {IT: classifier}

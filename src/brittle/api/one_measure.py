@@ -43,6 +43,8 @@ def one_measure(
         name = seen.name if seen.name != whole.name else f"{seen.name}-train"
         sets[name] = (seen, train_selection or Selection())
         trained_on[whole.name] = name
+    if spaces and whole.shifts:
+        given["nuisances"] = tuple(spaces)
     things = Things(
         classifiers,
         sets,

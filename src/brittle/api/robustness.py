@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brittle.api.one_measure import IT, one_measure
+from brittle.errors import BrittleError
+from brittle.images import image_set
 from brittle.images.selection import Selection
 from brittle.progress import Progress
 from brittle.results import Comparison, Measured
@@ -14,7 +16,7 @@ from brittle.results import Comparison, Measured
 def measure(
     classifier: Any,
     images: Any,
-    nuisance: Any,
+    nuisance: Any = None,
     *,
     samples: int | None = None,
     tolerance: float | None = None,
@@ -32,12 +34,19 @@ def measure(
 ) -> Measured:
     """ρ of a classifier under a nuisance, with its interval and what stands beside it.
 
-    `classifier`, `images` and `nuisance` are specs or objects. `count` images are drawn without replacement, after
-    `where` (column=value) or `ids` has chosen among them. The result has what `brittle measure --json` prints.
+    `classifier`, `images` and `nuisance` are specs or objects; an image set in scales brings its shift, one here.
+    `count` images are drawn without replacement, after `where` (column=value) or `ids` has chosen among them. The
+    result has what `brittle measure --json` prints.
     """
+    whole = image_set(images)
+    if nuisance is None and len(whole.shifts) > 1:
+        raise BrittleError(
+            f"the image set {whole.name!r} brings {len(whole.shifts)} shifts, and one result is asked for",
+            "Choose one with shifts=…, or use brittle.compare, which has a result for each.",
+        )
     found = compare(
         {IT: classifier},
-        images,
+        whole,
         nuisance,
         samples=samples,
         tolerance=tolerance,
@@ -59,7 +68,7 @@ def measure(
 def compare(
     classifiers: Mapping[str, Any],
     images: Any,
-    nuisance: Any,
+    nuisance: Any = None,
     *,
     samples: int | None = None,
     tolerance: float | None = None,

@@ -9,6 +9,7 @@ from typing import Any
 from brittle.engine.carry_out import run_study
 from brittle.engine.runs import named_folder
 from brittle.errors import BrittleError
+from brittle.images import in_scales
 from brittle.progress import Progress
 from brittle.registry import parse_named
 from brittle.results import Run
@@ -62,14 +63,17 @@ def study_of(
         name = name if name != set_name else f"{name}-train"
         sets[set_name]["train"] = name
         sets[name] = {"spec": spec, "count": train_count}
+    spaces = dict(map(parse_named, nuisances))
+    # Image sets in scales have their shifts in place of a study's nuisances; here a user means those that are given.
+    meant = {"nuisances": list(spaces)} if spaces and in_scales(set_spec) else {}
     return Study.of(
         {
             "seed": seed,
             "classifiers": dict(pairs),
             "images": sets,
-            "nuisances": dict(map(parse_named, nuisances)),
+            "nuisances": spaces,
             "measures": {
-                kind: {"kind": kind} | {key: value for key, value in options.items() if value is not None}
+                kind: {"kind": kind} | meant | {key: value for key, value in options.items() if value is not None}
                 for kind, options in wanted.items()
             },
         }

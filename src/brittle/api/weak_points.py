@@ -15,7 +15,7 @@ from brittle.results import WeakPoints
 def sample(
     classifier: Any,
     images: Any,
-    nuisance: Any,
+    nuisance: Any = None,
     *,
     sampler: str = "auto",
     budget: int = 2000,

@@ -7,7 +7,6 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from brittle.cli.parameters import Execution, Output, Selection, Subject
 from brittle.commands import Command
 from brittle.errors import BrittleError
 from brittle.images.id_list import ids_of
+from brittle.registry.spec import parse_named
 
 GROUP = "brittle.commands"
 
@@ -80,7 +80,6 @@ def _parameters(command: Command) -> list[Parameter]:
         *parameters(
             Subject,
             without=_without(command),
-            nuisance={"default": MISSING} if command.nuisance == "required" else {},
             count=count,
         ),
         *parameters(command.options, without=[command.images_option or ""]),
@@ -103,9 +102,19 @@ def _without(command: Command) -> list[str]:
     return [name for name, there in offered.items() if not there]
 
 
+def _refuse_without_nuisance(images: str) -> None:
+    """Only an image set that comes in scales brings its own."""
+    from brittle.images import in_scales
+
+    if not in_scales(parse_named(images)[1]):
+        raise BrittleError("no nuisance is given", "Add one: --nuisance affine:alpha=50, for example.")
+
+
 def _carried_out(command: Command, given: Given) -> None:
     subject, selection, how = given.made(Subject), given.made(Selection), given.made(Execution)
     options = given.of(command.options, command.measure)
+    if command.nuisance == "required" and subject.nuisance is None:
+        _refuse_without_nuisance(subject.images)
     # A number of images that nobody asked for does not cut short the ids that somebody did.
     ids = () if selection.ids is None else ids_of(selection.ids)
     count = None if ids and command.images is not None else subject.count

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from brittle.classifiers import classifier
 from brittle.device import pick_device
-from brittle.engine.assignments import assign
+from brittle.engine.assignments import Assignment, assign
 from brittle.engine.border import bordered, told_as_theirs
 from brittle.engine.job import Job
 from brittle.engine.named_files import files_hash
@@ -25,7 +25,7 @@ from brittle.nuisances import nuisances
 from brittle.nuisances.base.compose import Compose
 from brittle.registry import options_of
 from brittle.study import MeasureEntry, Study
-from brittle.types import Nuisance
+from brittle.types import InScales, Nuisance
 
 T = TypeVar("T")
 
@@ -70,18 +70,14 @@ def assemble(
     batch: int | None = None,
     failed: Callable[[str, str, Exception], None] | None = None,
     load: bool = True,
+    shifts: Mapping[str, Sequence[str]] | None = None,
 ) -> Job:
     """Loads everything, or nothing, where only names are wanted. What can't be loaded is an error, or where a report
-    only wants what is still there, `failed` is told its sort, its name and why."""
+    only wants what is still there, `failed` is told its sort, its name and why, and `shifts` are those that such an
+    image set is known to have brought."""
     place = pick_device(device)
-    assignments = assign(
-        things.measures, list(things.classifiers), list(things.images), list(things.nuisances), things.trained_on
-    )
-    specs = {name: name for each in assignments.values() for name in each.nuisances if name not in things.nuisances}
-    every = {**things.nuisances, **specs}
-    for sort, names in (("classifiers", things.classifiers), ("image sets", things.images), ("nuisances", every)):
-        refuse_same_folders(names, sort)
-    refuse_same_folders(assignments, "measures")
+    refuse_same_folders(things.classifiers, "classifiers")
+    refuse_same_folders(things.images, "image sets")
 
     def opened(sort: str, wanted: Mapping[str, Any], open_one: Callable[[Any], T]) -> dict[str, T]:
         found = {}
@@ -98,23 +94,61 @@ def assemble(
     def chosen(what: tuple[Any, Selection]) -> Chosen:
         return what[1].choose(image_set(what[0]), things.seed)
 
-    spaces = opened("nuisance", every, lambda what: bordered(with_image_sets(open_nuisance(what))))
     images = opened("image set", things.images, chosen)
+    brought = dict(shifts or {}) | {name: list(each.images.shifts) for name, each in images.items()}
+    assignments = _assigned(things, brought)
+    own = {shift for names in brought.values() for shift in names}
+    used = [name for each in assignments.values() for name in each.nuisances]
+    every = {**things.nuisances, **{name: name for name in used if name not in things.nuisances and name not in own}}
+    refuse_same_folders([*every, *sorted(own)], "nuisances")
+    refuse_same_folders(assignments, "measures")
+    spaces = opened("nuisance", every, lambda what: bordered(with_image_sets(open_nuisance(what))))
+    stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
     fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
     classifiers = opened("classifier", things.classifiers, lambda what: classifier(what, device=str(place)))
     files = {name: files_hash(what) for name, what in things.classifiers.items() if name in classifiers and _spec(what)}
     return Job(
         classifiers=classifiers,
         images={name: images[name] for name in fingerprints},
-        nuisances=spaces,
+        nuisances={**spaces, **stored},
         assignments=assignments,
         seed=things.seed,
         device=place,
         batch=batch,
         facts=things.facts,
-        entries=entries_of(things, fingerprints, every, files),
+        entries=entries_of(things, fingerprints, {**every, **stored}, files),
         trained_on=things.trained_on,
     )
+
+
+def _assigned(things: Things, brought: Mapping[str, Sequence[str]]) -> dict[str, Assignment]:
+    """What is asked about what. A shift has a name of its own, and a nuisance that nothing would use is refused."""
+    owners: dict[str, str] = {}
+    for images, names in brought.items():
+        for shift in names:
+            other = "a nuisance of the study" if shift in things.nuisances else owners.setdefault(shift, images)
+            if other != images:
+                raise BrittleError(
+                    f"the image set {images!r} brings a shift {shift!r}, which is also the name of "
+                    + (other if shift in things.nuisances else f"one that {other!r} brings"),
+                    "Name one of them otherwise, such as by prefix=… of the image set.",
+                )
+    found = assign(
+        things.measures,
+        list(things.classifiers),
+        list(things.images),
+        list(things.nuisances),
+        things.trained_on,
+        brought,
+    )
+    used = {name for each in found.values() for name in each.nuisances}
+    idle = next((name for name in things.nuisances if name not in used), None)
+    if owners and idle is not None:
+        raise BrittleError(
+            f"the nuisance {idle!r} would be used on no image set: those in scales bring their own shifts",
+            f"Leave it out, or name it in a measure: nuisances = [{idle!r}].",
+        )
+    return found
 
 
 def _spec(what: Any) -> str | None:
@@ -138,7 +172,8 @@ def entries_of(
             for name, found in fingerprints.items()
         },
         "nuisances": {
-            name: what if isinstance(what, str) else nuisances.spec_of(what) for name, what in spaces.items()
+            name: what if isinstance(what, str) else name if isinstance(what, InScales) else nuisances.spec_of(what)
+            for name, what in spaces.items()
         },
     }
 

@@ -25,9 +25,18 @@ class Assignment:
     measure: Measure
     classifiers: tuple[str, ...]
     images: tuple[str, ...]
-    nuisances: tuple[str, ...]
+    under: Mapping[str, tuple[str, ...]]  # image set → the nuisances it is asked about there
     reads: Mapping[str, str]  # by kind: the measure that it reads
     asked: bool = True  # False: only there to be read, and carried out as far as readers need it
+
+    @property
+    def nuisances(self) -> tuple[str, ...]:
+        """Those of all image sets."""
+        return tuple(dict.fromkeys(itertools.chain(*self.under.values())))
+
+    def nuisances_on(self, images: str) -> tuple[str, ...]:
+        """What its cells name of nuisances on an image set, or where they name none, on any."""
+        return self.under.get(images, ()) if NUISANCE in self.measure.over and images else self.axis(NUISANCE)
 
     def axis(self, sort: str) -> tuple[str, ...]:
         """What its cells name of one sort; nothing but "" where they have no use for it."""
@@ -55,8 +64,9 @@ class Assignment:
 
     def cells(self) -> Iterator[Cell]:
         """Every cell: image set by image set, nuisance by nuisance."""
-        for images, nuisance, classifier in itertools.product(*map(self.axis, (IMAGES, NUISANCE, CLASSIFIER))):
-            yield Cell(self.name, classifier, images, nuisance)
+        for images in self.axis(IMAGES):
+            for nuisance, classifier in itertools.product(self.nuisances_on(images), self.axis(CLASSIFIER)):
+                yield Cell(self.name, classifier, images, nuisance)
 
 
 def assign(
@@ -65,30 +75,29 @@ def assign(
     images: Sequence[str],
     nuisances: Sequence[str],
     trained_on: Mapping[str, str] = MappingProxyType({}),
+    shifts: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Assignment]:
     """Every measure of a study after those that it reads; a required one that the study lacks is added.
 
     `trained_on` says which image set is the training set of another. One that is only that takes part only where a
-    measure names it, or asks for the training sets of its image sets."""
+    measure names it, or asks for the training sets of its image sets. An image set that comes in scales brings its own
+    `shifts`, which are asked about there and nowhere else, in place of the study's nuisances; where a measure names
+    nuisances, these are meant on every image set."""
     only_trained_on = set(trained_on.values()) - set(trained_on)
     tested = [name for name in images if name not in only_trained_on]
+    brought = {name: tuple(names) for name, names in shifts.items() if names}
     found: dict[str, Assignment] = {}
     for name, entry in entries.items():
         measure = entry.measure
-        found[name] = Assignment(
-            name,
-            entry.kind,
-            measure,
-            tuple(entry.classifiers or classifiers),
-            _with_training(measure, entry.images or tested, trained_on),
-            tuple(entry.nuisances or nuisances or _own_nuisances(measure)),
-            {},
-        )
+        sets = _with_training(measure, entry.images or tested, trained_on)
+        usual = tuple(nuisances or _own_nuisances(measure))
+        under = {each: tuple(entry.nuisances or brought.get(each, usual)) for each in sets}
+        found[name] = Assignment(name, entry.kind, measure, tuple(entry.classifiers or classifiers), sets, under, {})
     _add_reads(found, entries)
     ordered = _in_order(found)
     _widen(ordered)
     for each in sorted(ordered.values(), key=lambda one: not one.asked):
-        if not each.axis(NUISANCE):
+        if not all(map(each.nuisances_on, each.axis(IMAGES))):
             raise BrittleError(
                 f"the measure {each.name!r} needs a nuisance, and the study names none",
                 'Add nuisances = ["affine"] to it.',
@@ -135,7 +144,7 @@ def _add_reads(found: dict[str, Assignment], entries: Mapping[str, MeasureEntry]
             if chosen is None and read.required:
                 chosen = read.kind
                 added = measures.make(read.kind, read.options)
-                found[chosen] = Assignment(chosen, read.kind, added, (), (), (), {}, asked=False)
+                found[chosen] = Assignment(chosen, read.kind, added, (), (), {}, {}, asked=False)
                 open_ones.append(chosen)
             if chosen is not None:
                 reads[read.kind] = chosen
@@ -187,8 +196,15 @@ def _widen(found: dict[str, Assignment]) -> None:
                     read,
                     classifiers=_both(read.classifiers, reader.classifiers),
                     images=_both(read.images, reader.images),
-                    nuisances=_both(read.nuisances, reader.nuisances or _own_nuisances(read.measure)),
+                    under=_both_under(read, reader),
                 )
+
+
+def _both_under(read: Assignment, reader: Assignment) -> dict[str, tuple[str, ...]]:
+    """What a measure is asked about on each image set, and what its reader is; what is its own where neither is."""
+    own = tuple(_own_nuisances(read.measure))
+    added = {images: _both(read.under.get(images, ()), names or own) for images, names in reader.under.items()}
+    return {**read.under, **added}
 
 
 def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

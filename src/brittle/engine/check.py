@@ -21,7 +21,7 @@ from brittle.images.pixels import Shape, ragged
 from brittle.measures import measures
 from brittle.measures.base import Cell, ClassifierFacts
 from brittle.memory import halving
-from brittle.types import Classifier, Differentiable, Nuisance
+from brittle.types import Classifier, Differentiable, InScales, Nuisance
 
 CHECKED_IMAGES = 8
 
@@ -65,6 +65,7 @@ def checked(job: Job) -> Checked:
                 job.references(cell.classifier, cell.images)
             assignment.measure.check(job.about(cell))
             _check_needs(assignment, cell, job)
+            _check_paths(assignment, cell, job)
             _check_reads(assignment, cell, job)
     _check_nuisances(job)
     return Checked(job, answers)
@@ -117,6 +118,19 @@ def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
                     "images",
                     "Its module detaches its input or computes without gradients (no_grad, numpy): remove that.",
                 )
+
+
+def _check_paths(assignment: Assignment, cell: Cell, job: Job) -> None:
+    """Refuses a shift that lacks scales of some images where the measure does not leave these out by itself."""
+    shift = job.nuisances.get(cell.nuisance)
+    if isinstance(shift, InScales) and cell.images and not assignment.measure.leaves_out:
+        lacking = int((~shift.complete(job.images[cell.images].images.ids)).sum())
+        if lacking:
+            raise BrittleError(
+                f"the shift {cell.nuisance!r} lacks scales of {lacking} images of {cell.images!r}, and the measure "
+                f"{assignment.name!r} needs them all",
+                "Set paths=all for the image set, and shifts=… to choose among its shifts.",
+            )
 
 
 def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:

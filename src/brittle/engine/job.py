@@ -155,7 +155,11 @@ def subject_of(chosen: Chosen, train: str = "") -> Subject:
 
 
 def _covers(other: Assignment, cell: Cell) -> bool:
-    pairs = ((cell.classifier, other.classifiers), (cell.images, other.images), (cell.nuisance, other.nuisances))
+    pairs = (
+        (cell.classifier, other.classifiers),
+        (cell.images, other.images),
+        (cell.nuisance, other.nuisances_on(cell.images)),
+    )
     return all(not name or name in names for name, names in pairs)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from brittle.engine.assignments import Assignment
 from brittle.engine.job import Job
 from brittle.engine.store import Store, gaps
-from brittle.measures.base import CLASSIFIER, IMAGES, NUISANCE, Cell
+from brittle.measures.base import CLASSIFIER, IMAGES, Cell
 from brittle.measures.plan import Plan, Span, Unit, covering
 
 BATCHES_PER_SPAN = 4
@@ -37,7 +37,7 @@ class CellGroup(NamedTuple):
 
 def groups(job: Job, assignment: Assignment, images: str) -> Iterator[CellGroup]:
     """The groups of a measure on one image set, nuisance by nuisance."""
-    for nuisance in assignment.axis(NUISANCE):
+    for nuisance in assignment.nuisances_on(images):
         alike: list[CellGroup] = []
         for name in assignment.axis(CLASSIFIER):
             cell = assignment.cell(name, images, nuisance)

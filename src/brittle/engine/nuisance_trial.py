@@ -15,7 +15,7 @@ from brittle.nuisances import nuisances
 from brittle.nuisances.base.compose import Compose
 from brittle.random import draw_keys
 from brittle.registry import options_of, written
-from brittle.types import Batch, Nuisance
+from brittle.types import Batch, InScales, Nuisance
 
 SIDE = 48  # of the images tried: what is extreme is so at any size
 IMAGES, DRAWS = 2, 4
@@ -24,6 +24,8 @@ IMAGES, DRAWS = 2, 4
 def try_nuisance(nuisance: Nuisance, shape: Shape) -> None:
     """Refuses one of Brittle's own nuisances that makes no sense with its options on images of shape (C, H, W). What
     others wrote is told when it fails."""
+    if isinstance(nuisance, InScales):  # it makes nothing of made-up images
+        return
     for part in nuisance.parts if isinstance(nuisance, Compose) else (nuisance,):
         if type(part).__module__.partition(".")[0] != "brittle" or (why := _failure(part, shape)) is None:
             continue

@@ -52,8 +52,11 @@ class Replay:
         return draw_theta(self.nuisance, batch, draws, stream_root(self.seed, self.stream, self.device), further)
 
     @torch.inference_mode()
-    def draws(self, pairs: Sequence[tuple[int, int]], severity: float = 1.0, within: int | None = None) -> list[Tensor]:
-        """T_θ x (C, H, W) at each of (place, draw), with the θ of the run; `within` numbers further θ of a draw."""
+    def draws(
+        self, pairs: Sequence[tuple[int, int]], severity: float | None = None, within: int | None = None
+    ) -> list[Tensor]:
+        """T_θ x (C, H, W) at each of (place, draw), with the θ of the run, or at a severity along their paths; `within`
+        numbers further θ of a draw."""
         found: dict[int, Tensor] = {}
         places = [place for place, _ in pairs]
         numbers = torch.tensor([draw for _, draw in pairs], device=self.device)
@@ -64,14 +67,14 @@ class Replay:
         return [found[row] for row in range(len(pairs))]
 
     @torch.inference_mode()
-    def at(self, place: int, theta: Tensor, severity: float = 1.0) -> Tensor:
+    def at(self, place: int, theta: Tensor, severity: float | None = None) -> Tensor:
         """T_θ x (n, C, H, W) of one image at θ (n, d)."""
         one = self.batch([place])
         batch = one.take(torch.zeros(len(theta), dtype=torch.int64, device=one.images.device))
         return self._made(batch, theta.to(one.images.device), severity)
 
-    def _made(self, batch: Batch, theta: Tensor, severity: float) -> Tensor:
-        if severity == 1:
+    def _made(self, batch: Batch, theta: Tensor, severity: float | None) -> Tensor:
+        if severity is None:
             return self.nuisance.apply(batch, theta)
         return transformed(self.nuisance, batch, theta, severity)
 

@@ -216,6 +216,7 @@ class RunFolder:
             "files": files | kept["files"],
             "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in answers.items()},
             "classifiers": {name: each.told() for name, each in job.facts.items()},
+            "shifts": {name: list(each.images.shifts) for name, each in job.images.items() if each.images.shifts},
         }
 
     def _kept(self) -> dict[str, Any]:

@@ -261,7 +261,8 @@ def _unlabelled(job: Job, name: str) -> list[str]:
 
 def _chosen_otherwise(job: Job, name: str) -> list[str]:
     """What a user may not expect of the images: fewer than asked for, or classes matched by number."""
-    chosen, lines = job.images[name], []
+    chosen = job.images[name]
+    lines = list(chosen.whole.notes)
     if chosen.asked is not None and chosen.asked > len(chosen.images):
         lines.append(f"the image set {name!r} has {len(chosen.images)} images; {chosen.asked} were asked for")
     lines += _unlabelled(job, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from brittle.registry import Registry
+from brittle.registry import Registry, parse_spec
 
 if TYPE_CHECKING:
     from brittle.images.base import ImageSet
@@ -18,6 +18,11 @@ class Loader(Protocol):
 
 image_sets: Registry[Loader] = Registry("image set", __name__)
 register = image_sets.register
+
+
+def in_scales(spec: str) -> bool:
+    """Whether the image sets of a spec's kind come in scales, so that they bring their own shifts."""
+    return bool(getattr(image_sets.get(parse_spec(spec).kind), "in_scales", False))
 
 
 def image_set(what: Any, **options: Any) -> ImageSet:

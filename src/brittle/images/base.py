@@ -20,7 +20,7 @@ from brittle.images.columns import columns_of
 from brittle.images.pixels import Array, Shape, by_shape, ragged, stack
 from brittle.random import shuffled
 from brittle.registry import did_you_mean
-from brittle.types import UNLABELLED, Batch
+from brittle.types import UNLABELLED, Batch, InScales
 
 CONDITION = re.compile(r"([^<>=]+)(<=|>=|<|>|=)(.*)", re.DOTALL)
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -50,6 +50,8 @@ class ImageSet:
     columns: Mapping[str, Sequence[Any]]  # (n,) each: what subsets can be selected by; "label" and "class" are added
     reader: Reader = field(repr=False)
     skipped: tuple[str, ...] = ()  # files left out because they are unreadable
+    shifts: Mapping[str, InScales] = field(default_factory=dict)  # by name: what it brings of its images in scales
+    notes: tuple[str, ...] = ()  # sentences that a reader of the numbers must know
 
     def __post_init__(self) -> None:
         for key in ("ids", "labels"):

@@ -29,4 +29,6 @@ def fingerprint(images: ImageSet, numbers: int = HASHED, read: Callable[[Tensor]
             digest.update(batch.images.mul(255).round().byte().cpu().numpy().tobytes())
     if len(images.shapes) > 1:
         digest.update(repr(images.shapes).encode())  # the plan depends on them
+    for shift in images.shifts.values():
+        digest.update(shift.fingerprint())
     return f"{len(images)} images, {digest.hexdigest()}"

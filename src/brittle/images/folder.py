@@ -78,7 +78,7 @@ class Folder:
             raise BrittleError(
                 f"there are no images in {self.path}{damaged}", f"Images are {', '.join(sorted(EXTENSIONS))}."
             )
-        channels = self._channels(root, files)
+        channels = channels_of(root, files, self.channels, self.megapixels)
         reader = FolderReader(root, tuple(files), self.size, self.crop, channels, self.megapixels)
         number = {name: label for label, name in enumerate(classes)}
         labels = [number[file.split("/", 1)[0]] if classes else UNLABELLED for file in files]
@@ -112,15 +112,6 @@ class Folder:
                 f"the class folder {empty!r} of {self.path} has no images", "Remove it, or set labels=none."
             )
         return tuple(sorted(classes))
-
-    def _channels(self, root: Path, files: Sequence[str]) -> str:
-        """The channels of the set: with auto, rgb if any file has colour."""
-        some = files[:: -(-len(files) // INSPECTED)]
-        grey = in_threads(
-            lambda file: reading(root / file, lambda image: self.channels != "auto" or is_grey(image), self.megapixels),
-            some,
-        )
-        return self.channels if all(grey) else "rgb"
 
 
 @dataclass(frozen=True)
@@ -163,6 +154,15 @@ class FolderReader:
             return work(image)
 
         return reading(self.root / file, checked, self.megapixels)
+
+
+def channels_of(root: Path, files: Sequence[str], channels: str, megapixels: float) -> str:
+    """The channels of a set of files: with auto, rgb if any of them has colour. The headers of some are read."""
+    some = files[:: -(-len(files) // INSPECTED)]
+    grey = in_threads(
+        lambda file: reading(root / file, lambda image: channels != "auto" or is_grey(image), megapixels), some
+    )
+    return channels if all(grey) else "rgb"
 
 
 def path_id(path: str) -> int:

@@ -287,6 +287,7 @@ class Measure(ABC):
     reads: ClassVar[tuple[Read, ...]] = ()
     needs: ClassVar[tuple[type, ...]] = ()  # protocols that a classifier must satisfy
     with_training: ClassVar[bool] = False  # whether it is also asked about what its image sets name as `train`
+    leaves_out: ClassVar[bool] = False  # whether it has no rows of images that a stored shift lacks
 
     @property
     def stops(self) -> bool:
@@ -334,6 +335,11 @@ class Measure(ABC):
     def summarise(self, run: RunView) -> dict[str, Any]:
         """Plain values for summary.json. `warnings`, a list of sentences, are gathered from all measures, and so are
         `calls`, images classified per classifier, where the measure knows better than its plan."""
+
+
+def pairs_of(run: RunView) -> list[tuple[str, str]]:
+    """The image sets and nuisances of a run's cells: an image set in scales has nuisances of its own."""
+    return list(dict.fromkeys((cell.images, cell.nuisance) for cell in run.cells()))
 
 
 def looked_up(table: pa.Table, column: str, ids: NDArray[np.int64]) -> NDArray[Any]:

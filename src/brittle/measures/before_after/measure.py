@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import Measure, Read, RunView
+from brittle.measures.base import Measure, Read, RunView, pairs_of
 from brittle.measures.before_after.options import BeforeAfterOptions
 from brittle.measures.robustness.estimate import Estimate, estimate
 from brittle.measures.robustness.fold import RobustnessFold
@@ -48,8 +48,7 @@ class BeforeAfter(BeforeAfterOptions, Measure):
             "differences": [
                 {"before": self.before, "after": self.after, "image_set": images, "nuisance": nuisance}
                 | self._difference(measured, images, nuisance)
-                for images in measured.images
-                for nuisance in measured.nuisances
+                for images, nuisance in pairs_of(measured)
             ]
         }
 

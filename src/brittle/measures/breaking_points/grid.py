@@ -10,7 +10,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances.noise.gaussian import Noise
-from brittle.types import Nuisance
+from brittle.types import InScales, Nuisance
 
 WHITE = 255
 MOST = 1 << 16
@@ -44,7 +44,16 @@ class Grid(NamedTuple):
 
 
 def grid_of(nuisance: Nuisance, step: float | None, limit: float | None) -> Grid:
-    """The grid of a nuisance; what is None has its default."""
+    """The grid of a nuisance; what is None has its default: where images are stored, their scales if these are even."""
+    if isinstance(nuisance, InScales):
+        even = [place * nuisance.scales[0] for place in range(1, len(nuisance.scales) + 1)]
+        if (step is None or limit is None) and not all(map(math.isclose, even, nuisance.scales)):
+            raise BrittleError(
+                "the stored scales are not evenly spaced from 0: "
+                + ", ".join(f"{scale:g}" for scale in nuisance.scales),
+                "Give a step and a limit whose multiples are stored, or measure failure points.",
+            )
+        step, limit = (nuisance.scales[0] if step is None else step), (nuisance.scales[-1] if limit is None else limit)
     of_255 = isinstance(nuisance, Noise) and nuisance.level is None
     per_severity = WHITE * nuisance.strength if isinstance(nuisance, Noise) and of_255 else 1.0
     step = (1.0 if of_255 else 0.1) if step is None else step

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import ClassifierFacts, RunView
+from brittle.measures.base import ClassifierFacts, RunView, pairs_of
 from brittle.measures.breaking_points.grid import WHITE
 from brittle.measures.breaking_points.grid import Grid as Severities
 from brittle.measures.clean.measure import clean_columns
@@ -75,9 +75,9 @@ def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: S
 def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
     """A result per classifier, image set and nuisance, paired differences, and the calls that were really made."""
     results, comparisons, warnings, calls = [], [], list[str](), dict.fromkeys(run.classifiers, 0)
-    cells, count = len(run.images) * len(run.nuisances), len(run.classifiers)
-    family = cells * max(1, count * (count - 1) // 2)
-    for images, nuisance in itertools.product(run.images, run.nuisances):
+    together, count = pairs_of(run), len(run.classifiers)
+    family = len(together) * max(1, count * (count - 1) // 2)
+    for images, nuisance in together:
         cell = run.cell(next(iter(run.classifiers)), images, nuisance)
         grid = measure.grid(run.about(cell))
         found = {name: points_of(run, name, images, nuisance, grid) for name in run.classifiers}

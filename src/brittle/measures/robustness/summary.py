@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from brittle.errors import BrittleError
-from brittle.measures.base import RunView, Subject
+from brittle.measures.base import RunView, Subject, pairs_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate
 from brittle.measures.robustness.fold import RobustnessFold
@@ -200,26 +200,25 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
 
     Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
     results, comparisons, warnings = [], [], []
-    cells, count = len(run.images) * len(run.nuisances), len(run.classifiers)
-    families = (cells * count, cells * max(1, count * (count - 1) // 2))
-    for images, subject in run.images.items():
-        for nuisance in run.nuisances:
-            found = findings(run, images, nuisance)
-            names = {"image_set": images, "nuisance": nuisance}
-            rows = [
-                {"classifier": name, **names, "prior": run.prior(images, nuisance), "seed": run.seed}
-                | summarise(measure, finding, subject, families[0])
-                for name, finding in found.items()
-            ]
-            results += rows
-            pairs = [names | pair for pair in compare_all(measure, found, subject, families[1])]
-            comparisons += pairs
-            warnings += _near_chance(run, nuisance, rows)
-            if all(row["accuracy_nuisance"] is not None for row in rows):
-                warnings += [said for pair in pairs if (said := ranked_apart(pair)) is not None]
-                classes = {name: len(run.classifiers[name].labels) for name in found}
-                told = (_calibration(name, images, found[name], classes[name]) for name in found)
-                warnings += [said for said in told if said is not None]
+    together, count = pairs_of(run), len(run.classifiers)
+    families = (len(together) * count, len(together) * max(1, count * (count - 1) // 2))
+    for images, nuisance in together:
+        found, subject = findings(run, images, nuisance), run.images[images]
+        names = {"image_set": images, "nuisance": nuisance}
+        rows = [
+            {"classifier": name, **names, "prior": run.prior(images, nuisance), "seed": run.seed}
+            | summarise(measure, finding, subject, families[0])
+            for name, finding in found.items()
+        ]
+        results += rows
+        pairs = [names | pair for pair in compare_all(measure, found, subject, families[1])]
+        comparisons += pairs
+        warnings += _near_chance(run, nuisance, rows)
+        if all(row["accuracy_nuisance"] is not None for row in rows):
+            warnings += [said for pair in pairs if (said := ranked_apart(pair)) is not None]
+            classes = {name: len(run.classifiers[name].labels) for name in found}
+            told = (_calibration(name, images, found[name], classes[name]) for name in found)
+            warnings += [said for said in told if said is not None]
     # Under each nuisance the same is said of the untouched images.
     warnings = list(dict.fromkeys(warnings))
     return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": _calls(results)}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import Cell, ClassifierFacts, RunView
+from brittle.measures.base import Cell, ClassifierFacts, RunView, pairs_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, NOTHING, TRUSTED, judged
 from brittle.types import Nuisance
@@ -54,7 +54,7 @@ def read(run: RunView, cell: Cell) -> list[Weak]:
 def summarise_weak_points(sampler: str, run: RunView) -> dict[str, Any]:
     """An entry per (image set, nuisance, classifier)."""
     entries, warnings, calls = [], [], dict.fromkeys(run.classifiers, 0)
-    for images, nuisance, name in itertools.product(run.images, run.nuisances, run.classifiers):
+    for (images, nuisance), name in itertools.product(pairs_of(run), run.classifiers):
         weak = read(run, run.cell(name, images, nuisance))
         entry: dict[str, Any] = {
             "classifier": name,

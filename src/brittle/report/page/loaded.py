@@ -130,7 +130,7 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
         reason = error.what if isinstance(error, BrittleError) else str(error)
         missing.append(f"The {sort} {name} can't be loaded any more: {reason.rstrip('.')}.")
 
-    job = assemble(things, "cpu", failed=failed, load=not nothing)
+    job = assemble(things, "cpu", failed=failed, load=not nothing, shifts=begun.get("shifts"))
     if nothing:
         missing.append("Nothing that the study names was loaded, as was asked: what is shown comes from the summary.")
     images = {}

@@ -1,0 +1,182 @@
+"""CNS-Bench's published layout (Dünkel et al. 2025): SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg, scale in thousandths.
+
+The index is the class's place among ImageNet's 1,000. `annotations_cns.json`, where it is there, lists every image
+again and is compared with the folders.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+from brittle.errors import BrittleError
+from brittle.files import printable, real_path
+from brittle.images import register
+from brittle.images.base import ImageSet
+from brittle.images.folder import FolderReader, channels_of, image_files, in_threads, is_readable
+from brittle.images.limits import MEGAPIXELS, reason
+from brittle.images.scales.gather import PATHS_HELP, PREFIX_HELP, SHIFTS_HELP, Paths, Picture, gathered
+from brittle.registry import option
+
+ANNOTATIONS = "annotations_cns.json"
+THOUSANDTHS = 1000
+_FILE = re.compile(r"seed_(\d+)_scale_(\d+)\.\w+")
+_CLASS = re.compile(r"(\d+)_(.+)")
+NAMED = 3
+HIGHEST = 100_000  # class index
+
+
+@register("cns")
+@dataclass(frozen=True)
+class Cns:
+    """CNS-Bench's folders: the images at scale 0, and every shift in a nuisance's place; ids are those of (class,
+    seed)."""
+
+    in_scales: ClassVar[bool] = True
+
+    path: str = option(MISSING, "the folder that holds the shifts' folders", positional=True)
+    shifts: str | tuple[str, ...] | None = option(None, SHIFTS_HELP)
+    paths: Paths = option("each", PATHS_HELP)
+    prefix: str = option("", PREFIX_HELP)
+    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)", least=1)
+    crop: int | None = option(None, "crop the central square of this many pixels, after resizing", least=1)
+    channels: Literal["auto", "rgb", "grey"] = option("auto", "rgb, grey, or auto: grey if no file has colour")
+    unreadable: Literal["stop", "skip"] = option(
+        "stop", "stop at a damaged file, or check all files first and leave out the paths of damaged ones"
+    )
+    megapixels: float = option(MEGAPIXELS, "most pixels an image may have, in millions; more is refused", above=0)
+
+    def load(self) -> ImageSet:
+        root = Path(real_path(self.path))
+        if not root.is_dir():
+            raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the shifts' folders.")
+        files = sorted(file for file in image_files(root) if file.count("/") == 2)
+        entries, notes = _entries(files)
+        if not entries:
+            raise BrittleError(
+                f"{self.path} has no images in CNS-Bench's layout",
+                "They are called SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg.",
+            )
+        entries, wrong = _without_wrong_classes(entries, _annotated(root))
+        skipped: list[str] = []
+        if self.unreadable == "skip":
+            readable = in_threads(lambda each: is_readable(root / each.file, self.megapixels), entries)
+            skipped = [printable(each.file) for each, fine in zip(entries, readable, strict=True) if not fine]
+            entries = [each for each, fine in zip(entries, readable, strict=True) if fine]
+        kept = [each.file for each in entries]
+        if not kept:
+            raise BrittleError(f"no image of {self.path} can be used", (wrong or notes or skipped)[0])
+        channels = channels_of(root, kept, self.channels, self.megapixels)
+        reader = FolderReader(root, tuple(kept), self.size, self.crop, channels, self.megapixels)
+        pictures = [
+            Picture(each.label, each.key, each.seed, each.shift, each.scale, place)
+            for place, each in enumerate(entries)
+        ]
+        names = {each.label: each.name for each in entries}
+        classes = tuple(names.get(label, str(label)) for label in range(max(names) + 1))
+        found = gathered(
+            printable(root.resolve().name or str(root)),
+            pictures,
+            classes,
+            reader,
+            [printable(file) for file in kept],
+            self.paths,
+            self.shifts,
+            self.prefix,
+        )
+        return replace(found, skipped=tuple(skipped), notes=(*notes, *wrong, *found.notes))
+
+
+class Entry(NamedTuple):
+    """What a file's path says."""
+
+    file: str
+    shift: str
+    folder: str  # of the class
+    label: int  # the index
+    name: str
+    seed: int
+    scale: float
+
+    @property
+    def key(self) -> str:
+        """Of (class, seed), the same however its numbers are padded."""
+        return f"{self.label:03d}_{self.name}/seed_{self.seed:04d}"
+
+
+def _entries(files: Sequence[str]) -> tuple[list[Entry], list[str]]:
+    """What the paths say, and a sentence about those that say nothing."""
+    found, odd = [], []
+    for file in files:
+        shift, folder, name = file.split("/")
+        of_class, of_file = _CLASS.fullmatch(folder), _FILE.fullmatch(name)
+        if of_class is None or of_file is None or int(of_class[1]) > HIGHEST:
+            odd.append(file)
+            continue
+        label, seed, scale = int(of_class[1]), int(of_file[1]), int(of_file[2]) / THOUSANDTHS
+        found.append(Entry(file, printable(shift), printable(folder), label, printable(of_class[2]), seed, scale))
+    notes = []
+    if odd:
+        notes.append(
+            f"{len(odd)} image files are left out, since their paths are not SHIFT/INDEX_CLASS/seed_…_scale_…: "
+            f"{_some(odd)}"
+        )
+    return found, notes
+
+
+def _annotated(root: Path) -> dict[str, int]:
+    """File → class index, from the annotations; empty where there are none."""
+    path = root / ANNOTATIONS
+    if not path.is_file():
+        return {}
+    try:
+        images = json.loads(path.read_text(encoding="utf-8"))["images"]
+        return {str(each["image"]): int(each["class"]) for each in images}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BrittleError(
+            f"{path} can't be read: {reason(error)}", "Restore it, or remove it: the folders say the same."
+        ) from error
+
+
+def _without_wrong_classes(entries: list[Entry], annotated: dict[str, int]) -> tuple[list[Entry], list[str]]:
+    """Leaves out class folders whose index is not the one that the annotations give or, where these say nothing, that
+    other folders contradict at least as often as they agree; and names them."""
+    folders = {_folder(each): (each.label, each.name) for each in entries}
+    counts = Counter(folders.values())
+    wrong: dict[str, str] = {}
+    for each in entries:
+        said = annotated.get(each.file)
+        if said is not None and said != each.label:
+            wrong[_folder(each)] = f"{ANNOTATIONS} says {said}"
+    settled = {_folder(each) for each in entries if each.file in annotated}
+    for folder, pair in folders.items():
+        rival = _rival(pair, counts)
+        if folder not in settled and rival is not None:
+            wrong[folder] = f"{counts[rival]} class folders of that name or index say {rival[0]} is {rival[1]!r}"
+    notes = [
+        f"the class folder {there} has a wrong index and is left out: {why}" for there, why in sorted(wrong.items())
+    ]
+    missing = sorted(set(annotated) - {each.file for each in entries})
+    if missing:
+        notes.append(f"{len(missing)} images that {ANNOTATIONS} lists are not there: {_some(missing)}")
+    return [each for each in entries if _folder(each) not in wrong], notes
+
+
+def _folder(entry: Entry) -> str:
+    return f"{entry.shift}/{entry.folder}"
+
+
+def _rival(pair: tuple[int, str], counts: Counter[tuple[int, str]]) -> tuple[int, str] | None:
+    """The most frequent other pair with the same index or the same name, where it is at least as frequent."""
+    rivals = [other for other in counts if other != pair and (other[0] == pair[0] or other[1] == pair[1])]
+    best = max(rivals, key=lambda other: counts[other], default=None)
+    return best if best is not None and counts[best] >= counts[pair] else None
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(printable, names[:NAMED])) + (", …" if len(names) > NAMED else "")
