@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 UNLABELLED = -1
@@ -160,8 +162,8 @@ class InScales(Nuisance, Protocol):
         """The severities above 0 that are stored, rising."""
         ...
 
-    def complete(self, ids: Tensor) -> Tensor:
-        """ids (B,) → bool (B,): whether the image is stored at every scale. Paths of others are not followed."""
+    def exists(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """ids (B,) → (B,) whether the image is stored at every scale. Paths of others are not followed."""
         ...
 
     def fingerprint(self) -> bytes:

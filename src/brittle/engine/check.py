@@ -124,7 +124,7 @@ def _check_paths(assignment: Assignment, cell: Cell, job: Job) -> None:
     """Refuses a shift that lacks scales of some images where the measure does not leave these out by itself."""
     shift = job.nuisances.get(cell.nuisance)
     if isinstance(shift, InScales) and cell.images and not assignment.measure.leaves_out:
-        lacking = int((~shift.complete(job.images[cell.images].images.ids)).sum())
+        lacking = int((~shift.exists(job.subject(cell.images).ids)).sum())
         if lacking:
             raise BrittleError(
                 f"the shift {cell.nuisance!r} lacks scales of {lacking} images of {cell.images!r}, and the measure "

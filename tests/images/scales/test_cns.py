@@ -85,10 +85,10 @@ def test_a_path_is_followed_only_where_all_its_scales_exist_and_others_are_kept(
     gone = relative(SHIFTS[0], 1, 34, 1.0)
     images = image_set(f"cns:{cns(missing=[gone])}")
     place = pictures(images)[1, 34]
-    wanted = torch.ones(len(images), dtype=torch.bool)
-    assert torch.equal(images.shifts[SHIFTS[1]].complete(images.ids), wanted)
+    wanted = np.ones(len(images), dtype=bool)
+    assert np.array_equal(images.shifts[SHIFTS[1]].exists(images.ids.numpy()), wanted)
     wanted[place] = False
-    assert torch.equal(images.shifts[SHIFTS[0]].complete(images.ids), wanted)
+    assert np.array_equal(images.shifts[SHIFTS[0]].exists(images.ids.numpy()), wanted)
     assert images.notes == (
         f"1 of 6 paths of the shift {SHIFTS[0]!r} are not followed, since images are missing: "
         "001_goldfish/seed_0034 (scale 1)",
@@ -101,13 +101,13 @@ def test_paths_all_keeps_the_images_that_every_shift_has(cns: Cns) -> None:
     images = image_set(f"cns:{cns(missing=[relative(SHIFTS[0], 1, 34, 1.0)])},paths=all")
     assert (1, 34) not in pictures(images)
     assert len(images) == len(CLASSES) * len(SEEDS) - 1
-    assert all(bool(shift.complete(images.ids).all()) for shift in images.shifts.values())
+    assert all(bool(shift.exists(images.ids.numpy()).all()) for shift in images.shifts.values())
 
 
 def test_the_picture_at_scale_0_may_lie_with_any_shift(cns: Cns) -> None:
     images = image_set(f"cns:{cns(missing=[relative(SHIFTS[0], 1, 34, 0.0)])}")
     assert images.notes == ()
-    assert all(bool(shift.complete(images.ids).all()) for shift in images.shifts.values())
+    assert all(bool(shift.exists(images.ids.numpy()).all()) for shift in images.shifts.values())
 
 
 def test_a_path_without_a_picture_at_scale_0_is_named(cns: Cns) -> None:
@@ -129,9 +129,9 @@ def test_an_unreadable_file_is_named_or_its_path_left_out(cns: Cns) -> None:
     rest = image_set(f"cns:{root},unreadable=skip")
     assert rest.skipped == (file,)
     assert len(rest) == len(images)
-    assert not bool(rest.shifts[SHIFTS[1]].complete(rest.ids)[place])
-    assert int(rest.shifts[SHIFTS[1]].complete(rest.ids).sum()) == len(rest) - 1
-    assert bool(rest.shifts[SHIFTS[0]].complete(rest.ids).all())
+    assert not bool(rest.shifts[SHIFTS[1]].exists(rest.ids.numpy())[place])
+    assert int(rest.shifts[SHIFTS[1]].exists(rest.ids.numpy()).sum()) == len(rest) - 1
+    assert bool(rest.shifts[SHIFTS[0]].exists(rest.ids.numpy()).all())
 
 
 def test_a_class_folder_that_the_annotations_contradict_is_named_and_left_out(cns: Cns) -> None:
@@ -145,8 +145,8 @@ def test_a_class_folder_that_the_annotations_contradict_is_named_and_left_out(cn
         f"the class folder {SHIFTS[0]}/005_hammerhead has a wrong index and is left out: annotations_cns.json says 4",
     )
     assert set(images.labels.tolist()) == {1, 4}
-    assert int(images.shifts[SHIFTS[0]].complete(images.ids).sum()) == len(SEEDS)
-    assert int(images.shifts[SHIFTS[1]].complete(images.ids).sum()) == 2 * len(SEEDS)
+    assert int(images.shifts[SHIFTS[0]].exists(images.ids.numpy()).sum()) == len(SEEDS)
+    assert int(images.shifts[SHIFTS[1]].exists(images.ids.numpy()).sum()) == 2 * len(SEEDS)
 
 
 def test_without_annotations_the_index_that_most_folders_have_is_right(cns: Cns) -> None:
@@ -156,7 +156,7 @@ def test_without_annotations_the_index_that_most_folders_have_is_right(cns: Cns)
     images = image_set(f"cns:{root}")
     assert len(images.notes) == 1
     assert images.notes[0].startswith("the class folder third/001_hammerhead has a wrong index and is left out")
-    assert int(images.shifts["third"].complete(images.ids).sum()) == len(SEEDS)
+    assert int(images.shifts["third"].exists(images.ids.numpy()).sum()) == len(SEEDS)
     assert images.classes == ("0", "goldfish", "2", "3", "hammerhead")
 
 

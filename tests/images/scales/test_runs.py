@@ -149,3 +149,21 @@ def test_a_changed_picture_above_scale_0_is_noticed_on_resuming(wide: Path, tmp_
     write(wide / relative(SHIFTS[1], 4, 3, 1.0), (9, 9, 9), side=28)
     with pytest.raises(BrittleError, match="the image set 'cns' is no longer what it was"):
         brittle.run(asked, tmp_path / "run")
+
+
+def test_failure_points_lie_at_the_scale_where_colour_hides_the_class(tmp_path: Path) -> None:
+    """Blue hides every class at scale 2.5 and none before. A path that lacks a scale has no rows there."""
+    root = make(tmp_path / "cns", missing=[relative(SHIFTS[0], 1, 34, 1.0)])
+    found = brittle.failure_points(ByColour(), f"cns:{root}")
+    assert [(row["nuisance"], row["paths"]) for row in found["results"]] == [(SHIFTS[0], 5), (SHIFTS[1], 6)]
+    for row in found["results"]:
+        assert (row["mean"], row["median"], row["never"], row["unit"]) == (2.5, 2.5, 0, "scale")
+        assert [each["accuracy"] for each in row["severities"]] == [1, 1, 1, 0]
+    rows = found.rows.to_pylist()
+    assert len(rows) == (5 + 6) * len(SCALES[1:])
+    assert {row["severity"] for row in rows if row["rank"] > 0} == {2.5}
+
+
+def test_failure_points_do_not_depend_on_the_batch(root: Path) -> None:
+    one, other = (brittle.failure_points(ByColour(), f"cns:{root}", batch=size).rows for size in (1, 7))
+    assert one.equals(other)

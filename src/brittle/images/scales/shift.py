@@ -48,8 +48,8 @@ class StoredShift:
         """Looks at one image: those of another shape are found when they are read."""
         self._of_shape(self.reader([int(self.positions[0, 0])]), [int(self.positions[0, 0])], shape)
 
-    def complete(self, ids: Tensor) -> Tensor:
-        return torch.from_numpy(np.isin(ids.cpu().numpy(), self.ids)).to(ids.device)
+    def exists(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return np.isin(ids, self.ids)
 
     def latent(self, batch: Batch) -> int | None:
         return None

@@ -50,6 +50,7 @@ class FailurePoints(FailurePointsOptions, Measure):
     """The severity at which the prediction becomes wrong, per image and path, and accuracy at every severity."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    leaves_out: ClassVar[bool] = True
 
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None
