@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import torch
 
 import brittle
+from brittle.mixing import mixes
 from brittle.random import draw_keys
-from brittle.training.mixing import mixes
 from brittle.types import Batch
 
 HERE = Path(__file__).parent

@@ -11,11 +11,11 @@ from torch.nn import functional as F
 
 import brittle
 from brittle import BrittleError, image_set
+from brittle.mixing import mixes
 from brittle.progress import Progress
 from brittle.random import draw_keys
 from brittle.training import train, trainable
 from brittle.training.data import TrainingImages
-from brittle.mixing import mixes
 from brittle.training.mixing.mixer import Mixer
 from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
 from brittle.training.options import Recipe, TrainingOptions
@@ -174,6 +174,14 @@ def test_other_images_lend_pixels_and_no_labels(trained):
     weights = [brittle.classifier(each["classifier"]).module.state_dict() for each, _ in found]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
     assert not all(torch.equal(weights[0][name], weights[2][name]) for name in weights[0])
+
+
+def test_steps_that_read_other_images_from_disk_are_not_captured(monkeypatch):
+    kind, cpu = trainable.build("small-vgg"), torch.device("cpu")
+    options = TrainingOptions(mix="mixup", objective="reformulated", mix_with=image_set(striped()[0]))
+    assert planned(kind, options, 0, cpu).capture
+    monkeypatch.setattr("brittle.training.data._share", lambda device: 0)
+    assert not planned(kind, options, 0, cpu).capture
 
 
 def test_random_labels_are_uniform_and_those_of_seed_and_id():

@@ -31,6 +31,7 @@ class Plan(NamedTuple):
     record: Mapping[str, Loss]  # losses that are not minimised
     about: Mapping[str, Any]  # what a resumed training must have in common; no entry for what is not used
     mixed_with: str | None = None  # the name of the other image set
+    capture: bool = True  # whether steps may be captured, as far as this is concerned
 
     def diversities(self, went: TrainingHistory) -> dict[str, float | None]:
         """The losses of the last epoch with the majority's label and with mixed labels. Where nothing is mixed, both
@@ -45,7 +46,7 @@ def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.de
     own, parts, about = kind.transform(), list[Augmentation](), dict[str, Any]()
     loss: Loss = cross_entropy
     record: dict[str, Loss] = {}
-    mixed_with = None
+    mixed_with, held = None, True
     if own is not None:
         parts.append(Keyed(own))
     if options.crop or options.flip:
@@ -61,13 +62,14 @@ def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.de
             about["objective"] = options.objective
         if mixer.others is not None:
             about["mix_with"], mixed_with = mixer.others.fingerprint(), mixer.others.set.name
+            held = mixer.others.pixels is not None  # otherwise they are read for every batch
         elif mixer.mix.pairs:
             record[DIVERSITY] = majority_cross_entropy
             if mixer.mixed_targets:
                 loss = mixed_cross_entropy
             else:
                 record[MIX_DIVERSITY] = mixed_cross_entropy
-    return Plan(Chain(parts) if parts else None, loss, record, about, mixed_with)
+    return Plan(Chain(parts) if parts else None, loss, record, about, mixed_with, held)
 
 
 def random_labels(data: TrainingImages, classes: int, seed: int) -> TrainingImages:

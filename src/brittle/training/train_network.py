@@ -124,7 +124,7 @@ def _trained(
             transform=plan.augmentation,
             loss=plan.loss,
             record=plan.record,
-            capture=kind.capture,
+            capture=kind.capture and plan.capture,
             compiled=options.compile,
             checkpoint=_checkpoint(out) if options.checkpoints else None,
             every=max(1, options.checkpoints),

@@ -36,7 +36,7 @@ from brittle.types import Batch
 
 NOTHING: Mapping[str, Loss] = MappingProxyType({})
 STEPS_PER_TICK = 20  # between updates of the progress bar
-DRAWN_AT_ONCE = 1 << 13  # images
+DRAWN_AT_ONCE = 1 << 23  # pixels, as if each image had a mask of its own
 SCORED_AT_ONCE = 1 << 20  # numbers
 
 
@@ -152,7 +152,8 @@ def _drawn(
 ) -> Iterator[Drawn]:
     """What is drawn for each batch; for several batches of one size at once."""
     for size, alike in itertools.groupby(batches, len):
-        for rows in torch.split(torch.stack(list(alike)), max(1, DRAWN_AT_ONCE // size)):
+        many = max(1, DRAWN_AT_ONCE // (size * math.prod(shape[1:])))
+        for rows in torch.split(torch.stack(list(alike)), many):
             every = {} if augmentation is None else augmentation.draw(keys[rows], shape)
             yield from ({name: values[place] for name, values in every.items()} for place in range(len(rows)))
 
