@@ -238,6 +238,11 @@ class SetFacts(NamedTuple):
     shape: list[int]  # of the largest image
     classes: list[str]
 
+    @classmethod
+    def read(cls, kept: Mapping[str, Any]) -> SetFacts:
+        """From an entry of summary["image_sets"], which may say more."""
+        return cls(*(kept[name] for name in cls._fields))
+
 
 def _described(chosen: Chosen) -> dict[str, Any]:
     images = chosen.images

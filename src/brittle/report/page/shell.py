@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
 from brittle.report.page.cells import CellNotes
 from brittle.report.page.colours import looks
@@ -159,7 +160,7 @@ def _image_set(run: LoadedRun, name: str) -> dict[str, Any]:
     labels = None if chosen is None else chosen.images.labels
     unlabelled = 0 if labels is None else int((labels < 0).sum())
     present = len(told["classes"]) if labels is None else len(set(labels[labels >= 0].tolist()))
-    shapes = [told["shape"]] if chosen is None else list(chosen.images.shapes)
+    shapes = [SetFacts.read(told).shape] if chosen is None else list(chosen.images.shapes)
     return {
         "name": name,
         "entry": run.study.images[name],

@@ -31,3 +31,12 @@ HENDRYCKS_2019 = (
     "D. Hendrycks and T. Dietterich, “Benchmarking neural network robustness to common corruptions and perturbations”, "
     "ICLR 2019."
 )
+GEIRHOS_2019 = (
+    "R. Geirhos, P. Rubisch, C. Michaelis, M. Bethge, F. A. Wichmann and W. Brendel, “ImageNet-trained CNNs are biased "
+    "towards texture”, ICLR 2019."
+)
+GEIRHOS_2020 = (
+    "R. Geirhos, K. Meding and F. A. Wichmann, “Beyond accuracy: quantifying trial-by-trial behaviour of CNNs and "
+    "humans by measuring error consistency”, NeurIPS 2020."
+)
+OWEN_2007 = "A. B. Owen, “The pigeonhole bootstrap”, Annals of Applied Statistics, 2007."

@@ -1,0 +1,1 @@
+"""What shape and texture show of themselves."""
