@@ -57,7 +57,7 @@ class Occlusion(OcclusionOptions, Measure):
         return tuple(sorted(set(self.shares))) if exact else (None,)
 
     def distorted(self) -> str:
-        return "over all shares"
+        return "over all hidden shares"
 
     def check(self, about: About) -> None:
         if not isinstance(about.nuisance, Occluder):

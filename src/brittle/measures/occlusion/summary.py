@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from brittle.measures.base import RunView
 from brittle.measures.clean.measure import clean_columns
+from brittle.nuisances import nuisances
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.ratios import Estimated, Sample, influence, normal_quantile, ratio, signed_mean
@@ -144,6 +146,7 @@ def _protocol(measure: Occlusion, run: RunView, images: str, train: str, nuisanc
         "as_drawn": measure.shares_of(space) == (None,),
         "share_of": "sides" if getattr(space, "of", "area") == "side" else "pixels",
         "filled_with": space.filled_with,
+        "mask": nuisances.spec_of(replace(space, fill=0.0, texture=None)),
         "prior": run.prior(images, nuisance),
         "repeats": measure.repeats,
         "confidence": measure.confidence,

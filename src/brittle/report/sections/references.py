@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FAWZI_2016 = "A. Fawzi and P. Frossard, “Measuring the effect of nuisance variables on classifiers”, BMVC 2016."
+FIELLER_1954 = "E. C. Fieller, “Some problems in interval estimation”, JRSS B, 1954."
 HOWARD_2021 = (
     "S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, “Time-uniform, nonparametric, nonasymptotic confidence "
     "sequences”, Annals of Statistics, 2021."

@@ -1,0 +1,78 @@
+"""Occlusion on the console: accuracy on test and training images and iOcclusion, at a few shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from brittle.report.page.words import number, percent
+from brittle.report.sections.base import line, plain_table
+from brittle.report.sections.occlusion import words
+from brittle.report.sections.occlusion.words import Model
+
+MOST_MODELS = 12
+
+
+def printed(summary: Mapping[str, Any]) -> RenderableType:
+    shown: list[RenderableType] = []
+    for images, nuisances in words.cells(summary).items():
+        for nuisance in nuisances:
+            found = words.models(summary, images, nuisance)
+            row = found[0].row
+            shown += [
+                line((nuisance, "bold"), f" on {words.subject(row)}, filled with {row['filled_with']}: accuracy"),
+                _table(found[:MOST_MODELS]),
+            ]
+            shown += [line(f"  {model.name}: {said}") for model in found if (said := words.no_gap(model.row))]
+            if len(found) > MOST_MODELS:
+                shown.append(line(f"  … and {len(found) - MOST_MODELS} more (--json or --out has them all)"))
+            shown.append(line())
+        shown += [line(said) for said in words.fillings(summary, images)]
+    return Group(*shown, _closing(summary["results"]))
+
+
+def _table(found: Sequence[Model]) -> Table:
+    points = found[0].points
+    places = words.some(points)
+    table = plain_table("", "images", "untouched", *(words.share(points[place]["share"]) for place in places), folds=1)
+    for model in found:
+        row, runs = model.row, f" ({model.runs} runs)" if model.runs > 1 else ""
+        table.add_row(
+            f"{model.name}{runs}",
+            "test",
+            number(row["accuracy_clean"]),
+            *(number(model.points[place]["accuracy"]) for place in places),
+        )
+        if row["train_set"] is None:
+            continue
+        table.add_row(
+            "",
+            "training",
+            number(row["train_accuracy_clean"]),
+            *(number(model.points[place]["train_accuracy"]) for place in places),
+        )
+        table.add_row(
+            "",
+            "iOcclusion",
+            "1" if row["divisible"] else "–",
+            *(number(words.interplay(model.points[place])[0], 2) for place in places),
+        )
+        bounds = [words.interplay(model.points[place])[1] for place in places]
+        if any(bounds):
+            table.add_row("", "", "", *map(words.ends, bounds))
+    return table
+
+
+def _closing(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    first = rows[0]
+    masks = f"{first['repeats']} mask{'s' * (first['repeats'] != 1)} per image"
+    said = f"{words.hidden_of(first).capitalize()}; {masks}; seed {first['seed']}."
+    if any(row["train_set"] is not None for row in rows):
+        said += (
+            " iOcclusion: gap between training and test accuracy under occlusion over the gap without, with "
+            f"{percent(first['confidence'])} Fieller intervals over images."
+        )
+    return line(said)
