@@ -97,9 +97,10 @@ class Pooling:
 
     def __call__(self, log_probs: Tensor) -> Tensor:
         """log p(c | x) (B, K) → log p(C | x) (B, C)."""
-        places, there = self._on.setdefault(
-            log_probs.device, (self.places.to(log_probs.device), self.there.to(log_probs.device))
-        )
+        device = log_probs.device
+        if device not in self._on:
+            self._on[device] = self.places.to(device), self.there.to(device)
+        places, there = self._on[device]
         joined = log_probs[:, places].masked_fill(~there, -torch.inf).logsumexp(-1)
         if self.within == "mean":
             joined = joined - there.sum(1).log()
