@@ -7,10 +7,12 @@ import pytest
 import torch
 from scipy import stats
 from torch import nn
+from torch._dynamo.exc import BackendCompilerFailed
 from torch.nn import functional as F
 
 import brittle
 from brittle import BrittleError, image_set
+from brittle.errors import Failure
 from brittle.mixing import mixes
 from brittle.progress import Progress
 from brittle.random import draw_keys
@@ -213,6 +215,20 @@ def test_only_batches_as_large_as_the_first_are_compiled(data, monkeypatch):
     for size in (20, 7, 20):
         step(torch.arange(size), 0.1)
     assert seen == [20, 20]
+
+
+def test_a_network_that_can_not_be_compiled_is_one_line(data, monkeypatch):
+    def compiled(module, dynamic):
+        def fail(images):
+            raise BackendCompilerFailed(compiled, RuntimeError("no compiler\nand more"), None)
+
+        return fail
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 3))
+    step = Step(net, torch.optim.SGD(net.parameters(), 0.1), data, cross_entropy, compiled=True)
+    with pytest.raises(Failure, match=r"the network can't be compiled: .*no compiler\. Leave out --compile\."):
+        step(torch.arange(5), 0.1)
 
 
 def test_the_command_trains_as_python_does(cli, trained, tmp_path):

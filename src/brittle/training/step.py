@@ -12,6 +12,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor, nn
 
+from brittle.classifiers.base import first_line
 from brittle.errors import Failure
 from brittle.memory import out_of_memory
 from brittle.training.augmentation import Drawn
@@ -67,6 +68,9 @@ class Step:
             if out_of_memory(error):
                 said = f"out of memory in a step of {len(rows)} images"
                 raise Failure(said, "Use fewer per step (--batch-size), or another device.") from error
+            if self.compiled is not self.module and _is_of_compiler(error):
+                cause = first_line(getattr(error, "inner_exception", error))
+                raise Failure(f"the network can't be compiled: {cause}", "Leave out --compile.") from error
             raise
 
     def _step(self, rows: Tensor, rate: float, drawn: Drawn) -> None:
@@ -120,3 +124,7 @@ class Step:
         with torch.cuda.stream(stream):
             self._eager(rows, drawn)
         torch.cuda.current_stream(self.data.device).wait_stream(stream)
+
+
+def _is_of_compiler(error: Exception) -> bool:
+    return any(kind.__module__.startswith(("torch._dynamo", "torch._inductor")) for kind in type(error).__mro__)
