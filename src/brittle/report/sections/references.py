@@ -41,3 +41,15 @@ GEIRHOS_2020 = (
     "humans by measuring error consistency”, NeurIPS 2020."
 )
 OWEN_2007 = "A. B. Owen, “The pigeonhole bootstrap”, Annals of Applied Statistics, 2007."
+MILLER_2021 = (
+    "J. Miller, R. Taori, A. Raghunathan, S. Sagawa, P. W. Koh, V. Shankar, P. Liang, Y. Carmon and L. Schmidt, "
+    "“Accuracy on the line”, ICML 2021."
+)
+TAORI_2020 = (
+    "R. Taori, A. Dave, V. Shankar, N. Carlini, B. Recht and L. Schmidt, “Measuring robustness to natural distribution "
+    "shifts in image classification”, NeurIPS 2020."
+)
+MCNEMAR_1947 = "Q. McNemar, “Note on the sampling error of the difference between correlated proportions”, 1947."
+HOLM_1979 = (
+    "S. Holm, “A simple sequentially rejective multiple test procedure”, Scandinavian Journal of Statistics, 1979."
+)

@@ -1,0 +1,1 @@
+"""What corruption errors show of themselves."""

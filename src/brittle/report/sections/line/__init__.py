@@ -1,0 +1,1 @@
+"""What accuracy on the line shows of itself."""

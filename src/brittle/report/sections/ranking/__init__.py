@@ -1,0 +1,1 @@
+"""What rankings show of themselves."""
