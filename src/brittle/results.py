@@ -84,7 +84,7 @@ class WithRows(Result):
 
     @property
     def rows(self) -> pa.Table:
-        """Every row of the measure, with the classifier's name first where there are several."""
+        """Every row of the measure, with the classifier's and the nuisance's name first where there are several."""
         return self._table("rows")
 
     def _table(self, name: str) -> pa.Table:
@@ -92,6 +92,8 @@ class WithRows(Result):
         view, parts = self._done.view(measure), []
         for cell in view.cells():
             table = view.table(cell, name).drop_columns("unit")
+            if cell.nuisance and len(view.nuisances) > 1:
+                table = table.add_column(0, "nuisance", pa.array([cell.nuisance] * table.num_rows))
             if len(view.classifiers) > 1:
                 table = table.add_column(0, "classifier", pa.array([cell.classifier] * table.num_rows))
             parts.append(table)

@@ -12,84 +12,60 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path
 from brittle.images import register
 from brittle.images.base import ImageSet
-from brittle.images.folder import FolderReader, channels_of, image_files, in_threads, is_readable
-from brittle.images.limits import MEGAPIXELS, reason
-from brittle.images.scales.gather import PATHS_HELP, PREFIX_HELP, SHIFTS_HELP, Paths, Picture, gathered
+from brittle.images.folder import image_files
+from brittle.images.limits import reason
+from brittle.images.scales.files import ResizedOptions, some
+from brittle.images.scales.gather import Picture, gathered
 from brittle.registry import option
 
 ANNOTATIONS = "annotations_cns.json"
 THOUSANDTHS = 1000
 _FILE = re.compile(r"seed_(\d+)_scale_(\d+)\.\w+")
 _CLASS = re.compile(r"(\d+)_(.+)")
-NAMED = 3
 HIGHEST = 100_000  # class index
 
 
 @register("cns")
 @dataclass(frozen=True)
-class Cns:
+class Cns(ResizedOptions):
     """CNS-Bench's folders: the images at scale 0, and every shift in a nuisance's place; ids are those of (class,
     seed)."""
 
     in_scales: ClassVar[bool] = True
 
     path: str = option(MISSING, "the folder that holds the shifts' folders", positional=True)
-    shifts: str | tuple[str, ...] | None = option(None, SHIFTS_HELP)
-    paths: Paths = option("each", PATHS_HELP)
-    prefix: str = option("", PREFIX_HELP)
-    size: int | None = option(None, "resize the shorter side to this many pixels (bilinear)", least=1)
-    crop: int | None = option(None, "crop the central square of this many pixels, after resizing", least=1)
-    channels: Literal["auto", "rgb", "grey"] = option("auto", "rgb, grey, or auto: grey if no file has colour")
-    unreadable: Literal["stop", "skip"] = option(
-        "stop", "stop at a damaged file, or check all files first and leave out the paths of damaged ones"
-    )
-    megapixels: float = option(MEGAPIXELS, "most pixels an image may have, in millions; more is refused", above=0)
 
     def load(self) -> ImageSet:
         root = Path(real_path(self.path))
         if not root.is_dir():
             raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the shifts' folders.")
-        files = sorted(file for file in image_files(root) if file.count("/") == 2)
-        entries, notes = _entries(files)
-        if not entries:
+        found, odd = _entries(sorted(file for file in image_files(root) if file.count("/") == 2))
+        if not found:
             raise BrittleError(
                 f"{self.path} has no images in CNS-Bench's layout",
                 "They are called SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg.",
             )
-        entries, wrong = _without_wrong_classes(entries, _annotated(root))
-        skipped: list[str] = []
-        if self.unreadable == "skip":
-            readable = in_threads(lambda each: is_readable(root / each.file, self.megapixels), entries)
-            skipped = [printable(each.file) for each, fine in zip(entries, readable, strict=True) if not fine]
-            entries = [each for each, fine in zip(entries, readable, strict=True) if fine]
-        kept = [each.file for each in entries]
-        if not kept:
-            raise BrittleError(f"no image of {self.path} can be used", (wrong or notes or skipped)[0])
-        channels = channels_of(root, kept, self.channels, self.megapixels)
-        reader = FolderReader(root, tuple(kept), self.size, self.crop, channels, self.megapixels)
+        right, wrong = _without_wrong_classes(found, _annotated(root))
+        damaged = self.damaged(root, [each.file for each in right])
+        entries = [each for each in right if each.file not in damaged]
+        if not entries:
+            raise BrittleError(f"no image of {self.path} can be used", "Check its folders' names and its files.")
+        files = [each.file for each in entries]
         pictures = [
             Picture(each.label, each.key, each.seed, each.shift, each.scale, place)
             for place, each in enumerate(entries)
         ]
         names = {each.label: each.name for each in entries}
         classes = tuple(names.get(label, str(label)) for label in range(max(names) + 1))
-        found = gathered(
-            printable(root.resolve().name or str(root)),
-            pictures,
-            classes,
-            reader,
-            [printable(file) for file in kept],
-            self.paths,
-            self.shifts,
-            self.prefix,
-        )
-        return replace(found, skipped=tuple(skipped), notes=(*notes, *wrong, *found.notes))
+        title = printable(root.resolve().name or str(root))
+        images = gathered(title, pictures, classes, self.reader(root, files), list(map(printable, files)), self)
+        return replace(images, skipped=tuple(sorted(map(printable, damaged))), notes=(*odd, *wrong, *images.notes))
 
 
 class Entry(NamedTuple):
@@ -124,7 +100,7 @@ def _entries(files: Sequence[str]) -> tuple[list[Entry], list[str]]:
     if odd:
         notes.append(
             f"{len(odd)} image files are left out, since their paths are not SHIFT/INDEX_CLASS/seed_…_scale_…: "
-            f"{_some(odd)}"
+            f"{some(odd)}"
         )
     return found, notes
 
@@ -163,7 +139,7 @@ def _without_wrong_classes(entries: list[Entry], annotated: dict[str, int]) -> t
     ]
     missing = sorted(set(annotated) - {each.file for each in entries})
     if missing:
-        notes.append(f"{len(missing)} images that {ANNOTATIONS} lists are not there: {_some(missing)}")
+        notes.append(f"{len(missing)} images that {ANNOTATIONS} lists are not there: {some(missing)}")
     return [each for each in entries if _folder(each) not in wrong], notes
 
 
@@ -176,7 +152,3 @@ def _rival(pair: tuple[int, str], counts: Counter[tuple[int, str]]) -> tuple[int
     rivals = [other for other in counts if other != pair and (other[0] == pair[0] or other[1] == pair[1])]
     best = max(rivals, key=lambda other: counts[other], default=None)
     return best if best is not None and counts[best] >= counts[pair] else None
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(printable, names[:NAMED])) + (", …" if len(names) > NAMED else "")

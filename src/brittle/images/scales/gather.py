@@ -6,8 +6,8 @@ all of its scales exist; what is left out is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,17 +17,33 @@ from brittle.errors import BrittleError
 from brittle.images.base import ImageSet, Reader, SubsetReader, alternatives
 from brittle.images.folder import path_id
 from brittle.images.scales.shift import StoredShift
+from brittle.registry import option
 
-Paths = Literal["each", "all"]
 NAMED = 3  # of what is left out, in a sentence
 
-SHIFTS_HELP = "only these shifts, a/b/c"
-PREFIX_HELP = "what the shifts' names begin with, to tell them from other nuisances of a study"
-PATHS_HELP = "each: a path is followed where its own scales exist; all: where those of every shift exist"
+Scales = Mapping[float, int]  # scale → the reader's position
+Stored = Mapping[str, Mapping[str, Scales]]  # shift → key of (class, seed) → scales
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShiftChoice:
+    """Which shifts of an image set in scales, and what they are called."""
+
+    shifts: str | tuple[str, ...] | None = option(None, "only these shifts, a/b/c")
+    prefix: str = option("", "what the shifts' names begin with, to tell them from other nuisances of a study")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShiftOptions(ShiftChoice):
+    """Which shifts, and which of their paths."""
+
+    paths: Literal["each", "all"] = option(
+        "each", "each: a path is followed where its own scales exist; all: only images that every shift has are kept"
+    )
 
 
 class Picture(NamedTuple):
-    """One stored image."""
+    """One stored image. At scale 0 it need not have a shift: it is that of all of them."""
 
     label: int
     key: str  # of (class, seed): what its id is made from
@@ -37,11 +53,12 @@ class Picture(NamedTuple):
     position: int  # for the reader
 
 
-class StoredPaths(NamedTuple):
-    """The pictures of all shifts, by key."""
+class Followed(NamedTuple):
+    """What is left of some paths once those that lack scales are taken out."""
 
-    clean: Mapping[str, Picture]  # at scale 0, the first that there is
-    stored: Mapping[str, Mapping[str, Mapping[float, int]]]  # shift → key → scale → position
+    keys: list[str]  # of the images, in order
+    complete: Mapping[str, Collection[str]]  # shift → keys of its paths that are followed
+    notes: list[str]
 
 
 def gathered(
@@ -50,61 +67,59 @@ def gathered(
     classes: tuple[str, ...],
     reader: Reader,
     files: Sequence[str],
-    paths: Paths,
-    wanted: str | tuple[str, ...] | None = None,
-    prefix: str = "",
+    options: ShiftOptions,
 ) -> ImageSet:
     """The pictures at scale 0, with the shifts that lead away from them."""
-    found = _sorted_out(name, pictures, files, wanted)
-    complete = {shift: _complete(each, found.clean) for shift, each in found.stored.items()}
-    notes = [note for shift in found.stored for note in _left_out(shift, found, complete[shift])]
-    kept = _kept(complete, paths)
-    if not kept:
-        raise BrittleError(
-            f"no path of the image set {name!r} has all of its scales" + (" in every shift" if paths == "all" else ""),
-            notes[0] if notes else "Give images at scale 0 and above.",
-        )
-    if paths == "all" and len(kept) < len(found.clean):
-        notes.append(f"{len(found.clean) - len(kept)} images of {name!r} are left out: some shift lacks scales of them")
-    ids = {key: path_id(key) for key in kept}
-    chosen = [found.clean[key] for key in kept]
-    whole = ImageSet(
+    clean, stored = _sorted_out(name, pictures, files, options.shifts)
+    found = followed(name, stored, clean, options.paths)
+    ids = {key: path_id(key) for key in found.keys}
+    chosen = [clean[key] for key in found.keys]
+    return ImageSet(
         name,
-        torch.tensor([ids[key] for key in kept], dtype=torch.int64),
+        torch.tensor([ids[key] for key in found.keys], dtype=torch.int64),
         torch.tensor([each.label for each in chosen], dtype=torch.int64),
         classes,
-        kept,
+        found.keys,
         {"seed": [each.seed for each in chosen]},
         SubsetReader.of(reader, np.array([each.position for each in chosen], dtype=np.int64)),
-        notes=tuple(notes),
+        shifts=shifts_of(found, stored, ids, reader, files, options.prefix),
+        notes=tuple(found.notes),
     )
-    shifts = {}
-    for shift, keys in complete.items():
+
+
+def followed(name: str, stored: Stored, clean: Collection[str], paths: Literal["each", "all"]) -> Followed:
+    """Which paths are followed, where `clean` are the keys of the pictures at scale 0."""
+    complete = {shift: _complete(each, clean) for shift, each in stored.items()}
+    notes = [note for shift in stored for note in _left_out(shift, stored[shift], clean, complete[shift])]
+    sets = [set(keys) for keys in complete.values() if keys]
+    keys = sorted((set.union(*sets) if paths == "each" else set.intersection(*sets)) if sets else ())
+    if not keys:
+        raise BrittleError(
+            f"no image of {name!r} has all of its scales" + (" in every shift" if paths == "all" else ""),
+            f"{notes[0][:1].upper()}{notes[0][1:]}." if notes else "Give images at scale 0 and above.",
+        )
+    some = set.union(*sets)
+    if paths == "all" and len(keys) < len(some):
+        notes.append(f"{len(some) - len(keys)} images of {name!r} are left out, since some shift lacks scales of them")
+    return Followed(keys, complete, notes)
+
+
+def shifts_of(
+    found: Followed, stored: Stored, ids: Mapping[str, int], reader: Reader, files: Sequence[str], prefix: str
+) -> dict[str, StoredShift]:
+    """By name, the shifts that follow any of the images whose ids are given by key."""
+    made = {}
+    for shift, keys in found.complete.items():
         there = [key for key in keys if key in ids]
         if there:
-            positions = [[found.stored[shift][key][scale] for scale in keys[key]] for key in there]
-            made = stored_shift(prefix + shift, next(iter(keys.values())), ids, there, positions, reader, files)
-            shifts[made.name] = made
-    return replace(whole, shifts=shifts)
+            scales, numbers = scales_of(stored[shift]), np.array([ids[key] for key in there], dtype=np.int64)
+            order = np.argsort(numbers)
+            positions = np.array([[stored[shift][key][scale] for scale in scales] for key in there], dtype=np.int64)
+            made[prefix + shift] = StoredShift(prefix + shift, scales, numbers[order], positions[order], reader, files)
+    return made
 
 
-def stored_shift(
-    name: str,
-    scales: Sequence[float],
-    ids: Mapping[str, int],
-    keys: Sequence[str],
-    positions: Sequence[Sequence[int]],
-    reader: Reader,
-    files: Sequence[str],
-) -> StoredShift:
-    """A shift of the pictures `keys`, whose positions at every scale are known."""
-    numbers = np.array([ids[key] for key in keys], dtype=np.int64)
-    order = np.argsort(numbers)
-    table = np.array(positions, dtype=np.int64)[order]
-    return StoredShift(name, tuple(scales), numbers[order], table, reader, files)
-
-
-def chosen_shifts(name: str, there: Sequence[str], wanted: str | tuple[str, ...] | None) -> list[str]:
+def chosen_shifts(name: str, there: Collection[str], wanted: str | tuple[str, ...] | None) -> list[str]:
     """Those of the shifts that an option names, all by default."""
     if wanted is None:
         return sorted(there)
@@ -112,12 +127,17 @@ def chosen_shifts(name: str, there: Sequence[str], wanted: str | tuple[str, ...]
     return sorted(alternatives(text, set(there), f"{name}: the shift"))
 
 
+def scales_of(paths: Mapping[str, Scales]) -> tuple[float, ...]:
+    """The scales above 0 that any path of a shift has, rising."""
+    return tuple(sorted({scale for there in paths.values() for scale in there if scale > 0}))
+
+
 def _sorted_out(
     name: str, pictures: Sequence[Picture], files: Sequence[str], wanted: str | tuple[str, ...] | None
-) -> StoredPaths:
-    """By shift, key and scale; two pictures of one place are an error."""
-    shifts = chosen_shifts(name, list({each.shift for each in pictures}), wanted)
-    stored: dict[str, dict[str, dict[float, int]]] = {shift: {} for shift in shifts}
+) -> tuple[dict[str, Picture], dict[str, dict[str, dict[float, int]]]]:
+    """Pictures at scale 0 by key, and all by shift, key and scale; two of one place are an error."""
+    shifts = chosen_shifts(name, {each.shift for each in pictures if each.shift}, wanted)
+    stored: dict[str, dict[str, dict[float, int]]] = {shift: {} for shift in ("", *shifts)}
     clean: dict[str, Picture] = {}
     for each in sorted(pictures, key=lambda one: (one.key, one.shift, one.scale, one.position)):
         if each.shift not in stored:
@@ -125,54 +145,41 @@ def _sorted_out(
         scales = stored[each.shift].setdefault(each.key, {})
         if each.scale in scales:
             raise BrittleError(
-                f"{name}: {files[scales[each.scale]]} and {files[each.position]} are both {each.key} of the shift "
-                f"{each.shift!r} at scale {each.scale:g}",
+                f"{name}: {files[scales[each.scale]]} and {files[each.position]} are both {each.key}"
+                + (f" of the shift {each.shift!r}" if each.shift else "")
+                + f" at scale {each.scale:g}",
                 "Remove one of them.",
             )
         scales[each.scale] = each.position
         if each.scale == 0:
             clean.setdefault(each.key, each)
-    return StoredPaths(clean, stored)
+    del stored[""]
+    return clean, stored
 
 
-def _complete(stored: Mapping[str, Mapping[float, int]], clean: Mapping[str, Picture]) -> dict[str, tuple[float, ...]]:
-    """The keys whose paths have all scales of the shift, and 0; with those above 0, rising."""
-    scales = _scales(stored)
-    return (
-        {key: scales for key in stored if key in clean and all(scale in stored[key] for scale in scales)}
-        if scales
-        else {}
-    )
+def _complete(paths: Mapping[str, Scales], clean: Collection[str]) -> list[str]:
+    """The keys whose paths have all scales of the shift, and 0."""
+    scales = scales_of(paths)
+    return [key for key in paths if key in clean and all(scale in paths[key] for scale in scales)] if scales else []
 
 
-def _scales(stored: Mapping[str, Mapping[float, int]]) -> tuple[float, ...]:
-    return tuple(sorted({scale for there in stored.values() for scale in there if scale > 0}))
-
-
-def _left_out(shift: str, found: StoredPaths, complete: Mapping[str, object]) -> Iterator[str]:
+def _left_out(
+    shift: str, paths: Mapping[str, Scales], clean: Collection[str], complete: Collection[str]
+) -> Iterator[str]:
     """A sentence about the paths of a shift that are not followed."""
-    stored = found.stored[shift]
-    scales = _scales(stored)
+    scales, kept = scales_of(paths), set(complete)
     if not scales:
         yield f"the shift {shift!r} has no images above scale 0 and is left out"
         return
     lacking = {}
-    for key in stored:
-        if key not in complete:
-            missing = [] if key in found.clean else ["0"]
-            lacking[key] = missing + [f"{scale:g}" for scale in scales if scale not in stored[key]]
+    for key in paths:
+        if key not in kept:
+            missing = [] if key in clean else ["0"]
+            lacking[key] = missing + [f"{scale:g}" for scale in scales if scale not in paths[key]]
     if lacking:
         some = [f"{key} (scale {', '.join(missing)})" for key, missing in list(lacking.items())[:NAMED]]
         more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
         yield (
-            f"{len(lacking)} of {len(stored)} paths of the shift {shift!r} are not followed, since images are missing: "
+            f"{len(lacking)} of {len(paths)} paths of the shift {shift!r} are not followed, since images are missing: "
             f"{'; '.join(some)}{more}"
         )
-
-
-def _kept(complete: Mapping[str, Mapping[str, object]], paths: Paths) -> list[str]:
-    """The keys that some shift follows, or all of them do, in order."""
-    sets = [set(keys) for keys in complete.values() if keys]
-    if not sets:
-        return []
-    return sorted(set.union(*sets) if paths == "each" else set.intersection(*sets))

@@ -1,0 +1,124 @@
+"""CIFAR-C's layout (Hendrycks & Dietterich 2019): arrays CORRUPTION.npy with the images of every severity in turn.
+
+labels.npy holds their labels. The images at scale 0 are another image set, in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from brittle.errors import BrittleError
+from brittle.files import printable, real_path
+from brittle.images import register
+from brittle.images.arrays import ArrayReader, whole_numbers
+from brittle.images.base import ImageSet, LazyNames
+from brittle.images.limits import reason, size_of
+from brittle.images.pixels import Array, channels_last
+from brittle.images.scales.gather import ShiftChoice, chosen_shifts
+from brittle.images.scales.imagenet_c import CLEAN_HELP, opened_clean
+from brittle.images.scales.shift import StoredShift
+from brittle.registry import option
+from brittle.types import UNLABELLED
+
+LABELS = "labels"
+
+
+@register("cifar-c")
+@dataclass(frozen=True)
+class CifarC(ShiftChoice):
+    """CIFAR-C's arrays: the images of `clean`, and every corruption in a nuisance's place, its severities 1, 2, … as
+    scales."""
+
+    in_scales: ClassVar[bool] = True
+
+    path: str = option(MISSING, "the folder that holds the corruptions' .npy files", positional=True)
+    clean: Any = option(None, f"{CLEAN_HELP}, in the same order", image_set=True)
+
+    def load(self) -> ImageSet:
+        root = Path(real_path(self.path))
+        if not root.is_dir():
+            raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the .npy files.")
+        clean = opened_clean(self.clean, self.path, "clean=npz:cifar10.npz")
+        title = printable(root.resolve().name or str(root))
+        there = {printable(file.stem): file for file in root.glob("*.npy") if file.stem != LABELS}
+        if not there:
+            raise BrittleError(f"{self.path} has no corruptions", "They are called CORRUPTION.npy.")
+        if (root / f"{LABELS}.npy").is_file():
+            clean = _with_labels(clean, opened(root / f"{LABELS}.npy"))
+        order = np.argsort(clean.ids.numpy())
+        shifts = {}
+        for shift in chosen_shifts(title, list(there), self.shifts):
+            pixels = _images(there[shift], len(clean))
+            severities = len(pixels) // len(clean)
+            positions = order[:, None] + len(clean) * np.arange(severities)
+            name = self.prefix + shift
+            shifts[name] = StoredShift(
+                name,
+                tuple(float(each) for each in range(1, severities + 1)),
+                clean.ids.numpy()[order],
+                positions,
+                ArrayReader(pixels),
+                Rows(there[shift].name, len(pixels)),
+            )
+        return replace(clean, name=title, shifts=shifts)
+
+
+class Rows(LazyNames):
+    """ "fog.npy, row 17" for each image of an array."""
+
+    def __init__(self, file: str, count: int) -> None:
+        self.file, self.rows = file, count
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def word(self, place: int) -> str:
+        return f"{self.file}, row {place}"
+
+
+def opened(file: Path) -> Array:
+    """An array, of which nothing is read before it is needed."""
+    size_of(file)
+    try:
+        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError, EOFError) as error:
+        raise BrittleError(f"{file} can't be read: {reason(error)}", "Save it again with numpy.save.") from error
+
+
+def _images(file: Path, count: int) -> Array:
+    """Images (severities · count, C, H, W), uint8."""
+    pixels = opened(file)
+    if pixels.ndim != 4 or pixels.dtype != np.uint8:
+        raise BrittleError(
+            f"{file} holds {pixels.dtype} of the shape {tuple(pixels.shape)}",
+            "Give uint8 (n, H, W, C).",
+        )
+    if len(pixels) == 0 or len(pixels) % count:
+        raise BrittleError(
+            f"{file} has {len(pixels)} images, and clean has {count}: not a whole number of severities",
+            "Give clean all images that the corruptions were made from, in the same order.",
+        )
+    return np.moveaxis(pixels, -1, 1) if channels_last(pixels.shape, prefer_first=False) else pixels
+
+
+def _with_labels(clean: ImageSet, found: Array) -> ImageSet:
+    """The clean set, whose labels must be those of the file, in the same order; or gets them where it has none."""
+    labels = whole_numbers(found[: len(clean)], f"{LABELS}.npy")
+    if len(labels) < len(clean):
+        raise BrittleError(f"{LABELS}.npy has {len(labels)} labels for {len(clean)} images", "Give one for each image.")
+    if bool((clean.labels == UNLABELLED).all()):
+        return replace(clean, labels=labels)
+    other = torch.nonzero(clean.labels != labels)[:, 0]
+    if len(other):
+        place = int(other[0])
+        raise BrittleError(
+            f"{clean.names[place]} of clean has the label {int(clean.labels[place])}, and {LABELS}.npy says "
+            f"{int(labels[place])} there",
+            "Give clean in the order in which the corruptions were made from it.",
+        )
+    return clean
