@@ -195,6 +195,9 @@ def test_what_stands_beside_rho_is_what_the_rows_say():
     assert found["accuracy_worst"] == pytest.approx(right[:, :4].all(1).mean())
     assert found["top5"] == pytest.approx((order[..., :5] == labels[:, None, None]).any(-1).mean())
     clean = net.log_probs(batch.images).argmax(1).numpy()
+    drops = (clean == labels) - right.mean(1)
+    assert found["drop"] == pytest.approx(drops.mean())
+    assert found["drop_interval"][0] < found["drop"] < found["drop_interval"][1]
     assert found["flip_rate"] == pytest.approx((order[..., 0] != clean[:, None]).mean())
     top, error = p.max(-1).ravel(), 0.0
     for low in np.arange(15) / 15:

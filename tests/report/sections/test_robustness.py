@@ -27,7 +27,7 @@ from brittle.report.html import write_report
 from brittle.report.page.colours import looks
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.robustness.curves import curves
-from brittle.report.sections.robustness.figures import class_figure, shown_classes
+from brittle.report.sections.robustness.figures import class_figure, curve_figure, shown_classes
 from brittle.report.sections.robustness.gallery import Galleries, galleries
 from brittle.report.sections.robustness.results import Results
 from brittle.report.sections.robustness.section import RobustnessSection
@@ -136,6 +136,28 @@ def test_curves_need_two_values_of_one_numeric_option() -> None:
     assert made("affine:alpha=50", "rotation", "affine:alpha=10") == [("affine", "alpha", [10.0, 50.0])]
     grid = made(*(f"affine:alpha={a},kappa={k}" for a in (10, 50) for k in (1, 2)))
     assert sorted(option for _, option, _ in grid) == ["alpha", "alpha", "kappa", "kappa"]
+
+
+def _at_level(level: int, accuracy: float) -> dict[str, Any]:
+    row: dict[str, Any] = {"classifier": "c", "nuisance": f"fog:level={level}", "reference": "label"}
+    row |= {"rho": accuracy, "accuracy_nuisance": accuracy, "accuracy_clean": 0.9, "drop": 0.9 - accuracy}
+    return row | {
+        f"{name}interval": None for name in ("", "accuracy_nuisance_", "accuracy_clean_", "drop_", "flip_rate_")
+    }
+
+
+def test_levels_of_one_nuisance_make_a_severity_curve_from_the_untouched_image_on() -> None:
+    (curve,) = curves({f"fog:level={level}": nuisances.build(f"fog:level={level}") for level in (1, 2, 5)})
+    assert curve.along_severity
+    assert not curve.logarithmic
+    figure = curve_figure(
+        "k", curve, [_at_level(1, 0.8), _at_level(2, 0.6), _at_level(5, 0.3)], looks(["c"]), falling=False
+    )
+    assert "drop (clean accuracy − accuracy)" in figure
+    ticks = re.findall(r">(\d)</text>", figure)
+    assert ticks.count("0") == 3
+    (alpha,) = curves({f"affine:alpha={a}": nuisances.build(f"affine:alpha={a}") for a in (10, 50)})
+    assert not alpha.along_severity
 
 
 def test_a_thousand_classes_show_their_two_ends() -> None:

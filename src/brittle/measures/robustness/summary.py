@@ -15,7 +15,7 @@ from scipy.special import expit
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject, pairs_of
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate
+from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate, means
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.tally import Tally
 from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, simultaneous
@@ -79,7 +79,7 @@ def summarise(measure: Robustness, finding: Finding, subject: Subject, family: i
         "samples": reach.draws,
         "calls": reach.images * (reach.draws + 1),
     }
-    result |= {"accuracy_clean": None, "accuracy_nuisance": None, "worst_of": None, "accuracy_worst": None}
+    result |= dict.fromkeys(("accuracy_clean", "accuracy_nuisance", "drop", "worst_of", "accuracy_worst"))
     if labelled:
         result |= _accuracies(measure, finding, subject)
         result["classes"] = _per_class(measure, finding, subject)
@@ -90,7 +90,7 @@ def summarise(measure: Robustness, finding: Finding, subject: Subject, family: i
 def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict[str, Any]:
     tally, reach = finding.tally, finding.reach
     clean = clean_accuracy(measure, finding.clean["rank"][: reach.images] == 0, tally.images, subject.population)
-    under = estimate(measure, tally, reach, subject.population, "correct")
+    under, drop = estimate(measure, tally, reach, subject.population, "correct"), _drop(measure, finding, subject)
     # k is fixed beforehand: a stop before k draws leaves worst-of-k unsaid rather than make it worst of fewer.
     worst_of = min(measure.worst_of, measure.draws)
     enough = reach.draws >= worst_of
@@ -100,10 +100,30 @@ def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict
         "accuracy_clean_interval": clean.interval,
         "accuracy_nuisance": under.value,
         "accuracy_nuisance_interval": under.interval,
+        "drop": drop.value,
+        "drop_interval": drop.interval,
         "worst_of": worst_of,
         "accuracy_worst": worst.value if enough else None,
         "accuracy_worst_interval": worst.interval,
     }
+
+
+def _drop(measure: Robustness, finding: Finding, subject: Subject) -> Estimate:
+    """Clean accuracy minus accuracy under the nuisance, paired image by image."""
+    tally, reach = finding.tally, finding.reach
+    clean = (finding.clean["rank"][: reach.images] == 0).astype(np.float64)
+    values, rounds = means(measure, tally, reach, "correct")
+    bounds = measure.bounds(
+        clean - values,
+        None if rounds is None else clean - rounds,
+        planned=tally.images,
+        population=subject.population,
+        confidence=measure.confidence,
+        draws=measure.draws,
+        share=1.0,
+        paired=True,
+    )
+    return Estimate.within(float((clean - values).mean()), bounds)
 
 
 def _per_class(measure: Robustness, finding: Finding, subject: Subject) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ def curve_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Ma
                 _line(axes, row, name, looks[row["classifier"]])
             axes.set_xlim(0, rows[0]["limit"])
             lowest = min((entry[name] or 0.0 for row in rows for entry in row["severities"]), default=0.0)
-            axes.set_ylim(min(0.0, lowest - 0.02), 1)
+            axes.set_ylim(min(0.0, 1.1 * lowest), 1)
             axes.set_xlabel(rows[0]["unit"])
             axes.set_ylabel(PANELS[name])
             axes.grid(axis="y")

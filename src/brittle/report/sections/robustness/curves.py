@@ -22,9 +22,14 @@ class Curve(NamedTuple):
     points: dict[float, str]
 
     @property
+    def along_severity(self) -> bool:
+        """Whether the option is a severity, whose 0 is the untouched image."""
+        return self.option == "level"
+
+    @property
     def logarithmic(self) -> bool:
         values = list(self.points)
-        return values[0] > 0 and values[-1] / values[0] >= LOG_FROM
+        return not self.along_severity and values[0] > 0 and values[-1] / values[0] >= LOG_FROM
 
 
 def curves(spaces: Mapping[str, Nuisance]) -> list[Curve]:

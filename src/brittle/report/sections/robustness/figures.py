@@ -20,8 +20,9 @@ MOST_CLASSES, AT_EACH_END = 32, 15
 def curve_figure(
     key: str, curve: Curve, rows: Sequence[Row], looks: Mapping[str, Look], *, falling: bool | None
 ) -> Markup:
-    """ρ, and accuracy or flip rate beside it, against the option's value. `falling`: the smaller, the larger the
-    changes; the axis is turned so that these lie to the right. None where nobody knows."""
+    """ρ, and accuracy or flip rate beside it, against the option's value; along severity from the untouched image on,
+    with the drop of accuracy. `falling`: the smaller, the larger the changes; the axis is turned so that these lie to
+    the right. None where nobody knows."""
     by = {(row["classifier"], row["nuisance"]): row for row in rows}
     names = list(dict.fromkeys(row["classifier"] for row in rows))
     labelled = all(row["reference"] == "label" for row in rows)
@@ -31,24 +32,35 @@ def curve_figure(
         if labelled
         else ("flip_rate", "flip_rate_interval", "flip rate")
     ]
+    from_zero = curve.along_severity and all(row.get("drop") is not None for row in rows)
+    if from_zero:
+        panels.append(("drop", "drop_interval", "drop (clean accuracy − accuracy)"))
 
     def draw(figure: Figure) -> None:
-        for axes, (value, interval, name) in zip(figure.subplots(1, 2), panels, strict=True):
+        for axes, (value, interval, name) in zip(figure.subplots(1, len(panels)), panels, strict=True):
             for place, classifier in enumerate(names):
                 look = looks[classifier]
                 points = [(x, by[classifier, nuisance]) for x, nuisance in curve.points.items()]
-                _line(axes, points, value, interval, look)
                 clean = points[0][1].get("accuracy_clean")
-                if value == "accuracy_nuisance" and clean is not None:
+                start = [(0.0, _untouched(points[0][1]))] if from_zero and value != "rho" else []
+                _line(axes, start + points, value, interval, look)
+                if value == "accuracy_nuisance" and clean is not None and not from_zero:
                     axes.axhline(clean, color=look.colour, linewidth=0.9, linestyle=(place, (1, 3)), zorder=1)
             _option_axis(axes, curve, falling)
-            axes.set_ylim(0, 1)
+            lowest = min((row[value] for row in rows), default=0.0) if value == "drop" else 0.0
+            axes.set_ylim(min(0.0, 1.1 * lowest), 1)
             axes.set_ylabel(name)
             axes.grid(axis="y")
             axes.set_axisbelow(True)
 
     about = f"ρ of {', '.join(names)} under {curve.kind} against {curve.option} = {_values(curve)}, with intervals"
     return svg(key, (WIDTH, 3.5), about, draw)
+
+
+def _untouched(row: Row) -> Row:
+    """What a row would say of severity 0."""
+    clean = {"accuracy_nuisance": row["accuracy_clean"], "accuracy_nuisance_interval": row["accuracy_clean_interval"]}
+    return clean | {"drop": 0.0, "drop_interval": None}
 
 
 def _line(axes: Axes, points: Sequence[tuple[float, Row]], value: str, interval: str, look: Look) -> None:
@@ -66,8 +78,9 @@ def _option_axis(axes: Axes, curve: Curve, falling: bool | None) -> None:
     if curve.logarithmic:
         axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(list(curve.points), [f"{value:g}" for value in curve.points])
-    if falling:
+    start = [0.0] if curve.along_severity else []
+    axes.set_xticks([*start, *curve.points], [f"{value:g}" for value in (*start, *curve.points)])
+    if falling and not curve.along_severity:
         axes.invert_xaxis()
     direction = "" if falling is None else "   (larger changes of the image →)"
     axes.set_xlabel(f"{curve.option}{', logarithmic' if curve.logarithmic else ''}{direction}")
