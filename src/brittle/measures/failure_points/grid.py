@@ -14,7 +14,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.measures.breaking_points.grid import MOST, WHITE
 from brittle.nuisances.noise.gaussian import Noise
-from brittle.types import Nuisance
+from brittle.types import InScales, Nuisance
 
 CLOSE = 1e-6  # relative: two spellings of one scale
 
@@ -47,9 +47,8 @@ class Scale(NamedTuple):
 def scale_of(nuisance: Nuisance) -> Scale:
     """Stored scales where there are no others, ImageNet-C's levels, which severity multiplies where a nuisance has one,
     and otherwise severity itself."""
-    stored: Sequence[float] | None = getattr(nuisance, "scales", None)
-    if stored is not None:
-        return Scale(1.0, "scale", tuple(sorted(float(each) for each in stored if each > 0)), fixed=True)
+    if isinstance(nuisance, InScales):
+        return Scale(1.0, "scale", tuple(map(float, nuisance.scales)), fixed=True)
     level = getattr(nuisance, "level", None)
     if isinstance(level, (int, float)) and level > 0:
         drawn = getattr(nuisance, "spread", 0) > 0
@@ -81,8 +80,7 @@ def severities_of(
 
 def followable(nuisance: Nuisance | None, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(B,) whether the path of each image exists: always, unless its images were stored beforehand."""
-    exists = getattr(nuisance, "exists", None)
-    return np.ones(len(ids), bool) if exists is None else np.asarray(exists(ids), bool)
+    return np.asarray(nuisance.exists(ids), bool) if isinstance(nuisance, InScales) else np.ones(len(ids), bool)
 
 
 def _steps(scale: Scale, step: float | None, limit: float | None) -> tuple[float, ...]:
