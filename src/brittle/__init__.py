@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from brittle.api import (
+        affinity,
         agreement,
         breaking_points,
         compare,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "affinity": "brittle.api",
     "agreement": "brittle.api",
     "breaking_points": "brittle.api",
     "compare": "brittle.api",
@@ -76,6 +78,7 @@ __all__ = [
     "Nuisance",
     "Study",
     "__version__",
+    "affinity",
     "agreement",
     "breaking_points",
     "classifier",

@@ -235,6 +235,10 @@ class Lines(AlongShifts):
     """Accuracy under shifts against accuracy without: `lines`, `points`, `partial` and `shifts`."""
 
 
+class Augmentation(WithRows):
+    """Affinity of augmentations: `affinity`, `accuracy_augmented` of the first, and `results` of all of them."""
+
+
 class Layers(WithRows):
     """Noise on layers: `layers`, one entry each, and what stands beside them."""
 

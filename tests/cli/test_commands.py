@@ -30,6 +30,7 @@ COMMANDS = (
     "run",
     "report",
     "agreement",
+    "affinity",
     "train",
     "harden",
     "list",

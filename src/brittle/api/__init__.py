@@ -2,6 +2,7 @@
 
 from brittle.api.agreement import agreement
 from brittle.api.along_shifts import corruption_error, line, rank
+from brittle.api.augmentation import affinity
 from brittle.api.breaking_points import breaking_points
 from brittle.api.connectedness import connect
 from brittle.api.failure_points import failure_points
@@ -15,6 +16,7 @@ from brittle.api.studies import run, study_of
 from brittle.api.weak_points import sample
 
 __all__ = [
+    "affinity",
     "agreement",
     "breaking_points",
     "compare",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import pickle
 import warnings
 import zipfile
@@ -16,6 +18,8 @@ from brittle.classifiers.base import first_line, no_file
 from brittle.errors import BrittleError
 from brittle.files import read_whole, real_path
 
+LOSSES = ("diversity", "mix_diversity")
+MOST_HEADER = 10**8
 PICKLED = (".pt", ".pth", ".bin", ".ckpt")
 
 
@@ -60,6 +64,26 @@ def read_weights(path: str | Path, wanted: Container[str] = ()) -> dict[str, Ten
     if path.suffix in PICKLED:
         return _bare(_torch(path), wanted)
     raise BrittleError(f"{path} is not a kind of weights file that Brittle reads", "Give .safetensors, .pt or .pth.")
+
+
+def trained_with(path: str | Path) -> dict[str, float | str]:
+    """What a file that `brittle train` wrote says of the training: its mix, and the losses it ended with."""
+    file = Path(real_path(str(path)))
+    if file.suffix != ".safetensors" or not file.is_file():
+        return {}
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        header = stream.read(length) if length < MOST_HEADER else b""
+    try:
+        facts = json.loads(json.loads(header)["__metadata__"]["training"])
+        said = {"mix": facts["about"].get("mix", ""), **{key: facts.get(key) for key in LOSSES}}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}  # somebody else's weights
+    return {
+        key: value
+        for key, value in said.items()
+        if (isinstance(value, str) and value) or (isinstance(value, float) and math.isfinite(value))
+    }
 
 
 def _safetensors(path: Path) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions
-from brittle.classifiers.checkpoint import load_weights
+from brittle.classifiers.checkpoint import load_weights, trained_with
 from brittle.classifiers.factory import make
 from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, changed_weights, traced
 from brittle.errors import BrittleError
@@ -32,6 +32,8 @@ class TorchClassifier(AdaptedClassifier):
     The module itself is used, not a copy: it is put into evaluation mode, moved to `device`, and, if it has
     convolutions, its weights are laid out channels_last (20 to 50 % faster, with the same values).
     """
+
+    trained: Mapping[str, Any] = {}  # what its weights say of their training
 
     def __init__(
         self, module: nn.Module, *, device: str | torch.device = "cpu", name: str = "", **settings: Any
@@ -143,4 +145,6 @@ class TorchLoader(AdapterOptions):
             )
         if self.weights is not None:
             load_weights(module, self.weights)
-        return TorchClassifier(module, device=device, name=self.factory, **self.settings())
+        found = TorchClassifier(module, device=device, name=self.factory, **self.settings())
+        found.trained = {} if self.weights is None else trained_with(self.weights)
+        return found

@@ -67,6 +67,7 @@ class ClassifierFacts:
     group: str = ""  # several trainings of one model share one
     attributes: Mapping[str, Any] = field(default_factory=dict)
     named: bool = True  # False where the labels are numbers for want of names
+    trained: Mapping[str, Any] = field(default_factory=dict)  # what its weights say of their training
 
     @classmethod
     def of(cls, name: str, classifier: Classifier, entry: ClassifierFacts | None) -> ClassifierFacts:
@@ -79,6 +80,7 @@ class ClassifierFacts:
             entry.group if entry is not None else "",
             entry.attributes if entry is not None else {},
             bool(getattr(classifier, "named", True)),
+            dict(getattr(classifier, "trained", {})),
         )
 
     def told(self) -> dict[str, Any]:
@@ -88,7 +90,7 @@ class ClassifierFacts:
             "named": self.named,
             "can": sorted(self.can),
             "layers": list(self.layers),
-        }
+        } | ({"trained": dict(self.trained)} if self.trained else {})
 
     def with_told(self, kept: Mapping[str, Any]) -> ClassifierFacts:
         """The same with what a run has kept, whether the classifier can be loaded now or not."""
@@ -98,6 +100,7 @@ class ClassifierFacts:
             can=frozenset(kept.get("can", ())),
             layers=tuple(kept.get("layers", ())),
             named=bool(kept.get("named", True)),
+            trained=dict(kept.get("trained", {})),
         )
 
 

@@ -53,3 +53,7 @@ MCNEMAR_1947 = "Q. McNemar, “Note on the sampling error of the difference betw
 HOLM_1979 = (
     "S. Holm, “A simple sequentially rejective multiple test procedure”, Scandinavian Journal of Statistics, 1979."
 )
+GONTIJO_LOPES_2020 = (
+    "R. Gontijo-Lopes, S. J. Smullin, E. D. Cubuk and E. Dyer, “Affinity and diversity: quantifying mechanisms of data "
+    "augmentation”, arXiv:2002.08973, 2020."
+)

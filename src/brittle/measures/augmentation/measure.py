@@ -1,0 +1,151 @@
+"""Affinity (Gontijo-Lopes et al. 2020): accuracy on augmented test images minus that on clean ones, usually negative.
+
+An augmentation that mixes two images is measured in pairs: the planned order is random, and its images 2k and 2k + 1
+are mixed with each other, each once with the larger share for every draw. The label is the majority's, as Marcu &
+Prügel-Bennett 2022 (section 4) have it, and λ ~ Beta(α + 1, α). Pairs are disjoint, so that they are independent.
+Diversity, the final training loss of a classifier trained so, comes from what its weights or its entry say of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.augmentation.augmented import augmented, in_pairs, opened
+from brittle.measures.augmentation.options import AugmentationOptions
+from brittle.measures.augmentation.summary import summarise_run
+from brittle.measures.base import (
+    CLASSIFIER,
+    IMAGES,
+    ROWS,
+    About,
+    BadAnswer,
+    ClassifierFacts,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Tables,
+    Task,
+)
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.plan import Grid, Plan, rows_per_unit
+from brittle.memory import slices
+
+KIND = "augmentation"
+KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class Augmentation(AugmentationOptions, Measure):
+    """Affinity of augmentations, by the accuracy of reference classifiers, and their diversity beside it."""
+
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+
+    def check(self, about: About) -> None:
+        assert about.subject is not None
+        if not self.of:
+            raise BrittleError("no augmentation is named", 'Name some: of = ["mixup", "fmix"].')
+        for spec in self.of:
+            what = opened(spec)
+            if not in_pairs(what) and hasattr(what, "check"):
+                what.check(about.subject.shape)
+            elif in_pairs(what) and about.count < 2:
+                raise BrittleError(f"{spec} mixes two images, and there is one", "Use at least two images.")
+        if bool((about.subject.labels < 0).any()):
+            raise BrittleError(
+                f"affinity is about accuracy, and images of {about.subject.name!r} have no label",
+                "Use images with labels.",
+            )
+
+    def is_reference(self, facts: ClassifierFacts | None) -> bool:
+        return self.reference is None or (facts is not None and self.reference in (facts.name, facts.group))
+
+    def plan(self, about: About) -> Plan:
+        """Both images of a pair are in one unit."""
+        if not self.is_reference(about.classifier):
+            return ()
+        points, rows = len(self.of) * self.samples, rows_per_unit(about.numbers)
+        return Grid(about.count, points, max(2, rows // points // 2 * 2), points)
+
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        """Augmented images are made once, and every classifier sees them."""
+        device = task.batch.images.device
+        rows, points = task.pairs.rows, task.pairs.axis
+        partner = _partners(task)
+        parts, shares = [torch.empty(0, dtype=torch.int64)], [torch.empty(0, device=device)]  # places among the pairs
+        nothing = Outcome(*(torch.empty(0, device=device) for _ in Outcome._fields))
+        found: dict[str, list[Outcome]] = {name: [nothing] for name in task.classifiers}
+        for number, spec in enumerate(self.of):
+            what = opened(spec)
+            chosen = (points // self.samples == number) & (torch.from_numpy(partner >= 0)[rows] | (not in_pairs(what)))
+            places = chosen.nonzero()[:, 0]
+            for part in slices(len(places), task.batch_size):
+                here = places[part]
+                first = rows[here]
+                second = torch.from_numpy(partner)[first].clamp(min=0)
+                batch, others = task.batch.take(first.to(device)), task.batch.images[second.to(device)]
+                made = augmented(what, batch, others, (points[here] % self.samples).to(device), task.about.seed)
+                for name, classifier in task.classifiers.items():
+                    labels = task.labels[name][first.to(device)]
+                    found[name].append(outcome(classifier.log_probs(made.images), labels))
+                parts.append(here)
+                shares.append(made.share)
+                task.tick(len(here) * len(task.classifiers))
+        places, share = torch.cat(parts), torch.cat(shares)
+        return {name: partial(self._tables, task, places, share, joined(each), partner) for name, each in found.items()}
+
+    def _tables(self, task: Task, places: Tensor, share: Tensor, found: Outcome, partner: NDArray[np.int64]) -> Tables:
+        order = torch.argsort(places)
+        at = places[order].numpy()
+        columns = {name: values[order.numpy()] for name, values in found.columns().items()}
+        rows, points = task.pairs.rows.numpy()[at], task.pairs.axis.numpy()[at]
+        bad = first_bad(columns)
+        if bad is not None:
+            raise BadAnswer(int(rows[bad.row]), f"{bad.wrong} under {self.of[points[bad.row] // self.samples]}")
+        mixed = np.array([in_pairs(opened(spec)) for spec in self.of])[points // self.samples]
+        return {
+            ROWS: pa.table(
+                {name: values[at] for name, values in task.keys().items()}
+                | {"augmentation": (points // self.samples).astype(np.int32)}
+                | {"draw": (points % self.samples).astype(np.int32)}
+                | {"partner": np.where(mixed, task.ids[np.maximum(partner[rows], 0)], -1)}
+                | {"share": share.cpu().numpy()[order.numpy()]}
+                | {name: columns[name] for name in KEPT}
+            )
+        }
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_run(self, run)
+
+
+def _partners(task: Task) -> NDArray[np.int64]:
+    """For each image of the batch the row of the one that it is mixed with; −1 for the last of an odd number."""
+    subject = task.about.subject
+    assert subject is not None
+    places = subject.places(task.ids)
+    row_of = np.full(len(subject) + 1, -1, dtype=np.int64)
+    row_of[places] = np.arange(len(places))
+    theirs = places ^ 1
+    found: NDArray[np.int64] = row_of[np.minimum(theirs, len(subject))]
+    lost = (found < 0) & (theirs < len(subject))
+    if lost.any():
+        first, second = (subject.names[int(each[lost][0])] for each in (places, theirs))
+        raise BrittleError(
+            f"{first} and {second} differ in shape and can't be mixed", "Bring images to one size: size=…, crop=…."
+        )
+    return found

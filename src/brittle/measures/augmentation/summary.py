@@ -1,0 +1,146 @@
+"""What augmentations say: affinity with an interval, per classifier and over the runs of a model, and diversity.
+
+Per-image differences, or per-pair ones where two images are mixed, are independent; intervals are betting intervals of
+their mean. Diversity is a single number of each training: over several runs of a model its spread is told, and of one
+run there is no interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.errors import BrittleError
+from brittle.measures.augmentation.augmented import in_pairs, opened
+from brittle.measures.base import ClassifierFacts, RunView
+from brittle.measures.clean.measure import clean_columns
+from brittle.statistics.intervals import betting_bounds
+
+if TYPE_CHECKING:
+    from brittle.measures.augmentation.measure import Augmentation
+
+Array = NDArray[np.float64]
+DIVERSITY, MIX_DIVERSITY = "diversity", "mix_diversity"
+WHICH = ("augmentation", "mix")  # attributes that say what a classifier was trained with
+
+
+def summarise_run(measure: Augmentation, run: RunView) -> dict[str, Any]:
+    """A result per reference classifier, image set and augmentation; the same over the runs of a model; diversities."""
+    names = [name for name, facts in run.classifiers.items() if measure.is_reference(facts)]
+    if not names:
+        known = sorted({each for facts in run.classifiers.values() for each in (facts.name, facts.group) if each})
+        raise BrittleError(
+            f"no classifier and no group is called {measure.reference!r}, the reference", f"Known: {', '.join(known)}."
+        )
+    results = [row for images in run.images for name in names for row in _classifier(measure, run, name, images)]
+    return {
+        "results": results,
+        "models": list(_models(results)),
+        "diversities": [one for one in (_diversity(measure, each) for each in run.classifiers.values()) if one],
+    }
+
+
+def _classifier(measure: Augmentation, run: RunView, name: str, images: str) -> list[dict[str, Any]]:
+    subject, rows = run.images[images], run.table(run.cell(name, images))
+    clean = (clean_columns(run, name, images)["rank"] == 0).astype(np.float64)
+    places, which = subject.places(rows["image"].to_numpy()), rows["augmentation"].to_numpy()
+    right, share = rows["rank"].to_numpy() == 0, rows["share"].to_numpy()
+    found = []
+    for number, spec in enumerate(measure.of):
+        here = which == number
+        pairs = in_pairs(opened(spec))
+        after, before = per_cluster(right[here].astype(np.float64), places[here], clean, 2 if pairs else 1)
+        found.append(
+            {
+                "classifier": name,
+                "group": run.classifiers[name].group or name,
+                "image_set": images,
+                "augmentation": spec,
+                "affinity": 100 * float((after - before).mean()),
+                "affinity_interval": _points(after - before, measure.confidence, (-1.0, 1.0)),
+                "accuracy_augmented": float(after.mean()),
+                "accuracy_augmented_interval": _bounds(after, measure.confidence),
+                "accuracy_clean": float(before.mean()),
+                "images": len(np.unique(places[here])),
+                "pairs": len(after) if pairs else None,
+                "samples": measure.samples,
+                "mean_share": float(share[here].mean()) if len(share[here]) else None,
+                "confidence": measure.confidence,
+                "seed": run.seed,
+            }
+        )
+    return found
+
+
+def per_cluster(right: Array, places: NDArray[np.int64], clean: Array, size: int) -> tuple[Array, Array]:
+    """Accuracy augmented and clean of each image, or of each pair of neighbours, that has rows: (clusters,) each."""
+    clusters = places // size
+    count, total = np.bincount(clusters), np.bincount(clusters, right)
+    there = np.unique(places)
+    images, sums = np.bincount(there // size), np.bincount(there // size, clean[there])
+    some = count > 0
+    return total[some] / count[some], sums[some] / images[some]
+
+
+def _bounds(values: Array, confidence: float, support: tuple[float, float] = (0.0, 1.0)) -> list[float]:
+    return list(betting_bounds(values, confidence, planned=len(values), support=support).pair())
+
+
+def _points(values: Array, confidence: float, support: tuple[float, float]) -> list[float]:
+    return [100 * each for each in _bounds(values, confidence, support)]
+
+
+def _models(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Affinity over the runs of each model: its mean, and its standard deviation where there are several."""
+    by: dict[tuple[str, str, str], list[float]] = {}
+    for row in results:
+        by.setdefault((row["group"], row["image_set"], row["augmentation"]), []).append(row["affinity"])
+    return [
+        {
+            "group": group,
+            "image_set": images,
+            "augmentation": spec,
+            "runs": len(values),
+            "affinity": float(np.mean(values)),
+            "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        }
+        for (group, images, spec), values in by.items()
+    ]
+
+
+def _diversity(measure: Augmentation, facts: ClassifierFacts) -> dict[str, Any] | None:
+    """What a classifier's weights, or its entry, say of the loss it was trained to."""
+    said = {**facts.trained, **facts.attributes}
+    if not any(isinstance(said.get(key), (int, float)) for key in (DIVERSITY, MIX_DIVERSITY)):
+        return None
+    told = next((str(said[key]) for key in WHICH if said.get(key)), "")
+    return {
+        "classifier": facts.name,
+        "group": facts.group or facts.name,
+        "augmentation": _meant(measure, told, facts),
+        "trained_with": told,
+        DIVERSITY: _number(said.get(DIVERSITY)),
+        MIX_DIVERSITY: _number(said.get(MIX_DIVERSITY)),
+    }
+
+
+def _meant(measure: Augmentation, told: str, facts: ClassifierFacts) -> str | None:
+    """The augmentation of this measure that a classifier was trained with: what it says, or else what its group is
+    called; None for another one, or none at all."""
+    for spec in measure.of:
+        if told:
+            try:
+                same = opened(told) == opened(spec)
+            except BrittleError:
+                same = False
+            if told == spec or same:
+                return spec
+        elif facts.group == spec:
+            return spec
+    return None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,1 @@
+"""What augmentations show of themselves: affinity beside diversity."""
