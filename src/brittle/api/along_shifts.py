@@ -134,9 +134,11 @@ def _things(
         sets[name] = (identical, Selection())
         options = {**options, "id": name}
     spaces = _by_name(nuisances)
+    # An image set in scales has its own shifts in place of nuisances; here those that are given are meant.
+    meant = {"nuisances": tuple(spaces)} if spaces and whole.shifts else {}
     measures = {
-        FAILURE_POINTS: MeasureEntry(kind=FAILURE_POINTS, images=(whole.name,), **along),
-        kind: MeasureEntry(kind=kind, **options),
+        FAILURE_POINTS: MeasureEntry(kind=FAILURE_POINTS, images=(whole.name,), **meant, **along),
+        kind: MeasureEntry(kind=kind, **meant, **options),
     }
     return Things(classifiers, sets, spaces, measures, seed, facts=facts or {})
 

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
+from PIL import Image
 
 import brittle
 from brittle.errors import BrittleError
+from brittle.statistics.corruption_error import ALEXNET, ALEXNET_CLEAN
 
 # Right answers of four images at severities 0 to 3. Errors of own: 1/4; 1/4, 2/4, 3/4. Of the reference: 2/4; 2/4,
 # 3/4, 4/4.
@@ -81,3 +84,43 @@ def test_published_errors_are_refused_for_other_shifts(scripted, numbered):
 def test_rows_are_those_of_failure_points(found):
     assert found.rows.num_rows == 2 * 4 * 3
     assert set(found.rows["classifier"].to_pylist()) == {"own", "alexnet"}
+
+
+def in_imagenet_cs_layout(root, corruptions):
+    """Two classes of three grey images each; a corruption's severity is added to every pixel."""
+    for label, shade in (("n01", 40), ("n02", 200)):
+        for number in range(3):
+            for corruption in corruptions:
+                for severity in range(1, 6):
+                    folder = root / "c" / corruption / str(severity) / label
+                    folder.mkdir(parents=True, exist_ok=True)
+                    level = min(255, shade + 20 * severity + 8 * number)
+                    Image.new("RGB", (8, 8), (level,) * 3).save(folder / f"{number}.png")
+            folder = root / "clean" / label
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (8, 8), (shade + 8 * number,) * 3).save(folder / f"{number}.png")
+    return f"imagenet-c:{root}/c,clean=folder:{root}/clean"
+
+
+def bright(images):
+    """Class 1 where the image is brighter than 0.4: right without a shift."""
+    light = images.mean((1, 2, 3)) > 0.4
+    return 8 * torch.nn.functional.one_hot(light.long(), 2).float()
+
+
+def test_alexnets_published_errors_divide_on_imagenet_cs_layout(tmp_path):
+    """The three dark images cross 0.4, that is 102, where 40 + 20 s + 8 n > 102: from s = 4, 3 and 3 on, so that of
+    six images 0, 0, 2, 3 and 3 are wrong at severities 1 to 5."""
+    images = in_imagenet_cs_layout(tmp_path, ["fog", "snow"])
+    found = brittle.corruption_error({"bright": bright}, images, reference="imagenet-c:alexnet", resamples=100)
+    error = (0 + 0 + 2 + 3 + 3) / 6 / 5
+    for shift in found["shifts"]:
+        assert shift["ce"] == pytest.approx(error / ALEXNET[shift["nuisance"]])
+        assert shift["rce"] == pytest.approx(error / (ALEXNET[shift["nuisance"]] - ALEXNET_CLEAN))
+    assert found["mce"] == pytest.approx(np.mean([error / ALEXNET[name] for name in ("fog", "snow")]))
+
+
+def test_alexnet_has_no_published_errors_for_other_corruptions(tmp_path):
+    images = in_imagenet_cs_layout(tmp_path, ["smoke"])
+    with pytest.raises(BrittleError, match="not one of ImageNet-C's"):
+        brittle.corruption_error({"bright": bright}, images, reference="imagenet-c:alexnet", resamples=100)

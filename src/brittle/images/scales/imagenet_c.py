@@ -72,10 +72,14 @@ class ImageNetC(FileOptions):
         images = clean.take([places[key] for key in found.keys])
         ids = dict(zip(found.keys, images.ids.tolist(), strict=True))
         reader = FolderReader(root, tuple(files), None, None, "grey" if clean.shape[0] == 1 else "rgb", self.megapixels)
+        shifts = shifts_of(found, stored, ids, reader, list(map(printable, files)), self.prefix)
         return replace(
             images,
             name=title,
-            shifts=shifts_of(found, stored, ids, reader, list(map(printable, files)), self.prefix),
+            shifts={
+                name: replace(shift, benchmark=f"imagenet-c:{name.removeprefix(self.prefix)}")
+                for name, shift in shifts.items()
+            },
             skipped=(*clean.skipped, *sorted(map(printable, damaged))),
             notes=(*clean.notes, *found.notes),
         )

@@ -31,6 +31,7 @@ class StoredShift:
     positions: NDArray[np.int64]  # (n, scales) of the images for the reader
     reader: Reader = field(repr=False)
     files: Sequence[str] = field(repr=False)  # what the images at the reader's positions are called
+    benchmark: str = ""  # what it is in a benchmark whose results are published: imagenet-c:fog
 
     @property
     def parameters(self) -> tuple[str, ...]:

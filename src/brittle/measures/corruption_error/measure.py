@@ -15,7 +15,7 @@ import numpy as np
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.base import IMAGES, NUISANCE, About, ClassifierFacts, Measure, Read, RunView
 from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
 from brittle.measures.shifted import READ, Shifted, shifted
 from brittle.registry import did_you_mean
@@ -29,6 +29,7 @@ from brittle.statistics.corruption_error import (
     published_alexnet,
 )
 from brittle.statistics.ratio import ratio_bounds
+from brittle.types import Nuisance
 
 KIND = "corruption-error"
 
@@ -39,6 +40,7 @@ class CorruptionError(CorruptionErrorOptions, Measure):
     """Errors under shifts divided by those of a reference classifier: CE, rCE, and their means over shifts."""
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
+    leaves_out: ClassVar[bool] = True
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
     def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
@@ -47,6 +49,10 @@ class CorruptionError(CorruptionErrorOptions, Measure):
                 f"the reference {self.reference!r} is not among the classifiers",
                 did_you_mean(self.reference, [*classifiers, PUBLISHED]),
             )
+
+    def check(self, about: About) -> None:
+        if self.reference == PUBLISHED and _corruption(about.nuisance) is None:
+            raise _unpublished(about.nuisance_name, "" if about.subject is None else about.subject.name)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results, warnings = [], list[str]()
@@ -64,7 +70,7 @@ class CorruptionError(CorruptionErrorOptions, Measure):
         names = list(next(iter(found.values())).right)
         errors = {name: {nuisance: _errors(each, name) for nuisance, each in found.items()} for name in names}
         reference = self.reference or names[0]
-        divided_by = self._published(images, found) if reference == PUBLISHED else errors[reference]
+        divided_by = self._published(run, images, found) if reference == PUBLISHED else errors[reference]
         said = corruption_errors(errors, divided_by, self.confidence, self.resamples, run.seed)
         for nuisance in found:
             example = next(iter(said.values()))
@@ -91,25 +97,29 @@ class CorruptionError(CorruptionErrorOptions, Measure):
             for name in names
         ]
 
-    def _published(self, images: str, found: Mapping[str, Shifted]) -> dict[str, Errors]:
-        """AlexNet's errors for ImageNet-C's fifteen corruptions at five severities each."""
+    def _published(self, run: RunView, images: str, found: Mapping[str, Shifted]) -> dict[str, Errors]:
+        """AlexNet's errors under ImageNet-C's corruptions, as means over its five severities."""
+        levels, of = tuple(float(level) for level in range(1, ALEXNET_SEVERITIES + 1)), {}
         for nuisance, each in found.items():
-            levels = tuple(float(level) for level in range(1, ALEXNET_SEVERITIES + 1))
-            if _corruption(nuisance) not in ALEXNET or each.unit != "scale" or each.severities != levels:
-                raise BrittleError(
-                    f"{PUBLISHED} has nothing to say of {nuisance!r} on {images!r}: it is not one of ImageNet-C's "
-                    "corruptions, stored at severities 1 to 5",
-                    "Name a classifier of the study as the reference.",
-                )
-        return {
-            nuisance: published_alexnet(_corruption(nuisance), each.images, len(each.severities))
-            for nuisance, each in found.items()
-        }
+            corruption = _corruption(run.nuisances[nuisance])
+            if corruption is None or each.severities != levels:
+                raise _unpublished(nuisance, images)
+            of[nuisance] = published_alexnet(corruption, each.images, ALEXNET_SEVERITIES)
+        return of
 
 
-def _corruption(nuisance: str) -> str:
-    """What ImageNet-C calls a shift, which may bear the name of its image set too."""
-    return nuisance.rpartition("/")[2].rpartition(":")[2]
+def _corruption(nuisance: Nuisance | None) -> str | None:
+    """What ImageNet-C calls a shift of an image set in its layout, if it is one of the fifteen."""
+    benchmark, _, corruption = getattr(nuisance, "benchmark", "").partition(":")
+    return corruption if benchmark == "imagenet-c" and corruption in ALEXNET else None
+
+
+def _unpublished(nuisance: str, images: str) -> BrittleError:
+    return BrittleError(
+        f"{PUBLISHED} has nothing to say of {nuisance!r} on {images!r}: it is not one of ImageNet-C's corruptions, "
+        "stored at severities 1 to 5",
+        "Name a classifier of the study as the reference.",
+    )
 
 
 def _errors(found: Shifted, classifier: str) -> Errors:

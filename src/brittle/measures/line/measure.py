@@ -36,6 +36,7 @@ class OnTheLine(LineOptions, Measure):
     """Whether accuracy under shifts follows from accuracy without, over classifiers, and what is left once it does."""
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
+    leaves_out: ClassVar[bool] = True
     reads: ClassVar[tuple[Read, ...]] = (READ, CLEAN)
 
     def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:

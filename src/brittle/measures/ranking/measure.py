@@ -52,6 +52,7 @@ class Ranking(RankingOptions, Measure):
     """Which classifier is best at each severity, which can't be told apart, and which change places."""
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
+    leaves_out: ClassVar[bool] = True
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
     def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:

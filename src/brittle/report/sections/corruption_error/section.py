@@ -18,7 +18,7 @@ from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, line, plain_table
 from brittle.report.sections.corruption_error.figures import errors_figure
 from brittle.report.sections.flatten import arrow, flat
-from brittle.report.sections.references import HENDRYCKS_2019
+from brittle.report.sections.references import CNS_BENCH_2025, HENDRYCKS_2019
 
 LEADS = 0.4
 MOST_PRINTED = 40  # rows
@@ -63,7 +63,7 @@ class CorruptionErrorSection(BaseSection):
             "classifier, averaged over shifts: lower is better.",
             limits=LIMITS,
             citing=f"the reference ({run.summary['results'][0]['reference']}), the shifts and their severities",
-            references=(HENDRYCKS_2019,),
+            references=(HENDRYCKS_2019, CNS_BENCH_2025),
         )
 
     def body(self, run: MeasureRun) -> Markup:

@@ -16,7 +16,7 @@ from brittle.report.sections.base import EVERYTHING, BaseSection, line, plain_ta
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.line import words
 from brittle.report.sections.line.figures import MOST_SHIFTS, by_severity, gains_figure, scatter
-from brittle.report.sections.references import MILLER_2021, TAORI_2020
+from brittle.report.sections.references import CNS_BENCH_2025, MILLER_2021, TAORI_2020
 
 LEADS = 0.35
 MOST_PRINTED = 16
@@ -70,7 +70,7 @@ class LineSection(BaseSection):
             explanation="A gain is accuracy under shifts beyond what the line of the other models gives.",
             limits=LIMITS,
             citing=f"which accuracy is in-distribution ({first['identical']}) and the baseline of gains",
-            references=(MILLER_2021, TAORI_2020),
+            references=(CNS_BENCH_2025, MILLER_2021, TAORI_2020),
         )
 
     def body(self, run: MeasureRun) -> Markup:

@@ -19,7 +19,7 @@ from brittle.report.sections.flatten import arrow
 from brittle.report.sections.ranking import words
 from brittle.report.sections.ranking.console import printed
 from brittle.report.sections.ranking.figures import bump_chart
-from brittle.report.sections.references import HOLM_1979, MCNEMAR_1947
+from brittle.report.sections.references import CNS_BENCH_2025, HOLM_1979, MCNEMAR_1947
 
 LEADS, LESS = 0.5, 0.3
 MOST_FINDINGS = 3
@@ -80,7 +80,7 @@ class RankingSection(BaseSection):
             explanation="A rank is 1 + the number of classifiers that are better beyond noise.",
             limits=LIMITS,
             citing=f"the shifts and severities, the number of images ({first['images']}) and the rule for ties",
-            references=(MCNEMAR_1947, HOLM_1979),
+            references=(CNS_BENCH_2025, MCNEMAR_1947, HOLM_1979),
         )
 
     def body(self, run: MeasureRun) -> Markup:
