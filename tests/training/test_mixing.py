@@ -139,13 +139,15 @@ def test_partners_from_another_set_are_drawn_evenly_and_their_labels_ignored():
 def test_images_are_padded_cropped_and_mirrored():
     batch, keys = batch_of(200), KEYS[:200]
     moved, drawn = one(Moves(3, flip=True), batch, keys)
-    corners = drawn["moves"].numpy()
+    rows, columns = drawn["moves: rows"].numpy(), drawn["moves: columns"].numpy()
+    corners = np.stack((rows[:, 0], columns.min(1), columns[:, 0] > columns[:, 1]), 1)
     for image, (top, left, flipped), found in zip(batch.images.numpy(), corners, moved.images.numpy(), strict=True):
         padded = np.pad(image, ((0, 0), (3, 3), (3, 3)))[:, top : top + 28, left : left + 28]
         np.testing.assert_array_equal(found, padded[:, :, ::-1] if flipped else padded)
     assert {tuple(each) for each in corners[:, :2]} > {(0, 0), (6, 6)}
     assert 70 < corners[:, 2].sum() < 130
-    assert not one(Moves(3), batch, keys)[1]["moves"][:, 2].any()
+    unflipped = one(Moves(3), batch, keys)[1]["moves: columns"].numpy()
+    assert (np.diff(unflipped) == 1).all()
 
 
 def test_what_is_chained_is_done_in_order():

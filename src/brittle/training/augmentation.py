@@ -56,19 +56,20 @@ class Moves:
     name: str = "moves"
 
     def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
-        draws = uniform(fold(keys, key_of(self.name)), 3)
-        corner = (draws[..., :2] * (2 * self.crop + 1)).floor()
-        flipped = (draws[..., 2:] < 0.5) & self.flip
-        return {self.name: torch.cat((corner, flipped.to(corner.dtype)), -1).long()}
+        """The rows (T, B, H) and columns (T, B, W) of the padded image that are kept."""
+        _, height, width = shape
+        draws = uniform(fold(keys, key_of(self.name)), 3)[..., None]
+        corner = (draws * (2 * self.crop + 1)).long()
+        down, across = (torch.arange(side, device=keys.device) for side in (height, width))
+        flipped = (draws[..., 2, :] < 0.5) & self.flip
+        columns = corner[..., 1, :] + torch.where(flipped, across.flip(0), across)
+        return {f"{self.name}: rows": corner[..., 0, :] + down, f"{self.name}: columns": columns}
 
     def apply(self, batch: Batch, drawn: Drawn) -> Batch:
-        top, left, flipped = drawn[self.name][..., None].unbind(-2)
-        count, _, height, width = batch.images.shape
-        place = torch.arange(max(count, height, width), device=top.device)
+        rows, columns = drawn[f"{self.name}: rows"], drawn[f"{self.name}: columns"]
+        image = torch.arange(len(rows), device=rows.device)[:, None, None]
         padded = F.pad(batch.images, (self.crop,) * 4)
-        rows = top + place[:height]
-        columns = left + torch.where(flipped > 0, width - 1 - place[:width], place[:width])
-        moved = padded[place[:count, None, None], :, rows[:, :, None], columns[:, None]]  # (B, H, W, C)
+        moved = padded[image, :, rows[:, :, None], columns[:, None]]  # (B, H, W, C)
         return batch._replace(images=moved.permute(0, 3, 1, 2))
 
 
