@@ -71,8 +71,9 @@ def main() -> None:
     device = torch.device(asked.device)
     if device.type == "cpu":
         keep_mapped()
-    print(f"torch {torch.__version__}, {device}, {torch.get_num_threads()} threads; bundled:plain, {IMAGES} images × ")
-    print(f"{SEVERITIES} severities; medians of {asked.turns} turns (range)\n")
+    machine = f"torch {torch.__version__}, {device}, {torch.get_num_threads()} threads"
+    work = f"bundled:plain, {IMAGES} images × {SEVERITIES} severities"
+    print(f"{machine}; {work}; medians of {asked.turns} turns (range)\n")
     print("| nuisance | calls | speed ÷ `measure` | calls with `only=first` | its speed-up |")
     print("| --- | --- | --- | --- | --- |")
     for spec, grid in NUISANCES.items():

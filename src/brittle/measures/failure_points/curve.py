@@ -96,20 +96,17 @@ def falls(predicted: NDArray[np.int64], classifier: ClassifierFacts) -> list[dic
 
 
 def class_map(paths: Trajectories, subject: Subject) -> list[dict[str, Any]]:
-    """Per class of the images: accuracy at every severity, the first of which is 0; None where it is not known."""
+    """Per class of the images: accuracy at every severity, the first of which is 0; where paths end at their first
+    failure, the share that has failed by then."""
     labels, whole = subject.labels[paths.places], bool(paths.seen.all())
-    found = []
-    for label in np.unique(labels):
-        here = paths.wrong[labels == label]
-        accuracy = (1 - here.mean((0, 1))).tolist()
-        failed = (paths.first[labels == label][..., None] <= np.arange(here.shape[-1])).mean((0, 1)).tolist()
-        found.append(
-            {
-                "label": int(label),
-                "class": subject.class_name(int(label)),
-                "images": len(here),
-                "accuracy": accuracy if whole else [accuracy[0], *[None] * (len(accuracy) - 1)],
-                "failed": failed,
-            }
-        )
-    return found
+    failed = paths.first[..., None] <= np.arange(paths.wrong.shape[-1])
+    per_image = 1.0 - paths.wrong.mean(1) if whole else failed.mean(1)
+    return [
+        {
+            "label": int(label),
+            "class": subject.class_name(int(label)),
+            "images": int((labels == label).sum()),
+            "accuracy" if whole else "failed": per_image[labels == label].mean(0).round(4).tolist(),
+        }
+        for label in np.unique(labels)
+    ]

@@ -8,21 +8,25 @@ each of which is one value however many paths and nuisances it was followed alon
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import ClassifierFacts, RunView
+from brittle.measures.base import ClassifierFacts, RunView, pairs_of
 from brittle.measures.failure_points.curve import average, class_map, curve, falls
 from brittle.measures.failure_points.grid import Severities, followable
 from brittle.measures.failure_points.pooled import pooled
 from brittle.measures.failure_points.trajectories import REFINED, Array, Trajectories, trajectories
+from brittle.memory import slices
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.survival import median_interval
 
 if TYPE_CHECKING:
     from brittle.measures.failure_points.measure import FailurePoints
+
+PAIRS_AT_ONCE = 64
 
 
 class Narrowed(NamedTuple):
@@ -37,14 +41,15 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
     """A result per classifier, image set and nuisance; paired differences; averages over several nuisances."""
     results, comparisons, averages = [], [], []
     warnings, calls = list[str](), dict.fromkeys(run.classifiers, 0)
-    family = _comparisons(run)
+    together, count = pairs_of(run), len(run.classifiers)
+    family = max(1, len(together) * count * (count - 1) // 2)
     for images in run.images:
         under: dict[str, dict[str, Trajectories]] = {}
-        for nuisance in _nuisances(run, images):
+        for nuisance in (name for own, name in together if own == images):
             grid = measure.grid(run.about(run.cell(next(iter(run.classifiers)), images, nuisance)))
-            count = len(grid.values)
+            places = len(grid.values)
             found = {
-                name: trajectories(run, name, images, nuisance, count, measure.repeats) for name in run.classifiers
+                name: trajectories(run, name, images, nuisance, places, measure.repeats) for name in run.classifiers
             }
             under[nuisance] = found
             warnings += _left_out(run, images, nuisance)
@@ -58,10 +63,7 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
             results += rows
             for row in rows:
                 calls[row["classifier"]] += row["calls"]
-            comparisons += [
-                names | _compared(found, pair, grid, measure.confidence, family)
-                for pair in itertools.combinations(found, 2)
-            ]
+            comparisons += [names | pair for pair in _compared(found, grid, measure.confidence, family)]
         averages += pooled(measure, run, images, under)
     return {
         "results": results,
@@ -70,18 +72,6 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
         "warnings": list(dict.fromkeys(warnings)),
         "calls": calls,
     }
-
-
-def _nuisances(run: RunView, images: str) -> list[str]:
-    """Those that an image set is followed under."""
-    cells = {(cell.images, cell.nuisance) for cell in run.cells()}
-    return [name for name in run.nuisances if (images, name) in cells]
-
-
-def _comparisons(run: RunView) -> int:
-    """How many pairs of classifiers are compared in all."""
-    count = len(run.classifiers)
-    return max(1, sum(1 for images in run.images for _ in _nuisances(run, images)) * (count * (count - 1) // 2))
 
 
 def _left_out(run: RunView, images: str, nuisance: str) -> list[str]:
@@ -193,28 +183,22 @@ def _refined(
     }
 
 
-def _compared(
-    found: dict[str, Trajectories], pair: tuple[str, str], grid: Severities, confidence: float, family: int
-) -> dict[str, Any]:
-    """First minus second: failure points over the images that all classifiers get right at 0, and, where paths are
-    followed to the end, drops averaged over the severities above 0 over all images."""
+def _compared(found: dict[str, Trajectories], grid: Severities, confidence: float, family: int) -> list[dict[str, Any]]:
+    """First minus second of every pair: failure points over the images that all classifiers get right at 0, and, where
+    paths are followed to the end, drops averaged over the severities above 0 over all images."""
+    pairs = list(itertools.combinations(found, 2))
     common = ~np.logical_or.reduce([each.wrong[:, 0, 0] for each in found.values()])
-    values, together = np.append(0.0, grid.values), simultaneous(confidence, family)
-    first, second = (
-        np.minimum(np.append(values, np.inf)[found[name].first[common]], grid.end).mean(1) for name in pair
-    )
-    said = {
-        "first": pair[0],
-        "second": pair[1],
-        "confidence": confidence,
-        "family": family,
-        "images": int(common.sum()),
-    }
-    said |= _difference("", first - second, grid.end, together, higher_is_better=True)
-    drops = [_drop(found[name]) for name in pair]
-    if all(bool(found[name].seen.all()) for name in pair):
-        return said | _difference("drop_", drops[0] - drops[1], 2.0, together, higher_is_better=False)
-    return said | {"drop_difference": None, "drop_interval": None, "drop_better": "tie"}
+    values, together = np.append(np.append(0.0, grid.values), np.inf), simultaneous(confidence, family)
+    points = {name: np.minimum(values[each.first[common]], grid.end).mean(1) for name, each in found.items()}
+    later = _differences("", points, pairs, grid.end, together, ("first", "second"))
+    whole = all(bool(each.seen.all()) for each in found.values())
+    drops = {name: _drop(each) if whole else np.zeros(0) for name, each in found.items()}
+    less = _differences("drop_", drops, pairs, 2.0, together, ("second", "first"))
+    about = {"confidence": confidence, "family": family, "images": int(common.sum())}
+    return [
+        {"first": first, "second": second} | about | one | other
+        for (first, second), one, other in zip(pairs, later, less, strict=True)
+    ]
 
 
 def _drop(paths: Trajectories) -> Array:
@@ -223,10 +207,23 @@ def _drop(paths: Trajectories) -> Array:
     return drop
 
 
-def _difference(name: str, apart: Array, widest: float, confidence: float, *, higher_is_better: bool) -> dict[str, Any]:
-    if not len(apart):
-        return {f"{name}difference": None, f"{name}interval": None, f"{name}better": "tie"}
-    low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-widest, widest)).pair()
-    above, below = ("first", "second") if higher_is_better else ("second", "first")
-    better = above if low > 0 else below if high < 0 else "tie"
-    return {f"{name}difference": float(apart.mean()), f"{name}interval": [low, high], f"{name}better": better}
+def _differences(
+    name: str,
+    values: Mapping[str, Array],
+    pairs: Sequence[tuple[str, str]],
+    widest: float,
+    confidence: float,
+    better: tuple[str, str],
+) -> list[dict[str, Any]]:
+    """Of values (M,) per classifier; `better` is which of the two it is where the difference is above or below 0."""
+    said: list[dict[str, Any]] = []
+    for some in (pairs[part] for part in slices(len(pairs), PAIRS_AT_ONCE)):
+        apart = np.stack([values[first] - values[second] for first, second in some])
+        if not apart.shape[1]:
+            said += [{f"{name}difference": None, f"{name}interval": None, f"{name}better": "tie"} for _ in some]
+            continue
+        bounds = betting_bounds(apart, confidence, planned=apart.shape[1], support=(-widest, widest))
+        for mean, low, high in zip(apart.mean(1).tolist(), bounds.low.tolist(), bounds.high.tolist(), strict=True):
+            which = better[0] if low > 0 else better[1] if high < 0 else "tie"
+            said.append({f"{name}difference": mean, f"{name}interval": [low, high], f"{name}better": which})
+    return said

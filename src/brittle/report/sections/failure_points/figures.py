@@ -85,7 +85,8 @@ def histogram_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -
 
 def shown_classes(row: Row) -> list[int | None]:
     """Places of the classes to show, those that fail soonest first; of a long list both ends with None between."""
-    order = sorted(range(len(row["classes"])), key=lambda place: -sum(row["classes"][place]["failed"]))
+    held = [sum(_held(each)) for each in row["classes"]]
+    order = sorted(range(len(held)), key=lambda place: held[place])
     if len(order) <= MOST_CLASSES:
         return [*order]
     return [*order[:AT_EACH_END], None, *order[-AT_EACH_END:]]
@@ -101,7 +102,8 @@ def class_figure(key: str, rows: Sequence[Row]) -> Markup:
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(rows), squeeze=False, sharey=True)[0]
         for axes, row in zip(panels, rows, strict=True):
-            shown = [_of_class(row, place, len(values), whole=whole) for place in places]
+            blank = [float("nan")] * len(values)
+            shown = [blank if place is None else _held(row["classes"][place]) for place in places]
             mesh = axes.imshow(shown, aspect="auto", vmin=0, vmax=1, cmap="cividis")
             axes.set_title(short(row["classifier"], 24), fontsize=10)
             step = max(1, -(-len(values) // (MOST_TICKS // len(rows) + 2)))
@@ -116,8 +118,6 @@ def class_figure(key: str, rows: Sequence[Row]) -> Markup:
     return svg(key, (WIDTH, 1.2 + 0.24 * len(places)), about, draw)
 
 
-def _of_class(row: Row, place: int | None, count: int, *, whole: bool) -> list[float]:
-    if place is None:
-        return [float("nan")] * count
-    each = row["classes"][place]
-    return [*each["accuracy"]] if whole else [1 - failed for failed in each["failed"]]
+def _held(each: Row) -> list[float]:
+    """Of a class, accuracy at each severity, or the share that has not failed yet."""
+    return [*each["accuracy"]] if "accuracy" in each else [1 - failed for failed in each["failed"]]
