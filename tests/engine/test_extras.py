@@ -2,6 +2,7 @@
 any company, and pictures are made again as it saw them."""
 
 import shutil
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from brittle.errors import BrittleError
 from brittle.extras import extras
 from brittle.measures.draws import draw_theta
 from brittle.nuisances import nuisances
+from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.random import stream_root
 from brittle.report.html import write_report
 from brittle.study import Study
@@ -136,6 +138,48 @@ def test_an_unknown_extra_is_refused():
 
     with pytest.raises(BrittleError, match=r"unknown extra 'salience'. Did you mean 'saliency'"):
         brittle.measure("bundled:plain", "sample", Odd(), samples=1, count=3)
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How sure the classifier is of the clean image."""
+
+    def check(self, name, classifier, batch):
+        assert len(batch.images) == 1
+
+    def compute(self, classifier, batch):
+        with torch.no_grad():
+            return classifier.log_probs(batch.images).max(1).values.exp()
+
+
+class DimTheUnsure(GaussianNuisance):
+    """Multiplies pixels by the classifier's confidence."""
+
+    parameters = ("none",)
+    needs = frozenset({"confidence"})
+    clamps = True
+
+    def centre(self, batch):
+        return torch.zeros(1, dtype=torch.float64)
+
+    deviations = centre
+
+    def apply(self, batch, theta):
+        return batch.images * batch.extras["confidence"].view(-1, 1, 1, 1)
+
+    def describe(self, height, width):
+        return "dims what a classifier is unsure of"
+
+
+def test_an_extra_of_somebody_elses_reaches_their_nuisance(monkeypatch):
+    monkeypatch.setattr(extras, "_kinds", {**extras.loaded(), "confidence": Confidence})
+    images = brittle.image_set("sample").choose(12, 0)
+    found = brittle.measure("bundled:plain", images, DimTheUnsure(), samples=1)
+    classifier, batch = brittle.classifier("bundled:plain"), images.batch(range(12))
+    with torch.no_grad():
+        sure = classifier.log_probs(batch.images).exp().max(1).values
+        said = classifier.log_probs(batch.images * sure.view(-1, 1, 1, 1)).exp()
+    assert found["rho"] == pytest.approx(float(said.gather(1, batch.labels[:, None]).mean()), abs=1e-5)
 
 
 def test_hardening_on_them_is_refused(tmp_path):

@@ -86,6 +86,7 @@ class Occlusion(OcclusionOptions, Measure):
         nuisance, device = task.about.nuisance, task.batch.images.device
         assert isinstance(nuisance, Occluder)
         shares = self.shares_of(nuisance)
+        asked = torch.tensor([share or 0.0 for share in shares], dtype=torch.float64, device=device)
         rows, points = task.pairs.rows.to(device), task.pairs.axis.to(device)
         root = stream_root(task.about.seed, task.about.stream, device)
         found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
@@ -94,7 +95,6 @@ class Occlusion(OcclusionOptions, Measure):
             batch = task.batch.take(rows[part])
             theta = draw_theta(nuisance, batch, points[part] // len(shares), root)
             if isinstance(nuisance, ShareLaw) and shares[0] is not None:
-                asked = torch.tensor(shares, dtype=torch.float64, device=device)
                 theta = nuisance.with_share(theta, asked[points[part] % len(shares)])
             hidden.append(nuisance.mask(theta[:, : nuisance.mask_size(batch)], batch).flatten(1).float().mean(1))
             occluded = nuisance.apply(batch, theta)
