@@ -1,11 +1,13 @@
 """Error consistency against hand-worked tables and scikit-learn; the crossed bootstrap against closed forms."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from brittle.statistics.consistency import consistency
+from brittle.statistics.consistency import consistency, redrawn
 from brittle.statistics.crossed import crossed_weights, one_sided, quantiles, resampled
 
 ONE_PAIR = np.array([[0, 1]])
@@ -59,6 +61,31 @@ def test_two_who_are_always_right_or_always_wrong_have_no_kappa(value):
 def test_one_who_is_always_right_is_consistent_with_others_by_chance_alone():
     right = np.array([[1, 1, 1, 1], [1, 0, 1, 0]], float)
     assert consistency(right, np.ones((2, 4)), ONE_PAIR).kappa[0] == 0
+
+
+def test_drawing_counts_is_drawing_images():
+    """The quantiles of κ are the same either way, to within what 4,000 draws allow."""
+    generator = np.random.default_rng(5)
+    right = (generator.random((3, 200)) < 0.7).astype(float)
+    right[1, :120] = right[0, :120]
+    pairs = np.array([(0, 1), (0, 2), (1, 2)])
+    seen = np.ones_like(right)
+    by_images = resampled(lambda weights: consistency(right, seen, pairs, weights).kappa, 200, [], 4000, 1)
+    by_counts = redrawn(right, pairs, 4000, 2)
+    assert by_counts.shape == by_images.shape
+    middle = [np.quantile(each, [0.025, 0.5, 0.975], axis=0) for each in (by_images, by_counts)]
+    assert np.abs(middle[0] - middle[1]).max() < 0.02
+
+
+def test_many_pairs_are_counted_a_few_at_a_time(monkeypatch):
+    right = (np.random.default_rng(5).random((6, 40)) < 0.6).astype(float)
+    pairs = np.array(list(itertools.combinations(range(6), 2)))
+    weights = np.random.default_rng(6).integers(0, 3, (7, 40)).astype(float)
+    whole = consistency(right, np.ones_like(right), pairs, weights), redrawn(right, pairs, 50, 3)
+    monkeypatch.setattr("brittle.statistics.consistency.MOST_NUMBERS", 80)
+    parts = consistency(right, np.ones_like(right), pairs, weights), redrawn(right, pairs, 50, 3)
+    assert np.array_equal(whole[0].kappa, parts[0].kappa, equal_nan=True)
+    assert np.array_equal(whole[1], parts[1], equal_nan=True)
 
 
 def test_without_factors_images_are_drawn_with_replacement():

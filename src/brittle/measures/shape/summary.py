@@ -27,7 +27,7 @@ from brittle.measures.shape.deciders import (
     textures,
 )
 from brittle.measures.shape.decisions import together
-from brittle.statistics.consistency import consistency
+from brittle.statistics.consistency import consistency, redrawn
 from brittle.statistics.crossed import one_sided, quantiles, resampled
 from brittle.statistics.interference import increases, index
 from brittle.statistics.intervals import betting_bounds, simultaneous
@@ -230,13 +230,17 @@ def _consistent(
     right, seen = np.stack([each.right for each in deciders]), np.stack([each.seen for each in deciders])
     pairs = np.array(list(itertools.combinations(range(len(deciders)), 2)))
     exact = consistency(right, seen, pairs)
-    drawn = resampled(
-        lambda weights: consistency(right, seen, pairs, weights).kappa,
-        len(subject),
-        factors(subject),
-        measure.resamples,
-        run.seed,
-    )
+    shared = factors(subject)
+    if shared or any(each.sort != CLASSIFIER for each in deciders):
+        drawn = resampled(
+            lambda weights: consistency(right, seen, pairs, weights).kappa,
+            len(subject),
+            shared,
+            measure.resamples,
+            run.seed,
+        )
+    else:
+        drawn = redrawn(right, pairs, measure.resamples, run.seed)
     found = []
     for place, (first, second) in enumerate(pairs.tolist()):
         kappa = float(exact.kappa[place])
