@@ -14,6 +14,9 @@ from torch import nn
 import brittle
 from brittle.errors import BrittleError
 from brittle.images import image_set
+from brittle.measures.draws import draw_theta
+from brittle.measures.shape.measure import Shape
+from brittle.random import stream_root
 
 CLASSES = ("bear", "cat", "dog", "elephant")
 SHAPES, TEXTURES = 3, 2  # images of each class that shapes and textures are from
@@ -228,6 +231,21 @@ def test_what_errors_go_to_is_told():
     (found,) = brittle.shape(Sharp(), (ramp, torch.full((60,), 2)), grids=(2,), samples=4)["shuffled"]
     assert found["top_class"] == "0"
     assert found["points_to_top"] == pytest.approx(found["points_lost"])
+
+
+def test_rows_are_what_the_classifier_says_of_that_shuffle():
+    """Each row made again by itself: θ of (seed, grid, image, draw)."""
+    images, plain = image_set("sample").take(range(6)), brittle.classifier("bundled:plain")
+    found = brittle.shape(plain, images, grids=(4, 2), samples=3, seed=11, resamples=100)
+    measure, place = Shape(grids=(4, 2), samples=3), {id: at for at, id in enumerate(images.ids.tolist())}
+    assert found.rows.num_rows == 6 * 2 * 3
+    for row in found.rows.to_pylist():
+        one, space = images.batch([place[row["image"]]]), measure.shuffle(row["grid"])
+        root = stream_root(11, measure.stream(row["grid"]))
+        again = space.apply(one, draw_theta(space, one, torch.tensor([row["draw"]]), root))
+        said = plain.log_probs(again)[0]
+        assert int(said.argmax()) == row["predicted"]
+        assert float(said.max()) == pytest.approx(row["log_p_predicted"], abs=1e-4)
 
 
 @pytest.mark.parametrize("batch", [7, 512])
