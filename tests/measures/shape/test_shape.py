@@ -243,7 +243,7 @@ def test_rows_are_what_the_classifier_says_of_that_shuffle():
         one, space = images.batch([place[row["image"]]]), measure.shuffle(row["grid"])
         root = stream_root(11, measure.stream(row["grid"]))
         again = space.apply(one, draw_theta(space, one, torch.tensor([row["draw"]]), root))
-        said = plain.log_probs(again)[0]
+        said = plain.log_probs(again)[0].detach()
         assert int(said.argmax()) == row["predicted"]
         assert float(said.max()) == pytest.approx(row["log_p_predicted"], abs=1e-4)
 
