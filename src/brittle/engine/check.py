@@ -123,7 +123,7 @@ def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
 def _check_paths(assignment: Assignment, cell: Cell, job: Job) -> None:
     """Refuses a shift that lacks scales of some images where the measure does not leave these out by itself."""
     shift = job.nuisances.get(cell.nuisance)
-    if isinstance(shift, InScales) and cell.images and not assignment.measure.leaves_out:
+    if isinstance(shift, InScales) and cell.images and not assignment.measure.leaves_out and len(job.plan(cell)):
         lacking = int((~shift.exists(job.subject(cell.images).ids)).sum())
         if lacking:
             raise BrittleError(

@@ -160,6 +160,28 @@ def test_without_annotations_the_index_that_most_folders_have_is_right(cns: Cns)
     assert images.classes == ("0", "goldfish", "2", "3", "hammerhead")
 
 
+def test_a_wrong_index_does_not_take_the_right_folder_with_it(cns: Cns) -> None:
+    """004_hammerhead of the other shift is contradicted by 001_hammerhead, which 001_goldfish refutes twice."""
+    root = cns()
+    (root / SHIFTS[0] / "004_hammerhead").rename(root / SHIFTS[0] / "001_hammerhead")
+    images = image_set(f"cns:{root}")
+    assert images.notes == (
+        f"the class folder {SHIFTS[0]}/001_hammerhead has a wrong index and is left out: elsewhere 1 is 'goldfish'",
+    )
+    assert int(images.shifts[SHIFTS[1]].exists(images.ids.numpy()).sum()) == 2 * len(SEEDS)
+
+
+def test_folders_that_contradict_each_other_equally_are_both_left_out(cns: Cns) -> None:
+    root = cns()
+    (root / SHIFTS[0] / "004_hammerhead").rename(root / SHIFTS[0] / "005_hammerhead")
+    images = image_set(f"cns:{root}")
+    assert [note.split(" has")[0] for note in images.notes] == [
+        f"the class folder {SHIFTS[0]}/005_hammerhead",
+        f"the class folder {SHIFTS[1]}/004_hammerhead",
+    ]
+    assert set(images.labels.tolist()) == {1}
+
+
 def test_images_that_only_the_annotations_have_are_named(cns: Cns) -> None:
     gone = relative(SHIFTS[0], 1, 34, 1.0)
     images = image_set(f"cns:{cns(missing=[gone], annotations=True)}")

@@ -121,22 +121,20 @@ def _annotated(root: Path) -> dict[str, int]:
 
 def _without_wrong_classes(entries: list[Entry], annotated: dict[str, int]) -> tuple[list[Entry], list[str]]:
     """Leaves out class folders whose index is not the one that the annotations give or, where these say nothing, that
-    other folders contradict at least as often as they agree; and names them."""
+    other folders contradict; and names them."""
     folders = {_folder(each): (each.label, each.name) for each in entries}
-    counts = Counter(folders.values())
+    settled = {_folder(each) for each in entries if each.file in annotated}
     wrong: dict[str, str] = {}
     for each in entries:
-        said = annotated.get(each.file)
-        if said is not None and said != each.label:
+        said = annotated.get(each.file, each.label)
+        if said != each.label:
             wrong[_folder(each)] = f"{ANNOTATIONS} says {said}"
-    settled = {_folder(each) for each in entries if each.file in annotated}
+    rivals = _contradicted(Counter(folders.values()))
     for folder, pair in folders.items():
-        rival = _rival(pair, counts)
-        if folder not in settled and rival is not None:
-            wrong[folder] = f"{counts[rival]} class folders of that name or index say {rival[0]} is {rival[1]!r}"
-    notes = [
-        f"the class folder {there} has a wrong index and is left out: {why}" for there, why in sorted(wrong.items())
-    ]
+        if folder not in settled and pair in rivals:
+            index, name = rivals[pair]
+            wrong[folder] = f"elsewhere {index} is {name!r}"
+    notes = [f"the class folder {there} has a wrong index and is left out: {wrong[there]}" for there in sorted(wrong)]
     missing = sorted(set(annotated) - {each.file for each in entries})
     if missing:
         notes.append(f"{len(missing)} images that {ANNOTATIONS} lists are not there: {some(missing)}")
@@ -147,8 +145,24 @@ def _folder(entry: Entry) -> str:
     return f"{entry.shift}/{entry.folder}"
 
 
-def _rival(pair: tuple[int, str], counts: Counter[tuple[int, str]]) -> tuple[int, str] | None:
-    """The most frequent other pair with the same index or the same name, where it is at least as frequent."""
-    rivals = [other for other in counts if other != pair and (other[0] == pair[0] or other[1] == pair[1])]
-    best = max(rivals, key=lambda other: counts[other], default=None)
-    return best if best is not None and counts[best] >= counts[pair] else None
+def _contradicted(counts: Counter[tuple[int, str]]) -> dict[tuple[int, str], tuple[int, str]]:
+    """Pairs of an index and a class that can't stand beside a more frequent one, or beside one as frequent, and which.
+    The most frequent are settled first, so that a wrong folder does not take a right one with it."""
+    by_index, by_name = dict[int, tuple[int, str]](), dict[str, tuple[int, str]]()
+    wrong: dict[tuple[int, str], tuple[int, str]] = {}
+    for count in sorted(set(counts.values()), reverse=True):
+        level = []
+        for pair in sorted(pair for pair in counts if counts[pair] == count):
+            rival = by_index.get(pair[0]) or by_name.get(pair[1])
+            if rival is not None:
+                wrong[pair] = rival
+            else:
+                level.append(pair)
+        indices, names = Counter(index for index, _ in level), Counter(name for _, name in level)
+        for pair in level:
+            if indices[pair[0]] > 1 or names[pair[1]] > 1:
+                same = (other for other in level if other != pair and (other[0] == pair[0] or other[1] == pair[1]))
+                wrong[pair] = next(same)
+            else:
+                by_index[pair[0]] = by_name[pair[1]] = pair
+    return wrong
