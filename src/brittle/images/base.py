@@ -210,6 +210,11 @@ class ImageSet:
             raise BrittleError(f"no image of {self.name!r} meets {' and '.join(conditions)}", "Relax a condition.")
         return self.take(torch.from_numpy(kept.nonzero()[0]))
 
+    def own_classes(self) -> dict[str, list[int]]:
+        """The classes that occur, by name, each with its label: `classes` of a classifier masks out the others so."""
+        there = torch.unique(self.labels[self.labels != UNLABELLED]).tolist()
+        return {self.classes[label] if self.classes else str(label): [label] for label in there}
+
     def only(self, ids: Iterable[int] | Tensor) -> ImageSet:
         """The images with these ids, in the order given."""
         wanted = [int(each) for each in ids]

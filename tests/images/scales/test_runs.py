@@ -167,3 +167,29 @@ def test_failure_points_lie_at_the_scale_where_colour_hides_the_class(tmp_path: 
 def test_failure_points_do_not_depend_on_the_batch(root: Path) -> None:
     one, other = (brittle.failure_points(ByColour(), f"cns:{root}", batch=size).rows for size in (1, 7))
     assert one.equals(other)
+
+
+def test_classes_outside_the_set_are_masked_out_only_where_that_is_asked_for(root: Path) -> None:
+    """At scale 2.5 the answer is class 0, which the set does not have, and next comes the right class."""
+
+    def second_best(images: Tensor) -> Tensor:
+        label = torch.where(images[:, 0].mean((1, 2)) > 0.45, 4, 1)
+        hidden = (images[:, 2].mean((1, 2)) > 0.5).float()
+        logits = torch.nn.functional.one_hot(label, 6).float() * 5
+        logits[:, 0] += 9 * hidden
+        return logits
+
+    images = brittle.image_set(f"cns:{root},shifts={SHIFTS[0]}")
+    assert images.own_classes() == {"goldfish": [1], "hammerhead": [4]}
+    plain = brittle.classifier(second_best, output="logits")
+    masked = brittle.classifier(second_best, output="logits", classes=images.own_classes())
+    found = brittle.failure_points({"plain": plain, "masked": masked}, images)
+    accuracy = {row["classifier"]: [each["accuracy"] for each in row["severities"]] for row in found["results"]}
+    assert accuracy == {"plain": [1, 1, 1, 0], "masked": [1, 1, 1, 1]}
+
+
+def test_derived_measures_read_shifts_that_lack_some_paths(tmp_path: Path) -> None:
+    """By hand: errors over the scales above 0 are 0, 0, 1 in both shifts, and the reference's own are the same."""
+    root = make(tmp_path / "cns", missing=[relative(SHIFTS[0], 1, 34, 1.0)])
+    found = brittle.corruption_error({"it": ByColour(), "other": ByColour()}, f"cns:{root}", reference="other")
+    assert [row["mce"] for row in found["results"]] == [1, 1]

@@ -21,7 +21,7 @@ from brittle.images.base import ImageSet
 from brittle.images.folder import image_files
 from brittle.images.limits import reason
 from brittle.images.scales.files import ResizedOptions, some
-from brittle.images.scales.gather import Picture, gathered
+from brittle.images.scales.gather import Picture, chosen_shifts, gathered
 from brittle.registry import option
 
 ANNOTATIONS = "annotations_cns.json"
@@ -52,8 +52,10 @@ class Cns(ResizedOptions):
                 "They are called SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg.",
             )
         right, wrong = _without_wrong_classes(found, _annotated(root))
-        damaged = self.damaged(root, [each.file for each in right])
-        entries = [each for each in right if each.file not in damaged]
+        title = printable(root.resolve().name or str(root))
+        shifts = set(chosen_shifts(title, {each.shift for each in right}, self.shifts))
+        damaged = self.damaged(root, [each.file for each in right if each.shift in shifts])
+        entries = [each for each in right if each.shift in shifts and each.file not in damaged]
         if not entries:
             raise BrittleError(f"no image of {self.path} can be used", "Check its folders' names and its files.")
         files = [each.file for each in entries]
@@ -63,7 +65,6 @@ class Cns(ResizedOptions):
         ]
         names = {each.label: each.name for each in entries}
         classes = tuple(names.get(label, str(label)) for label in range(max(names) + 1))
-        title = printable(root.resolve().name or str(root))
         images = gathered(title, pictures, classes, self.reader(root, files), list(map(printable, files)), self)
         return replace(images, skipped=tuple(sorted(map(printable, damaged))), notes=(*odd, *wrong, *images.notes))
 
