@@ -60,6 +60,7 @@ def ratio(value: float | None, bounds: Sequence[float] | None) -> str:
 
 
 def ends(bounds: Sequence[float] | None) -> str:
+    """[0.82, 1.37]"""
     return "" if bounds is None else f"[{number(bounds[0], 2)}, {number(bounds[1], 2)}]"
 
 
