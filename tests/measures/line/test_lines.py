@@ -75,7 +75,7 @@ def test_trainings_of_one_model_are_one_point(scripted, numbered):
     found = brittle.line(*scripted(**shares), numbered, attributes=about, groups=groups, **OPTIONS)
     assert found["models"] == 6
     assert [point["accuracy_shifted"] for point in found["points"]] == pytest.approx(SHIFTED.mean(1) + 0.005)
-    assert [(each["family"], each["by_itself"]) for each in found["partial"]] == [("", False), ("cnn", True)]
+    assert [(each["family"], each["by_itself"]) for each in found["partial"]] == [("cnn", True)]
     assert not any("by itself" in text for text in found["warnings"])
 
 

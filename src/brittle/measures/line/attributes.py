@@ -75,10 +75,11 @@ def _by_itself(models: Sequence[Model], attribute: str) -> bool:
 
 
 def _families(models: Sequence[Model], attribute: str, family: str) -> Iterator[tuple[str, list[int]]]:
-    """All models with that attribute, under "", and those of each family."""
+    """All models with that attribute, under "", unless they are of one family, and those of each family."""
     there = [place for place, model in enumerate(models) if _has(model, attribute)]
-    yield "", there
     of = {place: models[place].attributes.get(family) for place in there}
+    if len(set(of.values())) > 1 or not all(isinstance(value, str) for value in of.values()):
+        yield "", there
     for name in dict.fromkeys(value for value in of.values() if isinstance(value, str)):
         yield name, [place for place in there if of[place] == name]
 
