@@ -16,7 +16,9 @@ from brittle.engine.carry_out import run_things
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
 from brittle.images.selection import Selection
+from brittle.measures.base import About
 from brittle.measures.failure_points.grid import severities_of
+from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.trajectories import trajectories
 from brittle.nuisances import nuisance, register
 from brittle.nuisances.base.gaussian import GaussianNuisance
@@ -79,6 +81,11 @@ def told(pixels):
     severity, image = ((16 * pixels[:, 0, 0, at]).round().long() for at in (0, 1))
     said = torch.from_numpy(SAID)[image, severity.clamp(max=STEPS)]
     return 4.0 * nn.functional.one_hot(said, 3).float()
+
+
+def steady(pixels):
+    """Class 0 whatever the image."""
+    return torch.tensor([3.0, 0.0, 0.0]).expand(len(pixels), 3)
 
 
 OPTIONS = {"severities": (1, 2, 3, 4, 5)}
@@ -177,6 +184,15 @@ def test_several_shifts_of_the_same_images_stay_apart_and_pool_image_by_image():
     assert [entry["drop"] for entry in pooled["severities"]] == pytest.approx(
         (WRONG[:, 1:].mean(0) - WRONG[:, 0].mean()) / 2
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "match"), [({"tolerance": 0.1}, "some scales only"), ({"repeats": 2}, "one stored")]
+)
+def test_stored_paths_are_neither_narrowed_nor_repeated(options, match):
+    about = About(0, nuisance=Stored(), nuisance_name="snow")
+    with pytest.raises(BrittleError, match=match):
+        FailurePoints(**options).check(about)
 
 
 class Doubled:
@@ -309,9 +325,6 @@ def test_stored_scales_are_the_grid_and_no_others_exist():
 
 
 def test_classifiers_are_compared_over_the_images_that_all_get_right():
-    def steady(pixels):
-        return torch.tensor([3.0, 0.0, 0.0]).expand(len(pixels), 3)
-
     found = brittle.failure_points({"told": told, "steady": steady}, images(), "written-severity", **OPTIONS)
     (pair,) = found["comparisons"]
     assert pair["images"] == 6
@@ -339,3 +352,44 @@ def test_repeats_are_paths_of_their_own_with_theta_kept_along_each():
     assert not rows.duplicated(["image", "repeat", "place"]).any()
     keys = list(zip(rows.image, rows["repeat"], rows.place, strict=True))
     assert [key[1:] for key in keys[:40]] == list(itertools.product(range(4), range(10)))
+
+
+@pytest.mark.parametrize("options", [{}, {"only": "first"}])
+def test_rows_of_a_network_do_not_depend_on_the_batch(options):
+    found = [
+        brittle.failure_points(
+            {"a": "bundled:plain", "b": "bundled:augmented"},
+            "sample",
+            "affine",
+            count=24,
+            repeats=2,
+            tolerance=0.2,
+            batch=batch,
+            **options,
+        )
+        for batch in (7, 500)
+    ]
+    exact = ["classifier", "image", "repeat", "place", "severity", "predicted", "rank"]
+    assert found[0].rows.select(exact).equals(found[1].rows.select(exact))
+    assert found[0].refined.equals(found[1].refined)
+    assert found[0]["comparisons"] == found[1]["comparisons"]
+
+
+def test_where_nothing_fails_nothing_is_narrowed():
+    found = brittle.failure_points(steady, images(), "written-severity", tolerance=0.1, **OPTIONS)
+    assert found["never"] == 1
+    assert found["median"] is None
+    assert found["refined"]["calls"] == 0
+    assert found["refined"]["mean"] == 5
+
+
+@pytest.mark.parametrize("only", [None, "first"])
+def test_where_everything_is_wrong_at_0_there_is_no_mean(only):
+    found = brittle.failure_points(
+        steady, images(torch.ones(len(SAID)).long()), "written-severity", only=only, **OPTIONS
+    )
+    assert found["wrong_at_0"] == found["images"] == len(SAID)
+    assert found["mean"] is None
+    assert found["never"] == 0
+    assert "–" in str(found)
+    assert any("none of the 8 images" in text for text in found["warnings"])

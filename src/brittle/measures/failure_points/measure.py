@@ -66,7 +66,13 @@ class FailurePoints(FailurePointsOptions, Measure):
                 f"the images of {about.subject.name!r} have no labels, so no answer is wrong",
                 "Give labels, or use breaking-points, which asks when predictions leave the clean ones.",
             )
-        if self.tolerance is not None and about.nuisance is not None and scale_of(about.nuisance).fixed:
+        stored = about.nuisance is not None and scale_of(about.nuisance).fixed
+        if stored and self.repeats > 1:
+            raise BrittleError(
+                f"{about.nuisance_name!r} has one stored path per image, and {self.repeats} are asked for",
+                "Leave the repeats out.",
+            )
+        if stored and self.tolerance is not None:
             raise BrittleError(
                 f"{about.nuisance_name!r} has images at some scales only, so nothing can be narrowed between them",
                 "Leave the tolerance out.",

@@ -61,6 +61,7 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
                 for name, paths in found.items()
             ]
             results += rows
+            warnings += [_all_wrong(row) for row in rows if row["images"] and not row["correct"]]
             for row in rows:
                 calls[row["classifier"]] += row["calls"]
             comparisons += [names | pair for pair in _compared(found, grid, measure.confidence, family)]
@@ -86,6 +87,13 @@ def _left_out(run: RunView, images: str, nuisance: str) -> list[str]:
             f"{broken} of the {len(subject)} images of {images!r} lack a scale of {nuisance!r} and are not followed"
         )
     return said
+
+
+def _all_wrong(row: Mapping[str, Any]) -> str:
+    return (
+        f"none of the {row['images']} images of {row['image_set']!r} is classified correctly by {row['classifier']!r}: "
+        "no failure point is averaged; check range, mean, std and channels, and the order of the labels"
+    )
 
 
 def _protocol(measure: FailurePoints, run: RunView, grid: Severities) -> dict[str, Any]:

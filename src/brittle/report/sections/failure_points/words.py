@@ -67,6 +67,8 @@ def grid(row: Row) -> str:
 def how(row: Row) -> str:
     """at 0, 1, 2, 3, 4 and 5; 1 path per image, θ drawn once for each"""
     ends = "; paths end at their first failure" if row["only"] == "first" else ""
+    if row["unit"] == "scale":
+        return f"at {grid(row)}, as they are stored{ends}"
     return f"at {grid(row)}; {counted(row['repeats'], 'path')} per image, θ drawn once for each{ends}"
 
 
