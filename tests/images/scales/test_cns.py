@@ -188,6 +188,24 @@ def test_images_that_only_the_annotations_have_are_named(cns: Cns) -> None:
     assert f"1 images that annotations_cns.json lists are not there: {gone}" in images.notes
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"images": 3}', '{"images": [{"image": "a"}]}', "[" * 100_000])
+def test_annotations_that_are_none_are_named(cns: Cns, text: str) -> None:
+    root = cns()
+    (root / "annotations_cns.json").write_text(text)
+    with pytest.raises(BrittleError, match=r"annotations_cns\.json can't be read"):
+        image_set(f"cns:{root}")
+
+
+def test_several_draws_of_an_image_are_read_in_their_places(cns: Cns) -> None:
+    images = image_set(f"cns:{cns()}")
+    shift, batch = images.shifts[SHIFTS[1]], images.batch([1, 0, 1, 2])
+    made = shift.apply(batch, torch.tensor([[0.5], [0.5], [0.5], [2.5]]))
+    alone = [shift.apply(images.batch([place]), torch.tensor([[at]]))[0] for place, at in ((1, 0.5), (0, 0.5))]
+    assert torch.equal(made[0], alone[0])
+    assert torch.equal(made[2], alone[0])
+    assert torch.equal(made[1], alone[1])
+
+
 def test_two_pictures_of_one_place_are_refused_and_both_named(cns: Cns) -> None:
     root = cns()
     write(root / SHIFTS[0] / "001_goldfish" / "seed_034_scale_500.png", (0, 0, 0))

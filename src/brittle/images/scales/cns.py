@@ -114,7 +114,7 @@ def _annotated(root: Path) -> dict[str, int]:
     try:
         images = json.loads(path.read_text(encoding="utf-8"))["images"]
         return {str(each["image"]): int(each["class"]) for each in images}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrittleError(
             f"{path} can't be read: {reason(error)}", "Restore it, or remove it: the folders say the same."
         ) from error

@@ -76,13 +76,22 @@ class StoredShift:
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         scales = theta[:, 0].cpu().numpy()
         moved = np.flatnonzero(np.abs(scales) > ROUNDING)
-        made = batch.images.clone() if len(moved) < len(scales) else torch.empty_like(batch.images)
-        if len(moved):
-            wanted = self._positions(batch.ids.cpu().numpy()[moved], scales[moved])
-            each, where = np.unique(wanted, return_inverse=True)  # several draws of an image are often one file
-            read = self._of_shape(self.reader(each.tolist()), each.tolist(), shape_of(batch.images))
-            made[torch.from_numpy(moved).to(made.device)] = read[torch.from_numpy(where)].to(made)
+        if not len(moved):
+            return batch.images.clone()
+        wanted = self._positions(batch.ids.cpu().numpy()[moved], scales[moved])
+        read = self._read(wanted, shape_of(batch.images)).to(batch.images)
+        if len(moved) == len(scales):
+            return read
+        made = batch.images.clone()
+        made[torch.from_numpy(moved).to(made.device)] = read
         return made
+
+    def _read(self, wanted: NDArray[np.int64], shape: Shape) -> Tensor:
+        """The images at the reader's positions `wanted` (B,). Several draws of an image are often one file."""
+        each, where = np.unique(wanted, return_inverse=True)
+        if len(each) == len(wanted):
+            return self._of_shape(self.reader(wanted.tolist()), wanted.tolist(), shape)
+        return self._of_shape(self.reader(each.tolist()), each.tolist(), shape)[torch.from_numpy(where)]
 
     def _positions(self, ids: NDArray[np.int64], scales: NDArray[np.float32]) -> NDArray[np.int64]:
         """Where the reader has the images of these ids at these scales."""
