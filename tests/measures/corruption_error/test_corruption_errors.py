@@ -124,3 +124,16 @@ def test_alexnet_has_no_published_errors_for_other_corruptions(tmp_path):
     images = in_imagenet_cs_layout(tmp_path, ["smoke"])
     with pytest.raises(BrittleError, match="not one of ImageNet-C's"):
         brittle.corruption_error({"bright": bright}, images, reference="imagenet-c:alexnet", resamples=100)
+
+
+def test_an_image_that_lacks_a_scale_of_one_shift_counts_under_the_others(tmp_path):
+    images = in_imagenet_cs_layout(tmp_path, ["fog", "snow"])
+    (tmp_path / "c" / "snow" / "3" / "n01" / "2.png").unlink()
+    classifiers = {"bright": bright, "dark": lambda pixels: bright(0.8 * pixels)}
+    found = brittle.corruption_error(classifiers, images, reference="bright", resamples=100)
+    shifts = {shift["nuisance"]: shift for shift in found.of_classifier("bright")["shifts"]}
+    assert {name: shift["images"] for name, shift in shifts.items()} == {"fog": 6, "snow": 5}
+    assert shifts["snow"]["errors"] == pytest.approx(np.array([0, 0, 1, 2, 2]) / 5)
+    assert found["images"] == 6
+    ranked = brittle.rank(classifiers, images)
+    assert [row["images"] for row in ranked["results"]] == [6, 6, 5, 5]

@@ -1,5 +1,7 @@
 """Rankings of classifiers whose answers are written down, through the whole house."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -47,13 +49,21 @@ def test_a_swap_that_is_more_than_noise_is_told_with_where_each_is_better(found)
     assert (first["first_better_at"], first["second_better_at"]) == ([1], [2])
 
 
-def test_p_values_are_mcnemars_times_holms_factor(found):
-    """Of 18 comparisons by accuracy; early and late differ in 40 images at severity 1, all for early."""
+def test_p_values_are_mcnemars_with_holms_correction_over_all_pairs_and_severities(found):
+    shares = {"early": (0.9, 0.8, 0.3), "late": (0.9, 0.6, 0.5), "bad": (0.7, 0.4, 0.1), "even": (0.9, 0.8, 0.3)}
+    raw = []
+    for first, second in itertools.combinations(shares.values(), 2):
+        for a, b in zip(first, second, strict=True):
+            apart = round(IMAGES * abs(a - b))  # images that only the better gets right, and none the other way round
+            raw.append(stats.binomtest(apart, apart, 0.5).pvalue if apart else 1.0)
+    adjusted, largest = [0.0] * len(raw), 0.0
+    for place, each in enumerate(sorted(range(len(raw)), key=lambda each: raw[each])):
+        largest = max(largest, min(1.0, (len(raw) - place) * raw[each]))
+        adjusted[each] = largest
     row = found["results"][0]
-    assert row["family"] == 18
+    assert row["family"] == len(raw) == 18
+    assert [p for pair in row["pairs"] for p in pair["adjusted_p"]] == pytest.approx(adjusted, rel=1e-5)
     pair = next(each for each in row["pairs"] if (each["first"], each["second"]) == ("early", "late"))
-    smallest = stats.binomtest(40, 40, 0.5).pvalue
-    assert smallest <= pair["adjusted_p"][1] <= 18 * smallest
     assert pair["difference"] == pytest.approx([0, 0.2, -0.2])
 
 
@@ -102,3 +112,15 @@ def test_the_study_the_function_and_the_command_say_the_same(cli):
     classifiers = {name: name for name in study["classifiers"]}
     by_function = brittle.rank(classifiers, "sample", "noise", severities=(20, 80), count=60)["results"]
     assert by_function == by_study
+
+
+def test_paths_that_end_at_their_first_failure_can_not_be_ranked():
+    study = {
+        "classifiers": ["bundled:plain", "bundled:augmented"],
+        "images": {"sample": {"spec": "sample", "count": 10}},
+        "nuisances": ["noise"],
+        "failure-points": {"only": "first"},
+        "ranking": {},
+    }
+    with pytest.raises(BrittleError, match="reads 'failure-points' with only = None"):
+        brittle.run(study)
