@@ -79,14 +79,15 @@ def test_paths_that_end_at_their_first_failure_say_what_that_saved(tmp_path):
         "classifiers": {"plain": "bundled:plain"},
         "images": {"sample": {"spec": "sample", "count": 40}},
         "nuisances": ["affine"],
-        "failure-points": {"only": "first", "step": 0.25, "limit": 5},
+        "failure-points": {"only": "first", "step": 0.125, "limit": 5},
     }
     text = str(brittle.run(study, tmp_path / "out"))
-    assert re.search(r"[\d,]+ of 800 calls saved \(\d+ %\)", text)
+    assert re.search(r"[\d,]+ of 1,600 calls saved \(\d+ %\)", text)
     assert "share failed at each severity:" in text
     page = write_report(tmp_path / "out").read_text()
     assert "Paths end at their first failure, so accuracy beyond is not known." in page
     assert "share not failed yet" in page
+    assert "21 of 41 severities; summary.json has all." in page
 
 
 @pytest.mark.slow

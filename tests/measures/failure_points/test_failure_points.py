@@ -17,11 +17,13 @@ from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
 from brittle.images.selection import Selection
 from brittle.measures.base import About
+from brittle.measures.draws import draw_theta
 from brittle.measures.failure_points.grid import severities_of
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.trajectories import trajectories
 from brittle.nuisances import nuisance, register
 from brittle.nuisances.base.gaussian import GaussianNuisance
+from brittle.random import stream_root
 from brittle.study import MeasureEntry
 
 STEPS = 5
@@ -343,7 +345,19 @@ def test_rows_are_the_same_with_several_classifiers_as_alone():
     assert first.equals(alone)
 
 
-def test_repeats_are_paths_of_their_own_with_theta_kept_along_each():
+def test_theta_is_drawn_once_per_path_and_scaled_by_severity():
+    chosen, space, net = brittle.image_set("sample").take(range(6)), nuisance("affine"), "bundled:plain"
+    rows = brittle.failure_points(net, chosen, space, severities=(0.5, 1.5), repeats=2).rows.to_pandas()
+    batch, net = chosen.batch(range(6)), brittle.classifier(net)
+    for repeat, (place, severity) in itertools.product(range(2), enumerate((0.5, 1.5))):
+        theta = draw_theta(space, batch, torch.full((6,), repeat), stream_root(0, "affine"))
+        log_probs = net.log_probs(space.apply(batch, space.at(theta, severity, batch))).detach()
+        own = log_probs.gather(1, batch.labels[:, None])[:, 0].numpy()
+        here = rows[(rows["repeat"] == repeat) & (rows.place == place)].set_index("image")
+        assert here.loc[batch.ids.numpy(), "log_p_label"].to_numpy() == pytest.approx(own, abs=1e-5)
+
+
+def test_repeats_are_paths_of_their_own_in_the_order_of_images_and_severities():
     found = brittle.failure_points(
         linear(), (torch.rand(6, 1, 2, 2), torch.ones(6, dtype=torch.int64)), "noise:sigma=0.2", repeats=4
     )

@@ -27,6 +27,7 @@ LEADS, ASIDE = 0.5, 0.35  # how much a finding matters
 MOST_FINDINGS = 3
 MOST_PARTS = 3  # nuisances in one sentence
 MOST_PAIRS = 45  # past this many, differences are shown against the classifier that fails last
+MOST_SEVERITIES = 21  # in a table
 SIDE_BY_SIDE = 4  # classifiers in a histogram or a map of classes
 A_SINK, MANY = 0.5, 20  # the share of failures that fall into one label, of at least so many, that is worth a sentence
 DETAILS = ("severities", "classes")
@@ -130,6 +131,12 @@ def _pooled(averages: Sequence[words.Row]) -> list[words.Row]:
     return sorted(averages, key=lambda each: (each["image_set"], each["drop"] or 0.0))
 
 
+def _thinned(entries: Sequence[words.Row]) -> list[words.Row]:
+    """Of a fine grid some severities, with both ends."""
+    wanted = min(len(entries), MOST_SEVERITIES)
+    return [entries[place * (len(entries) - 1) // max(1, wanted - 1)] for place in range(wanted)]
+
+
 def _part(run: MeasureRun, place: int, rows: list[words.Row]) -> dict[str, Any]:
     """Everything of one image set under one nuisance, ready for the template."""
     images, nuisance = _cell(rows[0])
@@ -154,5 +161,7 @@ def _part(run: MeasureRun, place: int, rows: list[words.Row]) -> dict[str, Any]:
         "classes": class_figure(run.anchor(f"m{place}"), few) if len(rows[0]["classes"]) > 1 else None,
         "shown": films(run, images, nuisance, [row["classifier"] for row in few]),
         "small": chosen is not None and max(chosen.images.shape[1:]) <= EXACT_UP_TO,
+        "looks": {row["classifier"]: run.looks[row["classifier"]] for row in some},
+        "numbers": {row["classifier"]: _thinned(row["severities"]) for row in few},
         "names": {row["classifier"]: run.whole.label_names(row["classifier"], images) for row in few},
     }
