@@ -54,8 +54,12 @@ def points(given: float | None, bounds: Sequence[float] | None = None, sign: str
     """A difference of shares, in percentage points."""
     if given is None:
         return "–"
-    ends = "" if bounds is None else f" [{number(100 * bounds[0], 1, sign)}, {number(100 * bounds[1], 1, sign)}]"
-    return f"{number(100 * given, 1, sign)}{ends}"
+    return f"{number(100 * given, 1, sign)} {'' if bounds is None else ends(bounds, sign)}".strip()
+
+
+def ends(bounds: Sequence[float], sign: str = "-") -> str:
+    """The interval of a difference of shares, in percentage points."""
+    return f"[{number(100 * bounds[0], 1, sign)}, {number(100 * bounds[1], 1, sign)}]"
 
 
 def grid(row: Row) -> str:
