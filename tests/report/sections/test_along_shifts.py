@@ -111,6 +111,17 @@ def test_ranks_severities_and_swaps_in_words() -> None:
     assert rank_words.swap({"unit": "level"}, pair) == "a is better at 1, and b at 4 and 5 (level)"
 
 
+def test_findings_say_how_the_best_stands_beside_the_reference_and_whether_rankings_change(
+    folder: Path, page_of: Callable[[Path], Any]
+) -> None:
+    rows = summary(folder)["measures"]["corruption-error"]["results"]
+    best = min((row for row in rows if row["classifier"] != "net-1"), key=lambda row: row["mce"])
+    page = page_of(folder).text
+    assert f"{best['classifier']}, the best of 5, makes " in page
+    assert f"mCE {best['mce']:.3f}" in page
+    assert "change places along the scale, none by more than noise." in page
+
+
 def test_p_values_in_words() -> None:
     assert [line_words.p(None), line_words.p(0.0001), line_words.p(0.642)] == ["–", "< 0.001", "0.64"]
     entry = {"correlation": -0.358, "p_value": 0.642, "models": 5}

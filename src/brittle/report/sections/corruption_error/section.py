@@ -86,17 +86,23 @@ class CorruptionErrorSection(BaseSection):
 
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How the best of the others stands beside the reference, and how far that depends on the shift."""
     known = [row for row in rows if row["classifier"] != row["reference"] and row["mce_interval"] is not None]
     if not known:
         return ""
     best = min(known, key=lambda row: row["mce"])
     low, high = best["mce_interval"]
     than = "fewer errors than" if high < 1 else "more errors than" if low > 1 else "about as many errors as"
-    return (
-        f"{best['classifier']} has the lowest mCE on {best['image_set']}, "
-        f"{estimate(best['mce'], best['mce_interval'])}: {than} {best['reference']} under "
-        f"{counted(len(best['shifts']), 'shift')}."
+    who = best["classifier"] if len(known) == 1 else f"{best['classifier']}, the best of {len(known)},"
+    several = len(best["shifts"]) > 1
+    said = (
+        f"{who} makes {than} {best['reference']} under {counted(len(best['shifts']), 'shift')} on {best['image_set']}: "
+        f"{'mCE' if several else 'CE'} {estimate(best['mce'], best['mce_interval'])}"
     )
+    least, most = (pick(best["shifts"], key=lambda shift: shift["ce"]) for pick in (min, max))
+    if not several:
+        return f"{said}."
+    return f"{said}, from {least['ce']:.2f} under {least['nuisance']} to {most['ce']:.2f} under {most['nuisance']}."
 
 
 def _printed(results: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:

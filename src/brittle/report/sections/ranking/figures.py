@@ -24,7 +24,9 @@ def bump_chart(key: str, row: Row, chosen: Sequence[Row], looks: Mapping[str, Lo
         left, right = figure.subplots(1, 2, sharey=True)
         _lines(left, row, chosen, looks, "rank_by_overlap")
         _lines(right, row, chosen, looks, "rank")
-        left.set_title(f"ties: intervals of ±{row['sigma']:g} standard errors overlap", fontsize=10)
+        left.set_title(
+            f"ties: intervals of ±{row['sigma']:g} standard error{'s' * (row['sigma'] != 1)} overlap", fontsize=10
+        )
         right.set_title("ties: paired tests, corrected; bars: ranks left open", fontsize=10)
         left.set_ylabel(f"rank {BY[row['by']]}")
         left.set_ylim(count + 0.6, 0.4)

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from brittle.report.page.fewer import some_of
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
-from brittle.report.page.words import listed
+from brittle.report.page.words import counted, listed
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow
@@ -98,7 +98,8 @@ def _steady(rows: Sequence[words.Row]) -> str:
     changing = sum(row["changing_places"] for row in rows)
     over = listed([row["nuisance"] for row in rows])
     if changing:
-        return f"Under {over}, classifiers change places along the scale {changing} times, never by more than noise."
+        pairs = f"{counted(changing, 'pair')} of classifiers {'changes' if changing == 1 else 'change'}"
+        return f"Under {over}, {pairs} places along the scale, none by more than noise."
     return f"Under {over}, rankings by accuracy are the same at every severity."
 
 
