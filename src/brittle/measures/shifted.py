@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import Read, RunView
+from brittle.errors import BrittleError
+from brittle.measures.base import ClassifierFacts, Read, RunView
 from brittle.measures.failure_points.grid import scale_of
 from brittle.measures.failure_points.measure import KIND
 from brittle.measures.failure_points.trajectories import trajectories
@@ -37,6 +38,30 @@ class Shifted(NamedTuple):
         """(1 + S,)"""
         found: NDArray[np.float64] = self.share(classifier).mean(0)
         return found
+
+
+def covered(run: RunView) -> dict[str, list[str]]:
+    """Image set → the shifts that a measure is asked about and failure points were sought under."""
+    measured = run.read(KIND)
+    assert measured is not None
+    there = {(cell.images, cell.nuisance) for cell in measured.cells()}
+    found: dict[str, list[str]] = {}
+    for cell in run.cells():
+        if (cell.images, cell.nuisance) in there:
+            found.setdefault(cell.images, []).append(cell.nuisance)
+    if not found:
+        raise BrittleError(
+            f"the measure {run.name!r} reads failure points of other image sets or nuisances than it is asked about",
+            "Remove a restriction: images = […] or nuisances = […].",
+        )
+    return found
+
+
+def classifiers_of(run: RunView) -> Mapping[str, ClassifierFacts]:
+    """Those that a measure is asked about and failure points were sought of."""
+    measured = run.read(KIND)
+    assert measured is not None
+    return measured.classifiers
 
 
 def shifted(run: RunView, images: str, nuisance: str) -> Shifted:

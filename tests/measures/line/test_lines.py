@@ -88,6 +88,19 @@ def test_another_image_set_may_be_in_distribution(six, numbered):
     assert found["identical"] == f"clean accuracy on {other.name} (id)"
 
 
+def test_the_shifted_set_itself_may_be_named_as_in_distribution():
+    study = {
+        "classifiers": dict.fromkeys(NAMES, "bundled:plain"),
+        "images": {"sample": {"spec": "sample", "count": 10}},
+        "nuisances": ["noise"],
+        "failure-points": {"severities": [50]},
+        "line": {"id": "sample"},
+    }
+    (row,) = brittle.run(study)["measures"]["line"]["results"]
+    assert row["identical"] == "clean accuracy on sample"
+    assert row["lines"]["plain"]["slope"] is None  # all models are the same
+
+
 def test_fewer_than_five_models_are_refused(six, numbered):
     classifiers, images = six
     few = {name: classifiers[name] for name in NAMES[:4]}

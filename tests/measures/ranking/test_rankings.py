@@ -124,3 +124,19 @@ def test_paths_that_end_at_their_first_failure_can_not_be_ranked():
     }
     with pytest.raises(BrittleError, match="reads 'failure-points' with only = None"):
         brittle.run(study)
+
+
+def test_what_failure_points_do_not_cover_is_left_out():
+    study = {
+        "classifiers": {"a": "bundled:plain", "b": "bundled:augmented", "c": "bundled:plain"},
+        "images": {"few": {"spec": "sample", "count": 10}, "more": {"spec": "sample", "count": 20}},
+        "nuisances": ["noise"],
+        "failure-points": {"severities": [50], "images": ["more"], "classifiers": ["a", "b"]},
+        "ranking": {},
+    }
+    rows = brittle.run(study)["measures"]["ranking"]["results"]
+    assert {row["image_set"] for row in rows} == {"more"}
+    assert [each["classifier"] for each in rows[0]["classifiers"]] == ["a", "b"]
+    study["ranking"] = {"images": ["few"]}
+    with pytest.raises(BrittleError, match="reads failure points of other image sets"):
+        brittle.run(study)

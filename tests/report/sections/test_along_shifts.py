@@ -128,6 +128,18 @@ def test_p_values_in_words() -> None:
     assert line_words.partial(entry) == "−0.36 (p = 0.64; 5 models)"
 
 
+def test_classifiers_that_are_all_alike_leave_no_line_and_a_page_that_says_so(
+    tmp_path_factory: pytest.TempPathFactory, write_run: Callable[..., Path], page_of: Callable[[Path], Any]
+) -> None:
+    where = tmp_path_factory.mktemp("alike")
+    study = asked(where, 6)
+    study["classifiers"] = dict.fromkeys(study["classifiers"], study["classifiers"]["net-0"]["spec"])
+    page = page_of(write_run(where, **study))
+    assert "no line: accuracies do not vary" in page.text
+    assert "no line goes through them" in page.text
+    assert "rankings by accuracy are the same at every severity" in page.text
+
+
 @pytest.mark.slow
 def test_forty_classifiers_stay_short_and_small(
     tmp_path_factory: pytest.TempPathFactory, write_run: Callable[..., Path], page_of: Callable[[Path], Any]

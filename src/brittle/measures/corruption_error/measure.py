@@ -17,7 +17,7 @@ from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import IMAGES, NUISANCE, About, ClassifierFacts, Measure, Read, RunView
 from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
-from brittle.measures.shifted import READ, Shifted, shifted
+from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
 from brittle.registry import did_you_mean
 from brittle.statistics.corruption_error import (
     ALEXNET,
@@ -56,10 +56,8 @@ class CorruptionError(CorruptionErrorOptions, Measure):
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results, warnings = [], list[str]()
-        by_set: dict[str, list[str]] = {}
-        for cell in run.cells():
-            by_set.setdefault(cell.images, []).append(cell.nuisance)
-        for images, nuisances in by_set.items():
+        self.check_together(classifiers_of(run), list(run.images))
+        for images, nuisances in covered(run).items():
             found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
             results += self._one_set(run, images, found, warnings)
         return {"results": results, "warnings": warnings}

@@ -21,7 +21,7 @@ from brittle.measures.clean.measure import clean_columns
 from brittle.measures.line.attributes import partials, unsaid
 from brittle.measures.line.models import Model, grouped
 from brittle.measures.line.options import LineOptions
-from brittle.measures.shifted import READ, Shifted, shifted
+from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
 from brittle.registry import did_you_mean
 from brittle.statistics.line import FEWEST, Gains, Line, gains, line, probit
 
@@ -61,13 +61,11 @@ class OnTheLine(LineOptions, Measure):
             raise BrittleError(f"the baseline has fewer than {FEWEST} models", "Name more, or none for all.")
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        models = grouped(run.classifiers)
-        by_set: dict[str, list[str]] = {}
-        for cell in run.cells():
-            if cell.images != self.id:
-                by_set.setdefault(cell.images, []).append(cell.nuisance)
+        self.check_together(classifiers_of(run), list(run.images))
+        models, sets = grouped(classifiers_of(run)), covered(run)
+        others = {images: nuisances for images, nuisances in sets.items() if images != self.id}
         results, warnings = [], list[str]()
-        for images, nuisances in by_set.items():
+        for images, nuisances in (others or sets).items():
             found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
             results.append(self._one_set(run, images, found, models))
             warnings += unsaid(list(models.values()), self.attributes, self.family)

@@ -17,7 +17,7 @@ from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
 from brittle.measures.ranking.options import RankingOptions
-from brittle.measures.shifted import READ, Shifted, shifted
+from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
 from brittle.statistics.ranking import (
     Compared,
     better,
@@ -61,7 +61,12 @@ class Ranking(RankingOptions, Measure):
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results: list[dict[str, Any]] = []
-        found = {(cell.images, cell.nuisance): shifted(run, cell.images, cell.nuisance) for cell in run.cells()}
+        self.check_together(classifiers_of(run), list(run.images))
+        found = {
+            (images, nuisance): shifted(run, images, nuisance)
+            for images, nuisances in covered(run).items()
+            for nuisance in nuisances
+        }
         for by in (ACCURACY, DROP):
             contests = list(_contests(found, by))
             adjusted = holm(np.concatenate([each.compared.p_value.ravel() for each in contests]))

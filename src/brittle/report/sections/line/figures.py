@@ -129,6 +129,8 @@ def gains_figure(key: str, row: Row, looks: Mapping[str, Look], most: int) -> Ma
     """What is left of accuracy under shifts once the line is taken away (figure 24), with prediction intervals."""
     points = sorted((point for point in row["points"] if point["gain"] is not None), key=lambda point: -point["gain"])
     shown = points if len(points) <= most else points[: most // 2] + points[-(most // 2) :]
+    if not shown:
+        return Markup()
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
