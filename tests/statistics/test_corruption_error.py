@@ -127,3 +127,10 @@ def test_shifts_that_share_images_are_resampled_together():
     assert together.mce.interval == together.ce["a"].interval
     width, narrower = (high - low for low, high in (together.mce.interval, independent["c"].mce.interval))
     assert narrower < 0.9 * width
+
+
+def test_a_seed_below_0_is_a_seed():
+    reference = {"a": REFERENCE}
+    one, other = (corruption_errors({"c": {"a": OWN}}, reference, resamples=300, seed=seed)["c"] for seed in (-1, 1))
+    assert one.mce.value == other.mce.value
+    assert one.mce.interval == corruption_errors({"c": {"a": OWN}}, reference, resamples=300, seed=-1)["c"].mce.interval

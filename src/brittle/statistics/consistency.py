@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.statistics.seeded import generator_of
+
 Array = NDArray[np.float64]
 MOST_NUMBERS = 1 << 23  # at a time
 
@@ -61,7 +63,7 @@ def redrawn(right: Array, pairs: NDArray[np.int64], draws: int, seed: int) -> Ar
 
     What a pair's κ depends on are four counts, and drawing n images with replacement draws these from a multinomial: as
     good as drawing images, whatever their number, but for means over pairs, which need the same images in each."""
-    count, generator = right.shape[1], np.random.default_rng(seed)
+    count, generator = right.shape[1], generator_of(seed)
     step = max(1, MOST_NUMBERS // count)
     found = np.empty((draws, len(pairs)))
     for start in range(0, len(pairs), step):

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from brittle.statistics.seeded import generator_of
+
 Array = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
@@ -124,7 +126,7 @@ def resampled(images: Sequence[Ids], columns: Sequence[Array], resamples: int, s
     union, place = np.unique(np.concatenate([*images]), return_inverse=True)
     ends = np.cumsum([len(each) for each in images])
     places = [place[end - len(each) : end] for each, end in zip(images, ends, strict=True)]
-    generator = np.random.default_rng(seed)
+    generator = generator_of(seed)
     parts: list[list[Array]] = [[each.sum(0)[None]] for each in columns]
     for first in range(0, resamples, step := max(1, MOST_AT_ONCE // len(union))):
         counts = np.empty((min(step, resamples - first), len(union)))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.statistics.seeded import generator_of
+
 Array = NDArray[np.float64]
 MOST_NUMBERS = 1 << 23  # weights at a time
 
@@ -26,7 +28,7 @@ def resampled(
 
 def crossed_weights(count: int, factors: Sequence[NDArray[Any]], draws: int, seed: int) -> Iterator[Array]:
     """Weights (D, n) of n images, some draws at a time; `factors` (n,) say which level of each an image has."""
-    generator = np.random.default_rng(seed)
+    generator = generator_of(seed)
     levels = [np.unique(factor, return_inverse=True)[1] for factor in factors] or [np.arange(count)]
     step = max(1, MOST_NUMBERS // max(1, count))
     for start in range(0, draws, step):

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from brittle.statistics.seeded import generator_of
+
 Array = npt.NDArray[np.float64]
 
 
@@ -78,7 +80,7 @@ def spread_at_random(
     wrong, wrong_clean (R, K): shares of the images. Each run's wrong predictions are drawn anew, as many as there were,
     from its clean ones plus an equal share of the rest; draws of one image are not independent, so images are counted,
     not draws."""
-    generator = np.random.default_rng(seed)
+    generator = generator_of(seed)
     classes = wrong.shape[1]
     simulated = np.empty((draws, *wrong.shape))
     for run, (now, before) in enumerate(zip(wrong, wrong_clean, strict=True)):
@@ -94,7 +96,7 @@ def spread_at_random(
 
 def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4000, seed: int = 0) -> Chance:
     """Chance if everything that a run has wrong beyond its clean errors goes to one class, drawn for each run."""
-    generator = np.random.default_rng(seed)
+    generator = generator_of(seed)
     runs, classes = wrong.shape
     extra = np.maximum(wrong.sum(1) - wrong_clean.sum(1), 0.0)
     simulated = np.zeros((draws, runs, classes))
@@ -115,7 +117,7 @@ def bootstrap(increase: Array, confidence: float, draws: int = 2000, seed: int =
     runs = len(increase)
     if runs < 3:
         return None
-    chosen = np.random.default_rng(seed).integers(runs, size=(draws, runs))
+    chosen = generator_of(seed).integers(runs, size=(draws, runs))
     found = _indices(increase[chosen])[0]
     low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
