@@ -100,6 +100,20 @@ def test_equal_classifiers_are_told_apart_no_more_often_than_stated():
     assert false <= 26
 
 
+@pytest.mark.parametrize("images", [40, 400])
+def test_equal_drops_from_different_accuracies_are_told_apart_no_more_often_than_stated(images):
+    """Differences are then not symmetric, which the null supposes. 600 comparisons at 5 %: Binomial exceeds 47 with
+    probability 0.001. 0.98 → 0.78 beside 0.6 → 0.4."""
+    random = np.random.default_rng(images)
+    hardness = 0.8 * random.standard_normal((images, 600))
+
+    def right(accuracy):
+        return (hardness + 0.6 * random.standard_normal(hardness.shape) < stats.norm.ppf(accuracy)).astype(np.int64)
+
+    apart = (right(0.78) - right(0.98)) - (right(0.4) - right(0.6))
+    assert (sign_flip(apart) <= 0.05).sum() <= 47
+
+
 def test_planted_differences_and_a_planted_swap_are_found():
     """Classifiers 0 and 1 change places along the scale; 2 is worse than both everywhere."""
     random = np.random.default_rng(1)
