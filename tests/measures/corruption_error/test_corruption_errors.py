@@ -69,16 +69,21 @@ def test_a_reference_without_a_drop_is_said_and_not_divided_by(scripted, numbere
     assert "does not drop" in str(found)
 
 
-def test_an_unknown_reference_is_refused_before_anything_is_classified(scripted, numbered):
-    classifiers, images = scripted(own=OWN, alexnet=REFERENCE)
-    with pytest.raises(BrittleError, match="'alexnt' is not among the classifiers"):
-        brittle.corruption_error(classifiers, images, numbered, reference="alexnt", **OPTIONS)
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [("alexnt", "'alexnt' is not among the classifiers"), ("imagenet-c:alexnet", "not one of ImageNet-C's")],
+)
+def test_a_wrong_reference_is_refused_before_work_begins(scripted, numbered, reference, why):
+    classifiers, images = scripted(own=OWN * 16, other=REFERENCE * 16)
+    seen = []
 
+    def counting(pixels):
+        seen.append(len(pixels))
+        return classifiers["own"](pixels)
 
-def test_published_errors_are_refused_for_other_shifts(scripted, numbered):
-    classifiers, images = scripted(own=OWN)
-    with pytest.raises(BrittleError, match="not one of ImageNet-C's"):
-        brittle.corruption_error(classifiers, images, numbered, reference="imagenet-c:alexnet", **OPTIONS)
+    with pytest.raises(BrittleError, match=why):
+        brittle.corruption_error(classifiers | {"own": counting}, images, numbered, reference=reference, **OPTIONS)
+    assert sum(seen) < 64  # a trial on some images, and nothing more
 
 
 def test_rows_are_those_of_failure_points(found):
