@@ -80,7 +80,8 @@ def bare_step(module: nn.Module, data: TrainingImages, recipe: Recipe, compiled:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return graph.replay
+    held = graph, step  # a graph reads the memory that the step's tensors lie in
+    return lambda: held[0].replay()
 
 
 def bare_rate(step: Callable[[], None], recipe: Recipe, steps: int, device: torch.device) -> float:

