@@ -14,10 +14,12 @@ from brittle.report.page.figures import WIDTH, short, svg
 from brittle.report.sections.ranking.words import BY, Row
 
 APART = 0.5  # of a rank, over which those that share one are spread
+MOST_BARS = 5  # classifiers: the bars of more hide one another
 
 
 def bump_chart(key: str, row: Row, chosen: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
-    """One line per classifier, the best on top; on the right, bars reach over the ranks that tests leave open."""
+    """One line per classifier, the best on top; on the right, where classifiers are few, bars reach over the ranks that tests leave
+    open."""
     count = len(row["classifiers"])
 
     def draw(figure: Figure) -> None:
@@ -27,7 +29,8 @@ def bump_chart(key: str, row: Row, chosen: Sequence[Row], looks: Mapping[str, Lo
         left.set_title(
             f"ties: intervals of ±{row['sigma']:g} standard error{'s' * (row['sigma'] != 1)} overlap", fontsize=10
         )
-        right.set_title("ties: paired tests, corrected; bars: ranks left open", fontsize=10)
+        bars = "; bars: ranks left open" if len(chosen) <= MOST_BARS else ""
+        right.set_title(f"ties: paired tests, corrected{bars}", fontsize=10)
         left.set_ylabel(f"rank {BY[row['by']]}")
         left.set_ylim(count + 0.6, 0.4)
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
@@ -46,7 +49,7 @@ def _lines(axes: Axes, row: Row, chosen: Sequence[Row], looks: Mapping[str, Look
         # Lines that share a rank lie side by side, and so do bars, each over its own severity.
         off = (place + 0.5) / len(chosen) - 0.5
         at = [severity + (0.5 * step * off if key == "rank" else 0) for severity in severities]
-        if key == "rank":
+        if key == "rank" and len(chosen) <= MOST_BARS:
             for x, least, most in zip(at, each["rank"], each["rank_at_most"], strict=True):
                 axes.plot(
                     [x] * 2, [least + APART * off, most + APART * off], color=look.colour, linewidth=1.3, alpha=0.4
