@@ -18,8 +18,8 @@ MOST_BARS = 5  # classifiers: the bars of more hide one another
 
 
 def bump_chart(key: str, row: Row, chosen: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
-    """One line per classifier, the best on top; on the right, where classifiers are few, bars reach over the ranks that tests leave
-    open."""
+    """One line per classifier, the best on top; on the right, bars reach over the ranks that tests leave open,
+    where classifiers are few."""
     count = len(row["classifiers"])
 
     def draw(figure: Figure) -> None:
