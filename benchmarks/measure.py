@@ -18,9 +18,9 @@ from lenet import LeNet5
 from torch import Tensor, nn
 
 import brittle
+from brittle.allocator import keep_mapped
 from brittle.measures.draws import draw_theta
 from brittle.measures.outcomes import outcome
-from brittle.memory import keep_mapped
 from brittle.random import stream_root
 
 IMAGES, DRAWS, TURNS = 1000, 60, 15

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from brittle.memory import keep_mapped
+from brittle.allocator import keep_mapped
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
 from brittle.registry import options_of

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 import brittle
-from brittle.memory import keep_mapped
+from brittle.allocator import keep_mapped
 
 IMAGES, SEVERITIES = 1000, 20
 NUISANCES = {

@@ -27,6 +27,7 @@ GROUND = (
     "progress",
     "device",
     "memory",
+    "allocator",
     "changes",
     "commands",
     "terminal",

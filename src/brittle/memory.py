@@ -1,10 +1,7 @@
-"""Memory in the hot loop: keeping allocations mapped, and handling out-of-memory errors."""
+"""Memory in the hot loop: work in pieces, and what to do when memory runs out."""
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import sys
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -14,23 +11,7 @@ from torch import Tensor
 from brittle.errors import Failure
 
 T = TypeVar("T")
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "failed to allocate memory", "alloc_failed")
-
-
-@functools.cache
-def keep_mapped() -> None:
-    """Makes glibc keep freed memory instead of returning it to the kernel.
-
-    By default every large activation is mapped anew for each batch, and small networks on a CPU then spend much of
-    their time in page faults.
-    """
-    if sys.platform != "linux":
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, 1 << 30)
-        mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import typer
 
+from brittle.allocator import keep_mapped
 from brittle.cli.assemble import make_app
 from brittle.errors import BrittleError, foreign, users_line
 from brittle.files import unusable
@@ -23,6 +24,7 @@ def main() -> NoReturn:
         sys.path.append("")  # a user's own module beside them, in place of no other
     for stream in (sys.stdout, sys.stderr):
         use_substitutes(stream)
+    keep_mapped()
     try:
         status = _status()
         if status == INTERRUPTED:  # what Typer makes of Ctrl-C

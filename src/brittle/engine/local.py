@@ -28,7 +28,6 @@ from brittle.engine.store import Merging, Store
 from brittle.engine.worker import Part, Worker
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span, Unit
-from brittle.memory import keep_mapped
 from brittle.progress import Progress
 
 IN_FLIGHT = 2  # spans computed but not yet stored
@@ -36,8 +35,6 @@ IN_FLIGHT = 2  # spans computed but not yet stored
 
 def carry_out(job: Job, store: Store, progress: Progress) -> None:
     """Computes every unit that the store lacks and the measures still ask for."""
-    if job.device.type == "cpu":
-        keep_mapped()
     progress.start(sum(planned_calls(group) for group in asked_groups(job)))
     executor = LocalExecutor(job, store, progress)
     try:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from brittle.allocator import keep_mapped
 from brittle.classifiers.base import first_line
 from brittle.engine.assemble import Things, assemble
 from brittle.engine.check import checked
@@ -27,7 +28,6 @@ from brittle.engine.worker import Worker
 from brittle.errors import BrittleError, Failure, ForeignError
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
-from brittle.memory import keep_mapped
 from brittle.study import Study
 
 LOOKS = 20  # at what must be there

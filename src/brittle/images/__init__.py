@@ -29,9 +29,10 @@ def image_set(what: Any, **options: Any) -> ImageSet:
     """Opens an image set.
 
     `what` is a spec ("sample", "folder:photos,size=256,crop=224"), an ImageSet, a tuple (images, labels) where images
-    are an array or a list of arrays of any shapes, an array of images alone, or a sequence or torch Dataset of (image,
-    label) pairs. With a spec, `options` are the options of its kind; with arrays and sequences they are `name`,
-    `classes`, `ids` and `columns`.
+    are an array or a list of arrays of any shapes, an array of images alone, or a sequence, Dataset or DataLoader whose
+    items are pairs (image, label), or dictionaries with the usual names, such as image and label, or pixel_values
+    and labels. With a spec, `options` are the options of its kind; otherwise they are `name`, `classes`, `ids` and
+    `columns`.
     """
     from brittle.images.source import open_source  # `brittle --help` must not import torch
 

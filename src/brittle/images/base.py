@@ -98,6 +98,12 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        """One line; nothing is read."""
+        named = f", {len(self.classes)} classes" if self.classes else ""
+        labelled = "" if bool((self.labels != UNLABELLED).any()) else ", no labels"
+        return f"<ImageSet {self.name!r}: {len(self):,} image{'' if len(self) == 1 else 's'}{named or labelled}>"
+
     @cached_property
     def shapes(self) -> dict[Shape, list[int]]:
         """The shapes (C, H, W) that occur, and which positions have each. In a large set only evenly spaced images are

@@ -1,4 +1,4 @@
-"""What `image_set` accepts: a spec, an image set, arrays, or a sequence or torch Dataset of (image, label)."""
+"""What `image_set` accepts: a spec, an image set, arrays, a sequence or torch Dataset of items, or a DataLoader."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from brittle.errors import BrittleError
 from brittle.images import image_sets
 from brittle.images.arrays import from_arrays, label_numbers, whole_numbers
 from brittle.images.base import ImageSet, IndexNames
+from brittle.images.items import class_names_of, labels_at_once, pair
+from brittle.images.loader import LoaderItems, items_of
 from brittle.images.pixels import Array, Shape, from_anything
 from brittle.names import class_names
 from brittle.registry import did_you_mean, parse_spec
@@ -43,10 +46,15 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         return from_arrays(*what, **settings)
     if isinstance(what, tuple) and len(what) == 2 and _are_arrays(what[0]):
         what = _zipped(*what)
+    if isinstance(what, DataLoader):
+        settings.setdefault("name", type(what.dataset).__name__)
+        what = items_of(what)
+        if isinstance(what, LoaderItems):
+            settings.setdefault("ids", what.places)
     if not (hasattr(what, "__len__") and hasattr(what, "__getitem__")) or isinstance(what, Mapping):
         raise BrittleError(
             f"{type(what).__name__} is not an image set: its items can't be read by index",
-            "Give a spec such as 'folder:photos', (images, labels), or a list or Dataset of (image, label).",
+            "Give a spec such as 'folder:photos', (images, labels), or a list, Dataset or DataLoader of pairs.",
         )
     return from_sequence(what, **settings)
 
@@ -101,7 +109,7 @@ def from_sequence(
     ids: Any = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> ImageSet:
-    """A sequence or map-style torch Dataset of (image, label); a label of None means unlabelled."""
+    """A sequence or map-style Dataset of items (`brittle.images.items`); a label of None means unlabelled."""
     title, count = name or type(items).__name__, len(items)
     if count == 0:
         raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
@@ -114,20 +122,12 @@ def from_sequence(
     return ImageSet(title, keys, labels, names, IndexNames(keys.numpy()), dict(columns or {}), reader)
 
 
-def pair(items: Any, place: int) -> tuple[Any, Any]:
-    """Item `place` as (image, label)."""
-    item = items[place]
-    if isinstance(item, tuple | list) and len(item) == 2:
-        return item[0], item[1]
-    raise BrittleError(f"item {place} is {type(item).__name__}, not a pair", "Make every item a pair (image, label).")
-
-
 def _labels(items: Any, count: int) -> Any:
-    """All labels: torchvision's `targets` if they agree with the items; otherwise every item is read."""
+    """All labels: those that the dataset has apart if they agree with the items; otherwise every item is read."""
     first = pair(items, 0)[1]
-    targets = getattr(items, "targets", None)
-    if targets is not None and len(targets) == count and getattr(items, "target_transform", None) is None:
-        values = np.asarray(targets)
+    apart = labels_at_once(items)
+    if apart is not None and len(apart) == count:
+        values = np.asarray(apart)
         if values.ndim == 1 and values[0] == first:
             return values
     labels = [first, *(pair(items, place)[1] for place in range(1, count))]
@@ -139,7 +139,5 @@ def _labels(items: Any, count: int) -> Any:
 
 
 def _class_names(items: Any, labels: Tensor) -> tuple[str, ...]:
-    known = getattr(items, "classes", None)
-    if not isinstance(known, list | tuple) or len(known) <= int(labels.max()):
-        return ()
-    return tuple(map(str, known))
+    known = class_names_of(items)
+    return known if len(known) > int(labels.max()) else ()
