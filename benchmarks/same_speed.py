@@ -34,7 +34,7 @@ COMMANDS = {
     ),
     "brittle sample": (
         *("sample", "bundled:plain", "sample", "--nuisance", "affine:alpha=100"),
-        *("--images", "8", "--budget", "1000", "--json"),
+        *("--count", "8", "--budget", "1000", "--json"),
     ),
 }
 MAIN = "from brittle.cli import main; main()"

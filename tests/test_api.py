@@ -75,7 +75,7 @@ def test_a_network_exported_to_onnx_is_measured_like_the_network(tmp_path, cli):
             "sample",
             "--nuisance",
             "affine",
-            "--images",
+            "--count",
             40,
             "--samples",
             5,

@@ -19,7 +19,7 @@ from PIL import Image
 
 from brittle.api import measure, run
 
-MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--images", 20, "--samples", 3)
+MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--count", 20, "--samples", 3)
 REQUIRED = {
     *("rho", "interval", "confidence", "interval_method", "estimand", "accuracy_clean", "accuracy_nuisance"),
     *("images", "samples", "calls", "seed"),
@@ -330,3 +330,41 @@ def test_list_shows_every_kind_with_its_options(cli):
     assert "alpha" in affine["options"]
     assert affine["about"]
     assert "affine" in cli("list", "nuisances").out
+
+
+def test_list_shows_one_kind_wherever_there_is_one_of_that_name(cli):
+    found = cli("list", "occlusion", "--json").json
+    assert {sort: [kind["name"] for kind in kinds] for sort, kinds in found.items()} == {
+        "nuisances": ["occlusion"],
+        "measures": ["occlusion"],
+    }
+    said = cli("list", "affine").out
+    assert "alpha=100.0" in said
+    assert "brightness" not in said
+    assert "Did you mean 'affine'?" in cli("list", "affin").complaint(2)
+
+
+def test_list_says_what_type_an_option_is(cli):
+    options = cli("list", "affine", "--json").json["nuisances"][0]["options"]
+    assert options["alpha"]["type"] == "number"
+    assert options["metric"]["type"] == "string"
+    assert options["fill"]["type"] == "number or string"
+    assert not options["alpha"]["required"]
+    found = cli("list", "onnx", "--json").json["classifiers"][0]["options"]
+    assert found["path"]["required"]
+    assert found["crop"]["type"] == "integer or null"
+
+
+def test_every_nuisance_that_is_given_is_measured(cli):
+    several = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--nuisance", "mild=affine")
+    found = cli(*several, "--count", 10, "--samples", 2, "--json").json
+    assert [found["nuisance"], *(other["nuisance"] for other in found["others"])] == ["affine:alpha=50", "mild"]
+    weak = cli("sample", *several[1:], "--count", 2, "--budget", 50, "--json").json
+    assert [weak["nuisance"], *(other["nuisance"] for other in weak["others"])] == ["affine:alpha=50", "mild"]
+    line = cli(*several, "--nuisance", "mild=rotation", "--count", 10).complaint(2)
+    assert line == "brittle: the nuisance 'mild' is given twice. Name one of them: other=mild."
+
+
+def test_of_two_specs_where_one_is_taken_none_is_dropped_silently(cli):
+    line = cli("harden", "bundled:plain", "sample", "--nuisance", "affine", "--nuisance", "rotation", "--out", "x")
+    assert line.complaint(2) == "brittle: harden: --nuisance is given 2 times. Give it once."

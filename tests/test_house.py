@@ -50,6 +50,7 @@ FLOORS = (
     ("api",),
     ("brittle",),  # the public names
     ("cli",),
+    ("__main__",),
 )
 FLOOR_OF = dict.fromkeys(GROUND, 0) | {name: floor for floor, names in enumerate(FLOORS, 1) for name in names}
 THINGS = frozenset({"classifiers", "images", "nuisances"})

@@ -207,7 +207,7 @@ def test_weights_need_a_name(cli, out):
     ],
 )
 def test_an_extreme_option_is_blamed_before_work_begins(cli, tmp_path, spec, blamed):
-    measured = ("measure", "bundled:plain", "sample", "--images", 10, "--samples", 2, "--nuisance", spec)
+    measured = ("measure", "bundled:plain", "sample", "--count", 10, "--samples", 2, "--nuisance", spec)
     complaint = cli(*measured, "--out", tmp_path / "run").complaint(2)
     assert f"the nuisance {blamed}" in complaint
     assert complaint.endswith("Use a less extreme value.")

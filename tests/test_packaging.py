@@ -61,7 +61,7 @@ def test_the_wheel_works_where_the_repository_is_not(wheel, tmp_path):
     found = json.loads(
         said(
             *(place / "bin" / "brittle", "measure", "bundled:plain", "sample"),
-            *("--nuisance", "affine", "--images", "50", "--samples", "5", "--json"),
+            *("--nuisance", "affine", "--count", "50", "--samples", "5", "--json"),
         )
     )
     assert (found["images"], found["samples"]) == (50, 5)

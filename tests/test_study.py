@@ -28,6 +28,22 @@ def test_lists_and_tables_say_the_same():
     assert Study.of(GOOD) == Study.of(tables) == Study.of(words) == Study.of(listed)
 
 
+def test_specs_in_lists_may_be_named():
+    named = {
+        "classifiers": ["mine=bundled:plain", {"spec": "other=bundled:augmented", "group": "g"}],
+        "images": ["shirts=sample"],
+        "nuisances": ["strong=affine:alpha=10", "affine:alpha=50"],
+    }
+    tables = {
+        "classifiers": {"mine": "bundled:plain", "other": {"spec": "bundled:augmented", "group": "g"}},
+        "images": {"shirts": "sample"},
+        "nuisances": {"strong": "affine:alpha=10", "affine:alpha=50": "affine:alpha=50"},
+    }
+    assert Study.of(named) == Study.of(tables)
+    with pytest.raises(BrittleError, match=r"'mine' stands in the list twice; give one of them a name: other=mine"):
+        Study.of(GOOD | {"classifiers": ["mine=bundled:plain", "mine=bundled:augmented"]})
+
+
 def test_the_resolved_study_is_a_study_with_the_same_meaning():
     study = Study.of(GOOD | {"robustness": {"worst-of": 3}, "title": "x", "seed": 3})
     assert Study.of(study.resolved()).resolved() == study.resolved()

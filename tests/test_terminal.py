@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 
 import brittle
-from brittle.progress import Bar
+from brittle.progress import Bar, Lines
 from brittle.terminal import in_ascii, use_substitutes, visible
 
 HOSTILE = "[/x]:smile:\x1b[31m\x1b]0;owned\x07\u202e"
@@ -59,6 +59,19 @@ def test_a_bar_on_a_terminal_takes_no_name_for_markup():
     assert "\x1b]0" not in stream.getvalue()
 
 
+def test_without_a_terminal_a_line_is_said_now_and_then():
+    said, now = [], [0.0]
+    lines = Lines(said.append, clock=lambda: now[0])
+    lines.what, lines.total = "plain · affine", 10_000
+    for second, rows in ((1, 4_000), (29, 1_000), (30, 1_000), (31, 500), (60, 300), (61, 1)):
+        now[0] = float(second)
+        lines.advance(rows)
+    assert said == [
+        "plain · affine: 6,000 of 10,000 images (60%), 200 images/s, about 20 s left",
+        "plain · affine: 6,800 of 10,000 images (68%), 27 images/s, about 2 min left",
+    ]
+
+
 def test_signs_have_words():
     assert in_ascii("ρ̂ ± 2 × σ² ≤ −1 · 15° → (αG)⁻¹…") == "rho-hat +/- 2 x sigma^2 <= -1 | 15 deg -> (alphaG)^-1..."
     assert in_ascii("café 猫") == r"caf\xe9 \u732b"
@@ -78,7 +91,7 @@ def test_a_stream_keeps_what_it_can_show(encoding, kept):
     "variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
 )
 def test_commands_speak_ascii(start, ended, tmp_path, variables):
-    options = ("--nuisance", "rotation", "--images", 12, "--samples", 2, "--out", tmp_path / "run")
+    options = ("--nuisance", "rotation", "--count", 12, "--samples", 2, "--out", tmp_path / "run")
     said = ended(start("measure", "bundled:plain", "sample", *options, **variables))
     assert said.status == 0, said.err
     assert said.out.isascii()

@@ -53,7 +53,7 @@ def test_a_module_beside_the_user_takes_no_other_one_s_place(tmp_path, name):
     (tmp_path / "mine.py").write_text(
         "import torch\n\ndef scores(images):\n    return images.mean((2, 3)) * torch.ones(10)\n"
     )
-    command = ["measure", "python:mine:scores", "sample", "--nuisance=affine", "--images=2", "--samples=2"]
+    command = ["measure", "python:mine:scores", "sample", "--nuisance=affine", "--count=2", "--samples=2"]
     # -P leaves out the current folder, as a console script does.
     done = subprocess.run(
         [sys.executable, "-P", "-c", "from brittle.cli import main; main()", *command],

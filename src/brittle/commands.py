@@ -21,7 +21,7 @@ class Command:
     images: int | None = None  # how many are measured unless a user says otherwise; None: all
     images_option: str | None = None  # the measure's own option of how many images, which follows the command's
     against: str | None = "compare with this classifier, paired; may be repeated"  # help; None: one classifier only
-    nuisance: Literal["required", "optional", "several", "none"] = "required"  # several: none or more
+    nuisance: Literal["required", "optional", "none"] = "required"  # one or more, none or more
     train: bool = False  # whether a user may name the image set that classifiers were trained on
     out: str = "keep the run and its report in this folder"  # help
     reads: Mapping[str, type] = field(default_factory=dict)  # measures it is derived from: their options are its too

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as RichBar
 
 from brittle.terminal import visible
+
+EVERY = 30.0  # seconds between two lines where there is no terminal
 
 
 class Progress:
@@ -40,12 +44,45 @@ class Progress:
     ) -> None: ...
 
 
+class Lines:
+    """How far the work is, in a line now and then: what a log file can show of it."""
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.write, self.clock = write, clock
+        self.what, self.total, self.done = "", 0, 0
+        self._said, self._told = clock(), 0
+
+    def advance(self, rows: int) -> None:
+        self.done += rows
+        now = self.clock()
+        if now - self._said >= EVERY:
+            self.write(self._line((self.done - self._told) / (now - self._said)))
+            self._said, self._told = now, self.done
+
+    def _line(self, rate: float) -> str:
+        """The rate is that since the last line: what a run is resumed from took no time."""
+        said = f"{self.done:,}" + (
+            f" of {self.total:,} images ({self.done / self.total:.0%})" if self.total else " images"
+        )
+        left = f", about {_duration((self.total - self.done) / rate)} left" if self.total > self.done and rate else ""
+        return f"{self.what + ': ' if self.what else ''}{said}, {rate:,.0f} images/s{left}"
+
+
+def _duration(seconds: float) -> str:
+    """ "40 s", "12 min", "3 h 05 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
+
+
 class Bar(Progress):
-    """A bar on standard error, or only the notes when that is not a terminal."""
+    """A bar on standard error; where that is not a terminal, a line now and then."""
 
     def __init__(self) -> None:
         super().__init__()
         self.console = Console(stderr=True)
+        self._lines = None if sys.stderr.isatty() else Lines(self.show)
         self._bar = RichBar(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -53,18 +90,25 @@ class Bar(Progress):
             TextColumn("{task.fields[rate]}", markup=False),
             TimeRemainingColumn(),
             console=self.console,
-            disable=not sys.stderr.isatty(),
+            disable=self._lines is not None,
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, rate="")
 
     def start(self, total: int) -> None:
+        if self._lines is not None:
+            self._lines.total = total
         self._bar.update(self._task, total=total)
 
     def at(self, what: str) -> None:
+        if self._lines is not None:
+            self._lines.what = what
         self._bar.update(self._task, description=visible(what))
 
     def advance(self, rows: int) -> None:
+        if self._lines is not None:
+            self._lines.advance(rows)
+            return
         task = self._bar.tasks[self._task]
         self._bar.update(self._task, advance=rows, rate=f"{task.speed:,.0f} images/s" if task.speed else "")
 

@@ -16,7 +16,7 @@ from brittle.images.id_list import ids_of
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
-from brittle.registry import did_you_mean, options_of
+from brittle.registry import did_you_mean, options_of, parse_named
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
@@ -106,7 +106,8 @@ class MeasureEntry(BaseModel):
 
 
 class Study(BaseModel):
-    """What a run carries out. Classifiers, image sets and nuisances are tables of name = spec, or lists of specs.
+    """What a run carries out. Classifiers, image sets and nuisances are tables of name = spec, or lists of specs,
+    which may be named: `mine=onnx:model.onnx`.
 
     `[measures.NAME]` asks for a measure of some `kind` and holds its options; a table named after a kind is the short
     form. Without any, robustness is measured."""
@@ -122,16 +123,21 @@ class Study(BaseModel):
     @field_validator("classifiers", "nuisances", "images", mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        """A list of specs names each by itself."""
+        """A list of specs names each by itself, or by what stands before it: `mine=onnx:model.onnx`."""
         items = [value] if isinstance(value, str) else value
-        if isinstance(items, list):
-            names = [item.get("spec") if isinstance(item, dict) else item for item in items]
-            if any(not isinstance(name, str) for name in names):
-                raise ValueError("every entry of the list must be a spec, or hold one")
-            if twice := next((name for name in names if names.count(name) > 1), None):
-                raise ValueError(f"{twice!r} stands in the list twice; write a table and give each a name")
-            items = dict(zip(names, items, strict=True))
-        return items
+        if not isinstance(items, list):
+            return items
+        specs: list[Any] = [item.get("spec") if isinstance(item, dict) else item for item in items]
+        if any(not isinstance(spec, str) for spec in specs):
+            raise ValueError("every entry of the list must be a spec, or hold one")
+        pairs = [parse_named(spec) for spec in specs]
+        names = [name for name, _ in pairs]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"{twice!r} stands in the list twice; give one of them a name: other={twice}")
+        return {
+            name: item | {"spec": spec} if isinstance(item, dict) else spec
+            for (name, spec), item in zip(pairs, items, strict=True)
+        }
 
     @field_validator("classifiers", "images")
     @classmethod

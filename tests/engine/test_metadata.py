@@ -138,7 +138,7 @@ def test_a_report_without_a_unit_says_which_and_keeps_the_numbers(run, cli, meas
 
 
 def test_other_commands_name_the_file_too(tmp_path, cli):
-    sampled = ("sample", "bundled:plain", "sample", "--nuisance", "rotation", "--images", 2, "--budget", 50, "--out")
+    sampled = ("sample", "bundled:plain", "sample", "--nuisance", "rotation", "--count", 2, "--budget", 50, "--out")
     assert cli(*sampled, tmp_path / "run").status == 0
     for name, garbage in (("begun.json", b"[]"), ("environment.json", b"null"), ("study.toml", b"classifiers = 3")):
         sound = (tmp_path / "run" / name).read_bytes()

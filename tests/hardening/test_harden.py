@@ -355,7 +355,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_sampled(how: str, 
 
 def test_a_folder_of_something_else_is_refused_before_training(cli, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     out = tmp_path / "run"
-    cli("measure", "bundled:plain", "sample", "--nuisance", ALPHA, "--images", 10, "--samples", 2, "--out", out)
+    cli("measure", "bundled:plain", "sample", "--nuisance", ALPHA, "--count", 10, "--samples", 2, "--out", out)
     said = cli(*COMMAND, "--out", out)
     assert said.status == 2
     assert "the study has changed" in said.err

@@ -218,7 +218,7 @@ def test_a_link_to_itself_is_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "option", ["--samples=99999999999999999999", "--images=99999999999999999999", "--seed=99999999999999999999"]
+    "option", ["--samples=99999999999999999999", "--count=99999999999999999999", "--seed=99999999999999999999"]
 )
 def test_absurd_numbers_are_refused(cli, option):
     assert "99999999999999999999, but must" in cli(

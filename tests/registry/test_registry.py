@@ -73,7 +73,7 @@ def test_another_packages_nuisance_is_listed_and_measured(tmp_path, start, ended
     install(tmp_path, "shaky", {"shake": "shaky:Shake", "broken": "shaky:Missing"}, shaky=SHAKE)
     path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
     listing = start("list", "nuisances", "--json", PYTHONPATH=path)
-    arguments = ("measure", "bundled:plain", "sample", "--nuisance", "shake:pixels=3", "--images", 20, "--samples", 4)
+    arguments = ("measure", "bundled:plain", "sample", "--nuisance", "shake:pixels=3", "--count", 20, "--samples", 4)
     measured = ended(start(*arguments, "--json", PYTHONPATH=path))
     kinds = {kind["name"]: kind for kind in ended(listing).json["nuisances"]}
     assert kinds["shake"]["options"]["pixels"]["help"] == "standard deviation of the shift"

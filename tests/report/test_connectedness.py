@@ -59,7 +59,7 @@ def test_command_study_and_python_say_the_same(run, found, cli):
     plain = [row | {"classifier": "classifier"} for row in said["classes"] if row["classifier"] == "plain"]
     assert found["classes"] == plain
     typed = cli(
-        *("connect", "bundled:plain", "sample", "--per-class", 8, "--images", 70),
+        *("connect", "bundled:plain", "sample", "--per-class", 8, "--count", 70),
         *("--where", "class=Coat/Pullover/Bag", "--json"),
     )
     printed = json.loads(typed.out)

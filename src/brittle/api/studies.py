@@ -52,10 +52,7 @@ def study_of(
     taken.
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
-    pairs = [parse_named(text) for text in classifiers]
-    twice = next((name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place])), None)
-    if twice is not None:
-        raise BrittleError(f"the classifier {twice!r} is given twice", f"Name one of them: other={twice}.")
+    named, spaces = _by_name(classifiers, "classifier"), _by_name(nuisances, "nuisance")
     set_name, set_spec = parse_named(images)
     sets: dict[str, Any] = {set_name: {"spec": set_spec} | which}
     if trained_on is not None:
@@ -63,13 +60,12 @@ def study_of(
         name = name if name != set_name else f"{name}-train"
         sets[set_name]["train"] = name
         sets[name] = {"spec": spec, "count": train_count}
-    spaces = dict(map(parse_named, nuisances))
     # Image sets in scales have their shifts in place of a study's nuisances; here a user means those that are given.
     meant = {"nuisances": list(spaces)} if spaces and in_scales(set_spec) else {}
     return Study.of(
         {
             "seed": seed,
-            "classifiers": dict(pairs),
+            "classifiers": named,
             "images": sets,
             "nuisances": spaces,
             "measures": {
@@ -78,3 +74,12 @@ def study_of(
             },
         }
     )
+
+
+def _by_name(specs: Sequence[str], noun: str) -> dict[str, str]:
+    """name → spec; two of one name would be one."""
+    pairs = [parse_named(text) for text in specs]
+    twice = next((name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place])), None)
+    if twice is not None:
+        raise BrittleError(f"the {noun} {twice!r} is given twice", f"Name one of them: other={twice}.")
+    return dict(pairs)

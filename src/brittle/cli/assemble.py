@@ -17,7 +17,6 @@ def make_app() -> typer.Typer:
     """The command line, with the commands of other packages that are installed."""
     app = typer.Typer(
         help="How brittle is an image classifier, where does it break, and what does that look like.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
+from brittle.cli.completion import PACKAGES, completion_of
 from brittle.errors import BrittleError
 from brittle.registry.options import checked, hints_of, limits_of, options_of
 from brittle.registry.spec import written
@@ -49,12 +50,13 @@ class Parameter:
     def for_typer(self) -> inspect.Parameter:
         within, about = limits_of(self.field).range, f"{self.help[:1].upper()}{self.help[1:]}."
         about = f"{about} [{within}]" if within else about
+        completed = completion_of(self.field.name)
         if self.positional:
-            info: Any = typer.Argument(metavar=self.flag.upper(), help=about)
+            info: Any = typer.Argument(metavar=self.flag.upper(), help=about, autocompletion=completed)
         elif self.hint is bool:
             info = typer.Option(f"--{self.flag}" + (f"/--no-{self.flag}" if self.default else ""), help=about)
         else:
-            info = typer.Option(f"--{self.flag}", metavar=f"<{shape(self.hint)}>", help=about)
+            info = typer.Option(f"--{self.flag}", metavar=f"<{shape(self.hint)}>", help=about, autocompletion=completed)
         return inspect.Parameter(
             self.key,
             inspect.Parameter.KEYWORD_ONLY,
@@ -63,19 +65,31 @@ class Parameter:
         )
 
     def _typed(self) -> Any:
-        """What Typer takes it for: text, or several texts for a list of words, since words may hold any separator."""
+        """What Typer takes it for: text, and a list of texts where a flag may stand there twice."""
         if self.hint is bool:
             return bool
-        if self.hint == tuple[str, ...]:
-            return list[str] | None
-        return str if self.default is MISSING else str | None
+        if self.positional:
+            return str if self.default is MISSING else str | None
+        return list[str] if self.default is MISSING else list[str] | None
 
     def _typed_default(self) -> Any:
+        if self.hint is bool or (self.positional and self.default is None):
+            return self.default
+        if self.default in (None, ()):
+            return None
         if self.hint == tuple[str, ...]:
-            return list(self.default) or None
-        if self.default in (None, ()) or isinstance(self.default, (bool, str)):
-            return None if self.default == () else self.default
-        return written(self.default)
+            return list(self.default)
+        text = self.default if isinstance(self.default, str) else written(self.default)
+        return text if self.positional else [text]
+
+    def given(self, typed: Any, command: str) -> Any:
+        """What was typed: all of it where words may be repeated, since they may hold any separator. Otherwise the last
+        word stands, as shells have it, except among specs, where all of them may be meant."""
+        if not isinstance(typed, list) or self.hint == tuple[str, ...]:
+            return typed
+        if len(typed) > 1 and self.field.name in PACKAGES:
+            raise BrittleError(f"{command}: --{self.flag} is given {len(typed)} times", "Give it once.")
+        return typed[-1] if typed else None
 
 
 def parameters(kind: type, *, without: Iterable[str] = (), **changes: Mapping[str, Any]) -> list[Parameter]:
@@ -119,7 +133,7 @@ def add_command(
         raise BrittleError(f"the command {name!r} has two options --{twice}", "Rename one of them.")
 
     def call(**typed: Any) -> None:
-        body(Given(name, by_key, typed))
+        body(Given(name, by_key, {key: by_key[key].given(value, name) for key, value in typed.items()}))
 
     call.__signature__ = inspect.Signature([each.for_typer() for each in by_key.values()])  # type: ignore[attr-defined]
     app.command(name, help=about)(call)

@@ -25,7 +25,7 @@ def study_of(
     return make(
         [subject.classifier, *selection.against],
         subject.images,
-        [*subject.nuisances, *([] if subject.nuisance is None else [subject.nuisance])],
+        subject.nuisances,
         count=count,
         where=selection.where,
         ids=ids,

@@ -61,8 +61,16 @@ def _status() -> int | None:
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):  # what Rich makes of it
             raise error.__context__ from None
+        if _completing():
+            raise
         raise foreign("code that was loaded", error) from error
     return status
+
+
+def _completing() -> bool:
+    """Whether a shell asks what comes next, or a user how to have it ask: Typer answers and ends the program."""
+    asked = {"--install-completion", "--show-completion"}.intersection(sys.argv[1:2])
+    return bool(asked) or "_BRITTLE_COMPLETE" in os.environ
 
 
 def _complain(text: str, status: int) -> NoReturn:

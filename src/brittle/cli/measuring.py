@@ -97,8 +97,7 @@ def _parameters(command: Command) -> list[Parameter]:
 
 def _without(command: Command) -> list[str]:
     """What of a subject the command does not ask for."""
-    one, several = command.nuisance in ("required", "optional"), command.nuisance == "several"
-    offered = {"nuisance": one, "nuisances": several, "train": command.train}
+    offered = {"nuisances": command.nuisance != "none", "train": command.train}
     return [name for name, there in offered.items() if not there]
 
 
@@ -113,7 +112,7 @@ def _refuse_without_nuisance(images: str) -> None:
 def _carried_out(command: Command, given: Given) -> None:
     subject, selection, how = given.made(Subject), given.made(Selection), given.made(Execution)
     options = given.of(command.options, command.measure)
-    if command.nuisance == "required" and subject.nuisance is None:
+    if command.nuisance == "required" and not subject.nuisances:
         _refuse_without_nuisance(subject.images)
     # A number of images that nobody asked for does not cut short the ids that somebody did.
     ids = () if selection.ids is None else ids_of(selection.ids)

@@ -18,12 +18,13 @@ class Subject:
     images: str = option(
         MISSING, "an image set's spec, such as folder:photos,size=256,crop=224 or sample", positional=True
     )
-    nuisance: str | None = option(
-        None, "a nuisance's spec, such as affine:alpha=50; image sets in scales bring their own"
+    nuisances: tuple[str, ...] = option(
+        (),
+        "a nuisance's spec, such as affine:alpha=50; may be repeated; image sets in scales bring their own",
+        flag="nuisance",
     )
-    nuisances: tuple[str, ...] = option((), "a nuisance's spec, such as patch; may be repeated", flag="nuisance")
     train: str | None = option(None, "the image set that the classifiers were trained on, drawn from in the same way")
-    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1, flag="images")
+    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,10 @@ class Report:
 @dataclass(frozen=True, kw_only=True)
 class Listing:
     what: str = option(
-        "", "classifiers, images, nuisances, measures, samplers, networks or mixes; all by default", positional=True
+        "",
+        "classifiers, images, nuisances, measures, samplers, networks or mixes, or one kind, such as affine; all by "
+        "default",
+        positional=True,
     )
 
 

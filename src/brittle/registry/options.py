@@ -63,6 +63,10 @@ def hints_of(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
+def hint_of(kind: type, field: dataclasses.Field[Any]) -> Any:
+    return hints_of(kind)[field.name]
+
+
 def limits_of(field: dataclasses.Field[Any]) -> Limits:
     limits: Limits = field.metadata.get("limits") or Limits()
     return limits

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import types
+import typing
 from typing import Any
 
 from rich.console import Console
@@ -15,8 +17,9 @@ from brittle.images import image_sets
 from brittle.measures import measures
 from brittle.mixing import mixes
 from brittle.nuisances import nuisances
-from brittle.registry import Registry, did_you_mean, options_of
-from brittle.registry.options import allowed
+from brittle.registry import Registry, options_of
+from brittle.registry.options import allowed, hint_of, is_required
+from brittle.registry.values import nearest
 from brittle.samplers import samplers
 from brittle.training import trainable
 
@@ -34,12 +37,18 @@ def _registries() -> dict[str, Registry[Any]]:
 
 
 def listing(what: str = "") -> dict[str, list[dict[str, Any]]]:
-    """Kinds by sort: name, one line about it, parameters (of nuisances) and options with default and help."""
+    """Kinds by sort: name, one line about it, parameters (of nuisances) and options with type, default and help. `what`
+    is a sort, or the name of a kind, which several sorts may have."""
     registries = _registries()
-    if what and what not in registries:
-        raise BrittleError(f"there is nothing called {what!r} to list", did_you_mean(what, registries))
-    chosen = {what: registries[what]} if what else registries
-    return {sort: [_kind(registry, name) for name in registry.names()] for sort, registry in chosen.items()}
+    if not what or what in registries:
+        chosen = {sort: registry.names() for sort, registry in registries.items() if what in ("", sort)}
+    else:
+        chosen = {sort: [what] for sort, registry in registries.items() if what in registry.names()}
+    if not chosen:
+        known = {name for registry in registries.values() for name in registry.names()}
+        remedy = nearest(what, [*registries, *sorted(known)]) or f"Known: {', '.join(registries)}, or one kind of them."
+        raise BrittleError(f"there is nothing called {what!r} to list", remedy)
+    return {sort: [_kind(registries[sort], name) for name in names] for sort, names in chosen.items()}
 
 
 def _kind(registry: Registry[Any], name: str) -> dict[str, Any]:
@@ -49,6 +58,8 @@ def _kind(registry: Registry[Any], name: str) -> dict[str, Any]:
         return {"name": name, "about": f"unusable: {error}", "options": {}}
     options = {
         key: {
+            "type": type_of(hint_of(kind, field)),
+            "required": is_required(field),
             "default": None if field.default is dataclasses.MISSING else field.default,
             "help": field.metadata.get("help", ""),
             "allowed": allowed(kind, field),
@@ -62,6 +73,19 @@ def _kind(registry: Registry[Any], name: str) -> dict[str, Any]:
     if isinstance(parameters, tuple):
         found["parameters"] = list(parameters)
     return found
+
+
+def type_of(hint: Any) -> str:
+    """The type of an option in a word or two, as JSON has them: "number", "string or null", "list of integer"."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        words = dict.fromkeys(type_of(each) for each in inner if each is not type(None))
+        return " or ".join([*words, *(["null"] if type(None) in inner else [])])
+    if origin is typing.Literal:
+        return " or ".join(dict.fromkeys(type_of(type(each)) for each in inner))
+    if origin is tuple:
+        return f"list of {type_of(inner[0])}"
+    return {bool: "boolean", int: "integer", float: "number", str: "string"}.get(hint, "string")
 
 
 def print_listing(found: dict[str, list[dict[str, Any]]]) -> None:

@@ -93,7 +93,7 @@ def test_one_classifier_has_no_rank(scripted, numbered):
 
 def test_the_command_ranks_at_the_severities_given(cli):
     said = cli("rank", "bundled:plain", "sample", "--nuisance", "noise", "--against", "bundled:augmented",
-               "--images", "60", "--severities", "20/80", "--json")  # fmt: skip
+               "--count", "60", "--severities", "20/80", "--json")  # fmt: skip
     assert said.status == 0, said.err
     assert said.json["severities"] == [0, 20, 80]
     assert [row["classifier"] for row in said.json["classifiers"]] == ["bundled:plain", "bundled:augmented"]

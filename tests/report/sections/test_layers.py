@@ -41,7 +41,7 @@ def test_the_report_shows_classifiers_alike_together_and_others_by_depth(folder)
 
 def test_what_is_printed_names_every_layer_and_how_the_numbers_came_about(cli):
     said = cli(
-        "layers", "bundled:plain", "sample", "--images", 8, "--layers", "input,layers.9,weights", "--step", 0.5,
+        "layers", "bundled:plain", "sample", "--count", 8, "--layers", "input,layers.9,weights", "--step", 0.5,
         "--limit", 2, "--repeats", 2, "--networks", 3,
     )  # fmt: skip
     assert said.status == 0
@@ -54,7 +54,7 @@ def test_what_is_printed_names_every_layer_and_how_the_numbers_came_about(cli):
 def test_the_command_the_function_and_the_study_say_the_same(cli):
     found = brittle.layers("bundled:plain", "sample", layers="8-9", count=8, **OPTIONS)
     said = cli(
-        "layers", "bundled:plain", "sample", "--images", 8, "--layers", "8-9", "--step", 0.5, "--limit", 2, "--repeats",
+        "layers", "bundled:plain", "sample", "--count", 8, "--layers", "8-9", "--step", 0.5, "--limit", 2, "--repeats",
         2, "--networks", 3, "--json",
     ).json  # fmt: skip
     study = brittle.run(

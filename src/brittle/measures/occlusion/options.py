@@ -27,6 +27,6 @@ COMMAND = Command(
     "occlusion",
     OcclusionOptions,
     images=1000,
-    nuisance="several",
+    nuisance="optional",
     train=True,
 )

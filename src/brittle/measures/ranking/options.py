@@ -29,7 +29,7 @@ COMMAND = Command(
     RankingOptions,
     images=500,
     against="rank this classifier too; may be repeated",
-    nuisance="several",
+    nuisance="optional",
     reads={"failure-points": FailurePointsOptions},
     unread=("only", "tolerance", "confidence"),
 )
