@@ -32,6 +32,9 @@ def ours(classifier: object, layer: str, batch: Batch) -> Tensor:
 
 def peers(classifier: object, layer: str, batch: Batch) -> Tensor:
     """(B, H, W), each with a smallest value of 0 and a largest of 1, as grad-cam gives them."""
+    library = torch.library.Library("torchvision", "DEF")  # without these torchvision, which the peer imports, fails
+    for name in ("nms", "qnms"):  # to import beside a CPU build of torch
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     from pytorch_grad_cam import GradCAM
 
     module = classifier.module  # type: ignore[attr-defined]
