@@ -88,6 +88,24 @@ def ended() -> Callable[[subprocess.Popen[str]], Said]:
     return wait
 
 
+@pytest.fixture(scope="session")
+def torchvision() -> Iterator[Any]:
+    """torchvision, which timm needs too. Beside a CPU build of torch its own operators are missing, and it fails to
+    import for want of two that no classifier uses: these are then declared here."""
+    import torch
+
+    kept = None
+    try:
+        import torchvision
+    except RuntimeError:
+        kept = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            kept.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        import torchvision
+    yield torchvision
+    del kept
+
+
 @pytest.fixture(autouse=True)
 def own_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A folder that a test's specs put on the path, and the modules found there, are gone with the test."""

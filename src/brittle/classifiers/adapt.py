@@ -12,9 +12,12 @@ from torch import nn
 from brittle.classifiers import classifiers
 from brittle.classifiers.base import AdapterOptions, ClassifierLoader
 from brittle.classifiers.callable import CallableClassifier
+from brittle.classifiers.configured import Configuration, settings_with
 from brittle.classifiers.onnx_file import OnnxLoader
 from brittle.classifiers.sklearn_estimator import SklearnClassifier
+from brittle.classifiers.timm_model import is_timm, timm_configuration
 from brittle.classifiers.torch_module import TorchClassifier
+from brittle.classifiers.transformers_model import is_transformers, transformers_configuration
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean, options_of
 from brittle.types import Classifier
@@ -40,14 +43,22 @@ def adapt(what: object, device: str, options: Mapping[str, Any]) -> Classifier:
         return what
     if isinstance(what, ClassifierLoader) and dataclasses.is_dataclass(what):
         return _load(what, device, options)
-    settings = _with(AdapterOptions(), options).settings()
+    given = _with(AdapterOptions(), options)
     if isinstance(what, nn.Module):
-        return TorchClassifier(what, device=device, **settings)
+        return TorchClassifier(what, device=device, **settings_with(given, _configuration(what)))
+    settings = given.settings()
     if hasattr(what, "predict_proba") or (hasattr(what, "predict") and hasattr(what, "fit")):
         return SklearnClassifier(what, device=device, **settings)
     if callable(what):
         return CallableClassifier(what, device=device, **settings)
     raise BrittleError(f"an object of type {type(what).__name__} is not a classifier", TAKEN)
+
+
+def _configuration(module: nn.Module) -> Configuration:
+    """What a module of timm or transformers says of itself; nothing for all others."""
+    if is_timm(module):
+        return timm_configuration(module)
+    return transformers_configuration(module) if is_transformers(module) else Configuration()
 
 
 def _load(loader: ClassifierLoader, device: str, options: Mapping[str, Any]) -> Classifier:

@@ -39,7 +39,7 @@ def resolve(target: str) -> Any:
 def make(target: str, finished: Callable[[Any], bool], arguments: Sequence[str] = ()) -> Any:
     """What the factory named by `target` returns for arguments such as "classes=10"; an object that is already
     `finished` is returned itself."""
-    found, given = resolve(target), dict(_argument(each) for each in arguments)
+    found, given = resolve(target), dict(argument(each) for each in arguments)
     if finished(found) or not callable(found):
         if given:
             raise BrittleError(f"{target} is not a function and takes no arguments", "Leave them out.")
@@ -55,7 +55,7 @@ def make(target: str, finished: Callable[[Any], bool], arguments: Sequence[str] 
         ) from error
 
 
-def _argument(text: str) -> tuple[str, int | float | bool | str | None]:
+def argument(text: str) -> tuple[str, int | float | bool | str | None]:
     """`name=value` → name and value: a number, true, false or none where it is written like one, and text otherwise."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name.isidentifier():

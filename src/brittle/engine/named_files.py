@@ -40,6 +40,8 @@ def _files(spec: str) -> Iterator[Path]:
             if value.lower().endswith(".onnx"):  # large ones keep their weights in files beside them
                 name = Path(value).name
                 yield from sorted(each for each in Path(value).parent.iterdir() if _beside(name, each))
+        elif Path(value).is_dir():  # a model with its configuration
+            yield from sorted(each for each in Path(value).iterdir() if each.is_file())
         elif place.endswith(".py") and Path(place).is_file():
             yield Path(place)
         elif source and is_users(source):
