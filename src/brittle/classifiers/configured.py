@@ -64,8 +64,10 @@ def settings_with(options: AdapterOptions, own: Configuration) -> dict[str, Any]
 def interpolation(word: Any, who: str) -> Literal["bilinear", "bicubic"]:
     """A way to resize that the adapters have, for the library's word or Pillow's number for it."""
     name = PILLOW.get(word, str(word)) if isinstance(word, int) else str(getattr(word, "value", word))
-    if name == "bilinear" or name == "bicubic":
-        return name
+    if name == "bilinear":
+        return "bilinear"
+    if name == "bicubic":
+        return "bicubic"
     warnings.warn(f"{who} resizes its images by {name!r}; bicubic is used, the nearest there is.", stacklevel=3)
     return "bicubic"
 

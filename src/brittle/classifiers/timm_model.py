@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 from pathlib import Path
 from typing import Any
@@ -138,10 +139,9 @@ def _cached(timm: Any, model: str) -> dict[str, Any] | None:
     if about is None:
         return None
     if about.hf_hub_id:
-        from huggingface_hub import try_to_load_from_cache
-
+        cached = importlib.import_module("huggingface_hub").try_to_load_from_cache
         for file in filter(None, (about.hf_hub_filename, *FILES)):
-            found = try_to_load_from_cache(about.hf_hub_id, file)
+            found = cached(about.hf_hub_id, file)
             if isinstance(found, str):
                 return {"file": found}
     if about.url:

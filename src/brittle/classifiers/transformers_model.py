@@ -4,6 +4,7 @@ and what any of them says of itself."""
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -114,10 +115,9 @@ def _sides(size: Any) -> tuple[int, int]:
 def _processor(where: str, **options: Any) -> Any:
     """The image processor beside a model's weights; None where there is none."""
     with imported("transformers", "transformers", f"the classifier hf:{where}"):
-        from transformers import AutoImageProcessor
-
+        kind = importlib.import_module("transformers").AutoImageProcessor
         try:
-            return AutoImageProcessor.from_pretrained(where, trust_remote_code=False, **options)
+            return kind.from_pretrained(where, trust_remote_code=False, **options)
         except (OSError, ValueError):
             return None
 
@@ -163,15 +163,14 @@ class TransformersLoader(NamedModelOptions):
             raise _unusable(who, error) from error
 
     def _from(self, where: str, **options: Any) -> nn.Module:
-        from transformers import AutoConfig, AutoModelForImageClassification
-
-        safe = {"trust_remote_code": False}
+        transformers: Any = importlib.import_module("transformers")
+        models, safe = transformers.AutoModelForImageClassification, {"trust_remote_code": False}
         if self.weights is None and self.pretrained:
-            found: nn.Module = AutoModelForImageClassification.from_pretrained(where, **options, **safe)
+            found: nn.Module = models.from_pretrained(where, **options, **safe)
             return found
-        config = AutoConfig.from_pretrained(where, **options, **safe)
+        config = transformers.AutoConfig.from_pretrained(where, **options, **safe)
         with same_random_weights():
-            found = AutoModelForImageClassification.from_config(config, **safe)
+            found = models.from_config(config, **safe)
         if self.weights is not None:
             load_weights(found, self.weights)
         return found
@@ -187,10 +186,8 @@ def _unusable(who: str, error: Exception) -> BrittleError:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the bars that transformers draws while it reads weights."""
-    from huggingface_hub.utils import are_progress_bars_disabled
-    from transformers.utils import logging
-
-    drawn = not are_progress_bars_disabled()
+    logging: Any = importlib.import_module("transformers.utils.logging")
+    drawn = not importlib.import_module("huggingface_hub.utils").are_progress_bars_disabled()
     logging.disable_progress_bar()
     try:
         yield
