@@ -44,7 +44,18 @@ FIRST = [6, 2, 1, 0, 0, 5, 1, 2]  # the place of the first failure; 6: never
 WRONG = SAID != 0
 
 
-@register("written-severity")
+@pytest.fixture(scope="module", autouse=True)
+def own_nuisances():
+    """For as long as these tests last: others look at every nuisance there is."""
+    nuisances.names()
+    own = {"written-severity": WrittenSeverity, "darker": Darker}
+    for name, kind in own.items():
+        nuisances.register(name)(kind)
+    yield
+    for name in own:
+        del nuisances._kinds[name]
+
+
 @dataclass(frozen=True)
 class WrittenSeverity(GaussianNuisance):
     """Writes the severity into the first pixel and leaves the rest; θ is 1 for every draw."""
@@ -227,7 +238,6 @@ def linear(scale=8.0):
     return module
 
 
-@register("darker")
 @dataclass(frozen=True)
 class Darker(WrittenSeverity):
     """x − s/20: a bright grey image of value v is black-and-white borderline at s = 20·(v − ½)."""
