@@ -21,7 +21,7 @@ from brittle.measures.draws import draw_theta
 from brittle.measures.failure_points.grid import severities_of
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.trajectories import trajectories
-from brittle.nuisances import nuisance, register
+from brittle.nuisances import nuisance, nuisances
 from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.random import stream_root
 from brittle.study import MeasureEntry
