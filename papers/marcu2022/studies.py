@@ -198,15 +198,15 @@ def planned(
         yield "distorted", _distorted(networks, settings)
         yield "occluded", _occluded(networks, settings, list(occluders(settings)))
         yield "typical", _typical(networks, settings)
-        test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
-        asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": "basic"}
-        yield "affinity", _study(networks, settings, test, {}, augmentation=asked)
     elif part == "architectures":
         yield "distorted", _distorted(networks, settings, ("shuffle-2", "shuffle-4", "patch"))
     elif part == "reduced":
         yield "distorted", _distorted(networks, settings, ("patch-mnist", "patch"))
     elif part == "long":
         yield "occluded", _occluded(networks, settings, ("cam", "cam-mnist", "rectangle", "rectangle-mnist"))
+        test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
+        asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": "basic-long"}
+        yield "affinity", _study(networks, settings, test, {}, augmentation=asked)
     elif part == "small":
         yield "occluded", _occluded(networks, settings, ("cam", "rectangle"), (0.3,))
     elif part == "random":
