@@ -8,7 +8,8 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from fashion import VARIED
-from tables import WHITE, Columns, Key, Network, chosen, matrix, networks, outcomes, read
+from found import WHITE, Columns, Key, Network, chosen, networks, read
+from tables import matrix, outcomes
 
 from brittle.classifiers.bundled import FASHION_LABELS
 from brittle.report.page.colours import MARKERS, OKABE_ITO
