@@ -24,6 +24,7 @@ GROUND = (
     "errors",
     "files",
     "names",
+    "net",
     "progress",
     "device",
     "memory",

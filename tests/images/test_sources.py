@@ -129,7 +129,8 @@ def test_labels_that_do_not_fit_are_refused(labels):
         ("smaple", {}, "Did you mean 'sample'?"),
         ("sample", {"size": 3}, "has no option 'size'"),
         ((np.zeros((1, 2, 2)), [0]), {"clases": ("a",)}, "Did you mean 'classes'?"),
-        (iter([]), {}, "can't be read by index"),
+        (object(), {}, "can't be read by index"),
+        (iter([]), {}, "is empty"),
         ([np.zeros((2, 2))], {}, "Make every item a pair"),
     ],
 )

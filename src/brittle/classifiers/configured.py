@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import os
 import random
-import socket
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
-from urllib.parse import urlparse
-from urllib.request import getproxies
 
 import torch
 
@@ -113,22 +109,6 @@ def same_random_weights() -> Iterator[None]:
             yield
         finally:
             random.setstate(before)
-
-
-def reachable(address: str) -> bool:
-    """Whether an address can be asked for at all: libraries try an unknown host for most of a minute."""
-    if getproxies():
-        return True
-    try:
-        socket.getaddrinfo(urlparse(address).hostname, 443)
-    except OSError:
-        return False
-    return True
-
-
-def hub() -> str:
-    """Where models and datasets of Hugging Face are fetched from."""
-    return os.environ.get("HF_ENDPOINT", "https://huggingface.co")
 
 
 def unfetched(who: str, where: str, remedy: str) -> BrittleError:

@@ -17,11 +17,9 @@ from brittle.classifiers.checkpoint import load_weights
 from brittle.classifiers.configured import (
     Configuration,
     NamedModelOptions,
-    hub,
     imported,
     interpolation,
     library,
-    reachable,
     same_random_weights,
     settings_with,
     unfetched,
@@ -30,6 +28,7 @@ from brittle.classifiers.factory import argument
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
+from brittle.net import hub, reachable
 from brittle.registry import did_you_mean, option
 
 FILES = ("model.safetensors", "pytorch_model.bin")  # of a repository, in the order in which timm asks for them

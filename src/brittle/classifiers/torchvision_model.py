@@ -17,7 +17,6 @@ from brittle.classifiers.configured import (
     NamedModelOptions,
     interpolation,
     library,
-    reachable,
     same_random_weights,
     settings_with,
     unfetched,
@@ -26,6 +25,7 @@ from brittle.classifiers.factory import argument
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
+from brittle.net import reachable
 from brittle.registry import did_you_mean, option
 
 

@@ -19,11 +19,9 @@ from brittle.classifiers.checkpoint import load_weights
 from brittle.classifiers.configured import (
     Configuration,
     NamedModelOptions,
-    hub,
     imported,
     interpolation,
     library,
-    reachable,
     same_random_weights,
     settings_with,
     unfetched,
@@ -32,6 +30,7 @@ from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
 from brittle.files import real_path
+from brittle.net import hub, reachable
 from brittle.registry import option
 
 PLAIN_RANGE = 255  # of the pixels that a processor takes

@@ -306,6 +306,10 @@ class LazyNames(Sequence[str]):
     @abstractmethod
     def word(self, place: int) -> str: ...
 
+    def at(self, order: np.ndarray[Any, Any]) -> Sequence[str]:
+        """Those at `order`."""
+        return [self.word(int(place)) for place in order]
+
     @overload
     def __getitem__(self, place: int) -> str: ...
     @overload
@@ -331,6 +335,9 @@ class ClassNames(LazyNames):
         label = int(self.labels[place])
         return "" if label == UNLABELLED else self.classes[label]
 
+    def at(self, order: np.ndarray[Any, Any]) -> ClassNames:
+        return ClassNames(self.labels[order], self.classes)
+
 
 class IndexNames(LazyNames):
     """ "index 17" for images that have no name of their own."""
@@ -344,11 +351,14 @@ class IndexNames(LazyNames):
     def word(self, place: int) -> str:
         return f"index {int(self.ids[place])}"
 
+    def at(self, order: np.ndarray[Any, Any]) -> IndexNames:
+        return IndexNames(self.ids[order])
+
 
 def picked(values: Sequence[Any], order: np.ndarray[Any, Any]) -> Sequence[Any]:
     """The values at `order`; lazy names stay lazy."""
-    if isinstance(values, IndexNames):
-        return IndexNames(values.ids[order])
+    if isinstance(values, LazyNames):
+        return values.at(order)
     if isinstance(values, np.ndarray):
         return values[order]
     return [values[int(place)] for place in order]

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import BinaryIO, Literal, TypeVar
 
 import torch
 from PIL import Image, UnidentifiedImageError
@@ -137,12 +137,7 @@ class FolderReader:
         return in_threads(lambda place: self._reading(self.files[place], self._shape), positions)
 
     def _shape(self, image: Image.Image) -> Shape:
-        grey = self.channels == "grey" or (self.channels == "auto" and is_grey(image))
-        # Pillow would decode a whole PNG to look for EXIF data behind the pixels, where hardly any has some.
-        exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
-        width, height = image.size[:: -1 if exif.get(ORIENTATION) in TURNED else 1]
-        width, height = (self.crop, self.crop) if self.crop else resized((width, height), self.size)
-        return 1 if grey else 3, height, width
+        return prepared_shape(image, self.channels, self.size, self.crop)
 
     def _read(self, file: str) -> Array:
         return self._reading(file, lambda image: from_pil(image, self.channels, file, self.size, self.crop))
@@ -154,6 +149,16 @@ class FolderReader:
             return work(image)
 
         return reading(self.root / file, checked, self.megapixels)
+
+
+def prepared_shape(image: Image.Image, channels: str, size: int | None, crop: int | None) -> Shape:
+    """(C, H, W) of an opened image once it is resized and cropped, from its header."""
+    grey = channels == "grey" or (channels == "auto" and is_grey(image))
+    # Pillow would decode a whole PNG to look for EXIF data behind the pixels, where hardly any has some.
+    exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
+    width, height = image.size[:: -1 if exif.get(ORIENTATION) in TURNED else 1]
+    width, height = (crop, crop) if crop else resized((width, height), size)
+    return 1 if grey else 3, height, width
 
 
 def channels_of(root: Path, files: Sequence[str], channels: str, megapixels: float) -> str:
@@ -222,26 +227,30 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 def reading(file: Path, work: Callable[[Image.Image], R], megapixels: float) -> R:
     """work(image) for an image file; any error that a damaged file causes becomes one line that names it."""
+    size_of(file)
+    return decoding(file, str(file), work, megapixels, "Replace or remove it, or set unreadable=skip.")
+
+
+def decoding(source: Path | BinaryIO, name: str, work: Callable[[Image.Image], R], megapixels: float, remedy: str) -> R:
+    """work(image) for an encoded image; any error that damage causes becomes one line that names it."""
     allowed = int(megapixels * MEGAPIXEL)
     if Image.MAX_IMAGE_PIXELS is not None:
         Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS, allowed)  # Pillow refuses twice as many by itself
     try:
-        size_of(file)
-        with Image.open(file, formats=FORMATS) as image:
-            check_pixel_count(image.size, megapixels, f"the image {file}")
+        with Image.open(source, formats=FORMATS) as image:
+            check_pixel_count(image.size, megapixels, f"the image {name}")
             return work(image)
     except (BrittleError, MemoryError):
         raise
     except Image.DecompressionBombError:
         raise BrittleError(
-            f"the image {file} has far more than the {megapixels:g} million pixels allowed",
+            f"the image {name} has far more than the {megapixels:g} million pixels allowed",
             "If the file is what you expect, allow more: megapixels=….",
         ) from None
     except Exception as error:  # decoders raise many kinds: OSError, SyntaxError, ValueError, struct.error, zlib.error
         known = not isinstance(error, UnidentifiedImageError)
         why = reason(error) if known else f"not an image format that Brittle reads ({', '.join(FORMATS)})"
-        remedy = "Replace or remove it, or set unreadable=skip."
-        raise BrittleError(f"the image {file} can't be read: {why}", remedy) from error
+        raise BrittleError(f"the image {name} can't be read: {why}", remedy) from error
 
 
 def is_readable(file: Path, megapixels: float) -> bool:

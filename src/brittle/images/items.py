@@ -13,7 +13,11 @@ LABEL_KEYS = ("label", "labels", "fine_label", "target", "class", "cls", "y")
 
 def pair(items: Any, place: int) -> tuple[Any, Any]:
     """Item `place` as (image, label); the label is None where a dictionary has none."""
-    item = items[place]
+    return paired(items[place], place)
+
+
+def paired(item: Any, place: int) -> tuple[Any, Any]:
+    """An item as (image, label)."""
     if isinstance(item, tuple | list) and len(item) == 2:
         return item[0], item[1]
     if isinstance(item, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from brittle.errors import BrittleError
 from brittle.images import image_sets
 from brittle.images.arrays import from_arrays, label_numbers, whole_numbers
 from brittle.images.base import ImageSet, IndexNames
+from brittle.images.hf_dataset import from_hugging_face, is_hugging_face
 from brittle.images.items import class_names_of, labels_at_once, pair
 from brittle.images.loader import LoaderItems, items_of
 from brittle.images.pixels import Array, Shape, from_anything
+from brittle.images.stream import from_stream
 from brittle.names import class_names
 from brittle.registry import did_you_mean, parse_spec
 
@@ -51,6 +53,13 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         what = items_of(what)
         if isinstance(what, LoaderItems):
             settings.setdefault("ids", what.places)
+    if is_hugging_face(what) and not settings.keys() - {"name", "classes"}:
+        return from_hugging_face(what, **settings)
+    if isinstance(what, Iterable) and not hasattr(what, "__len__"):
+        further = next((key for key in settings if key not in ("name", "classes")), None)
+        if further is not None:
+            raise BrittleError(f"images that are read as a stream take no {further}", "Give them by index instead.")
+        return from_stream(what, **({"name": type(what).__name__} | settings))
     if not (hasattr(what, "__len__") and hasattr(what, "__getitem__")) or isinstance(what, Mapping):
         raise BrittleError(
             f"{type(what).__name__} is not an image set: its items can't be read by index",

@@ -1,0 +1,179 @@
+"""webdataset's shards: tar files in which an image and its label lie side by side under one key (`0017.jpg`,
+`0017.cls`). The files are indexed once, from their headers, and images are then read where they lie."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import tarfile
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from brittle.errors import BrittleError
+from brittle.files import real_path
+from brittle.images import register
+from brittle.images.base import ImageSet
+from brittle.images.encoded import MOST_BYTES, EncodedOptions, EncodedReader, Extents
+from brittle.images.folder import EXTENSIONS, path_id
+from brittle.images.items import LABEL_KEYS
+from brittle.images.limits import reason, size_of
+from brittle.images.packed import LabelList, NameList
+from brittle.names import class_names
+from brittle.registry import did_you_mean, option
+
+RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+LABELS = ("cls", "label", "json")  # what a label may lie under, the first that is there
+LONGEST_LABEL = 1 << 20
+MOST_SHARDS = 100_000
+AUTO, NONE = "auto", "none"
+
+
+class Member(NamedTuple):
+    """A file within a shard: `photos/0017.jpg` has the key photos/0017 and the kind jpg."""
+
+    key: str
+    kind: str
+    start: int
+    length: int
+
+
+@register("shards")
+@dataclass(frozen=True, kw_only=True)
+class Shards(EncodedOptions):
+    """webdataset's shards: tar files of images and labels, which are read where they lie; an image's id is a hash of
+    its shard's name and its key."""
+
+    path: str = option(MISSING, "a .tar file, a folder of them, photos-{000..011}.tar or photos-*.tar", positional=True)
+    image: str = option(AUTO, "what an image lies under, such as jpg or left.png; auto: any image format")
+    label: str = option(
+        AUTO, "what a label lies under, such as cls or json; none: unlabelled; auto: cls, label or json"
+    )
+    classes: str | None = option(None, "class names in label order: a text file with one per line, or a/b/c")
+
+    def load(self) -> ImageSet:
+        files = shard_files(self.path)
+        extents, ids, labels, keys = Extents(), array("q"), LabelList(), NameList()
+        for number, file in enumerate(files):
+            for key, image, label in self._samples(file):
+                name = f"{file.name}/{key}"
+                extents.add(number, image.start, image.length)
+                ids.append(path_id(name))
+                labels.add(label)
+                keys.add(name)
+        if not ids:
+            raise BrittleError(f"there are no images in {self.path}", f"Images are {', '.join(sorted(EXTENSIONS))}.")
+        found, words = labels.numbers(self.path)
+        names = keys.packed()
+        reader = EncodedReader(files, extents, names, self).settled()
+        title = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+        numbers = torch.from_numpy(np.array(ids, dtype=np.int64))
+        return ImageSet(title, numbers, found, class_names(self.classes) or words, names, {}, reader)
+
+    def _samples(self, file: Path) -> Iterator[tuple[str, Member, Any]]:
+        """Key, image and label of each sample: members that follow one another and share a key."""
+        with file.open("rb") as stream:
+            for key, members in _keyed(members_of(file)):
+                image = next((each for each in members if self._is_image(each.kind)), None)
+                if image is None:
+                    continue
+                if image.length > MOST_BYTES:
+                    raise BrittleError(f"{file.name}/{key} is larger than {MOST_BYTES >> 30} GB", "Leave it out.")
+                label = None if self.label == NONE else self._label(members)
+                value = None
+                if label is not None:
+                    stream.seek(label.start)
+                    value = _value(stream.read(min(label.length, LONGEST_LABEL)), label, file)
+                elif self.label not in (AUTO, NONE):
+                    kinds = [each.kind for each in members]
+                    raise BrittleError(f"{file.name}/{key} has no {self.label!r}", did_you_mean(self.label, kinds))
+                yield key, image, value
+
+    def _is_image(self, kind: str) -> bool:
+        return f".{kind.lower()}" in EXTENSIONS if self.image == AUTO else kind == self.image
+
+    def _label(self, members: list[Member]) -> Member | None:
+        wanted = LABELS if self.label == AUTO else (self.label,)
+        found = {each.kind: each for each in members}
+        return next((found[kind] for kind in wanted if kind in found), None)
+
+
+def shard_files(path: str) -> list[Path]:
+    """The tar files that are meant, in order of their names as they are written."""
+    text = real_path(path)
+    if os.path.isdir(text):
+        found = sorted(Path(text).glob("*.tar"))
+    else:
+        found = [Path(each) for part in _ranged(text) for each in (sorted(glob.glob(part)) or [part])]
+    if not found:
+        raise BrittleError(f"there are no .tar files in {path}", "Name shards, such as photos-{000..011}.tar.")
+    for file in found:
+        size_of(file)
+        if file.suffix != ".tar":
+            raise BrittleError(f"{file} is not a .tar file", "Unpack compressed shards first: gzip -d FILE.")
+    names = [file.name for file in found]
+    if len(set(names)) < len(names):
+        raise BrittleError(f"two of the shards {path} have the same name", "Give every shard a name of its own.")
+    return found
+
+
+def _ranged(text: str) -> list[str]:
+    """photos-{000..002}.tar → photos-000.tar, photos-001.tar, photos-002.tar"""
+    match = RANGE.search(text)
+    if match is None:
+        return [text]
+    first, last = int(match[1]), int(match[2])
+    if not 0 <= last - first < MOST_SHARDS:
+        raise BrittleError(f"{match[0]} is no range of shards", "Write {000..011}.")
+    numbers = (f"{number:0{len(match[1])}}" for number in range(first, last + 1))
+    return [each for number in numbers for each in _ranged(text[: match.start()] + number + text[match.end() :])]
+
+
+def members_of(file: Path) -> Iterator[Member]:
+    """The regular files within a tar file, in order, from its headers."""
+    try:
+        with tarfile.open(file, "r:") as archive:
+            while (info := archive.next()) is not None:
+                archive.members = []  # type: ignore[attr-defined]  # it would keep every header that was read
+                if info.isreg() and not info.issparse():
+                    folder, _, name = info.name.rpartition("/")
+                    stem, _, kind = name.partition(".")
+                    if stem and kind:
+                        yield Member(f"{folder}/{stem}" if folder else stem, kind, info.offset_data, info.size)
+    except (tarfile.TarError, OSError, ValueError, EOFError) as error:
+        raise BrittleError(f"{file} can't be read as a tar file: {reason(error)}", "Copy or make it again.") from error
+
+
+def _keyed(members: Iterator[Member]) -> Iterator[tuple[str, list[Member]]]:
+    together: list[Member] = []
+    for member in members:
+        if together and member.key != together[0].key:
+            yield together[0].key, together
+            together = []
+        together.append(member)
+    if together:
+        yield together[0].key, together
+
+
+def _value(content: bytes, label: Member, file: Path) -> int | str:
+    """A label: a number, or a word."""
+    try:
+        text = content.decode().strip()
+        found = json.loads(text) if label.kind.rpartition(".")[2] == "json" else text
+        if isinstance(found, Mapping):
+            found = found[next(key for key in LABEL_KEYS if key in found)]
+        if isinstance(found, int) or (isinstance(found, str) and found):
+            return int(found) if re.fullmatch(r"-?\d{1,18}", str(found)) else str(found)
+    except (ValueError, StopIteration, RecursionError):
+        pass
+    raise BrittleError(
+        f"{file.name}/{label.key}.{label.kind} holds no label",
+        "Give a number, a word, or JSON with `label`; or label=none.",
+    )
