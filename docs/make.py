@@ -18,6 +18,7 @@ TITLES = {
     "measures": "Measures",
     "samplers": "Samplers",
     "networks": "Networks that `brittle train` trains",
+    "suites": "Suites of nuisances",
     "mixes": "Mixes of training images, for `brittle train --mix`",
 }
 
@@ -37,6 +38,8 @@ def reference() -> str:
             lines += [f"### `{kind['name']}`", "", kind["about"], ""]
             if kind.get("parameters"):
                 lines += ["θ: " + ", ".join(kind["parameters"]) + ".", ""]
+            if kind.get("members"):
+                lines += [", ".join(f"`{name}`" for name in kind["members"]) + ".", ""]
             if kind["options"]:
                 lines += ["| option | may be | default | meaning |", "| --- | --- | --- | --- |"]
                 lines += [

@@ -325,7 +325,9 @@ def test_a_checkpoint_that_would_run_code_is_refused_and_runs_none(cli, tmp_path
 
 def test_list_shows_every_kind_with_its_options(cli):
     found = cli("list", "--json").json
-    assert set(found) == {"classifiers", "images", "nuisances", "measures", "samplers", "networks", "mixes"}
+    assert set(found) == {
+        *("classifiers", "images", "nuisances", "measures", "samplers", "networks", "mixes", "suites")
+    }
     affine = next(kind for kind in found["nuisances"] if kind["name"] == "affine")
     assert "alpha" in affine["options"]
     assert affine["about"]

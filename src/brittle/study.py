@@ -16,6 +16,7 @@ from brittle.images.id_list import ids_of
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
+from brittle.nuisances.suites import expanded
 from brittle.registry import did_you_mean, options_of, parse_named
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -138,6 +139,15 @@ class Study(BaseModel):
             name: item | {"spec": spec} if isinstance(item, dict) else spec
             for (name, spec), item in zip(pairs, items, strict=True)
         }
+
+    @field_validator("nuisances")
+    @classmethod
+    def _without_suites(cls, value: dict[str, str]) -> dict[str, str]:
+        """A suite stands for its members, which the run's own study names."""
+        try:
+            return expanded(value)
+        except BrittleError as error:
+            raise ValueError(str(error).rstrip(".")) from error
 
     @field_validator("classifiers", "images")
     @classmethod

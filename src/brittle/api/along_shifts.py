@@ -10,7 +10,7 @@ from brittle.engine.carry_out import Done, run_things
 from brittle.images import image_set
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
-from brittle.nuisances import nuisances as registered
+from brittle.nuisances.suites import by_name
 from brittle.progress import Progress
 from brittle.results import CorruptionErrors, Lines, Rankings
 from brittle.study import MeasureEntry
@@ -133,7 +133,7 @@ def _things(
         name = identical.name if identical.name != whole.name else f"{identical.name} (id)"
         sets[name] = (identical, Selection())
         options = {**options, "id": name}
-    spaces = _by_name(nuisances)
+    spaces = by_name(nuisances)
     # An image set in scales has its own shifts in place of nuisances; here those that are given are meant.
     meant = {"nuisances": tuple(spaces)} if spaces and whole.shifts else {}
     measures = {
@@ -141,13 +141,6 @@ def _things(
         kind: MeasureEntry(kind=kind, **meant, **options),
     }
     return Things(classifiers, sets, spaces, measures, seed, facts=facts or {})
-
-
-def _by_name(nuisances: Nuisances) -> dict[str, Any]:
-    if isinstance(nuisances, Mapping):
-        return dict(nuisances)
-    several = list(nuisances) if isinstance(nuisances, (list, tuple)) else [nuisances]
-    return {each if isinstance(each, str) else registered.spec_of(each): each for each in several}
 
 
 def _done(things: Things, device: str | None, batch: int | None, progress: Progress | None) -> Done:

@@ -10,7 +10,7 @@ from brittle.engine.carry_out import Done, run_things
 from brittle.images import image_set
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
-from brittle.nuisances import nuisances
+from brittle.nuisances.suites import by_name
 from brittle.progress import Progress
 from brittle.study import MeasureEntry
 
@@ -34,8 +34,7 @@ def one_measure(
     None is given, ready to be carried out in memory. `train` is the image set that the classifiers were trained on, and
     `groups` says which of them are runs of one model."""
     whole = image_set(images)
-    several = nuisance if isinstance(nuisance, (list, tuple)) else [] if nuisance is None else [nuisance]
-    spaces = {each if isinstance(each, str) else nuisances.spec_of(each): each for each in several}
+    spaces = by_name(nuisance)
     given = {key: value for key, value in options.items() if value is not None}
     sets, trained_on = {whole.name: (whole, selection)}, {}
     if train is not None:

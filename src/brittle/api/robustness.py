@@ -9,6 +9,7 @@ from brittle.api.one_measure import IT, one_measure
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.selection import Selection
+from brittle.nuisances.suites import by_name
 from brittle.progress import Progress
 from brittle.results import Comparison, Measured
 
@@ -43,6 +44,11 @@ def measure(
         raise BrittleError(
             f"the image set {whole.name!r} brings {len(whole.shifts)} shifts, and one result is asked for",
             "Choose one with shifts=…, or use brittle.compare, which has a result for each.",
+        )
+    if len(by_name(nuisance)) > 1:
+        raise BrittleError(
+            f"{len(by_name(nuisance))} nuisances are given, and one result is asked for",
+            "Use brittle.compare, which has a result for each.",
         )
     found = compare(
         {IT: classifier},

@@ -10,6 +10,7 @@ from brittle.engine.carry_out import run_study
 from brittle.engine.runs import named_folder
 from brittle.errors import BrittleError
 from brittle.images import in_scales
+from brittle.nuisances.suites import expanded
 from brittle.progress import Progress
 from brittle.registry import parse_named
 from brittle.results import Run
@@ -52,7 +53,7 @@ def study_of(
     taken.
 
     A spec is named by itself, or by what stands before it: `mine=onnx:model.onnx`."""
-    named, spaces = _by_name(classifiers, "classifier"), _by_name(nuisances, "nuisance")
+    named, spaces = _by_name(classifiers, "classifier"), expanded(_by_name(nuisances, "nuisance"))
     set_name, set_spec = parse_named(images)
     sets: dict[str, Any] = {set_name: {"spec": set_spec} | which}
     if trained_on is not None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import brittle
+from brittle.nuisances.suites import SUITES
 
 # By the name of an option: the package whose kinds its spec begins with.
 PACKAGES = {
@@ -22,7 +23,16 @@ PACKAGES = {
     "sampler": "samplers",
     "network": "training",
 }
-SORTS = ("classifiers", "images", "nuisances", "measures", "samplers", "networks", "mixes")  # of `brittle list`
+SORTS = (
+    "classifiers",
+    "images",
+    "nuisances",
+    "measures",
+    "samplers",
+    "networks",
+    "mixes",
+    "suites",
+)  # of `brittle list`
 _REGISTERED = re.compile(r"register\(\s*\"([^\"]+)\"")
 
 
@@ -40,4 +50,5 @@ def completion_of(option: str) -> Callable[[str], list[str]] | None:
         return lambda incomplete: [word for word in (*SORTS, *kinds("nuisances")) if word.startswith(incomplete)]
     if option not in PACKAGES:
         return None
-    return lambda incomplete: [kind for kind in kinds(PACKAGES[option]) if kind.startswith(incomplete)]
+    suites = SUITES if PACKAGES[option] == "nuisances" else ()
+    return lambda incomplete: [word for word in (*kinds(PACKAGES[option]), *suites) if word.startswith(incomplete)]

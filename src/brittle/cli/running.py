@@ -37,8 +37,8 @@ class Report:
 class Listing:
     what: str = option(
         "",
-        "classifiers, images, nuisances, measures, samplers, networks or mixes, or one kind, such as affine; all by "
-        "default",
+        "classifiers, images, nuisances, suites, measures, samplers, networks or mixes, or one kind, such as affine; "
+        "all by default",
         positional=True,
     )
 
@@ -94,7 +94,7 @@ def add_report(app: typer.Typer) -> None:
 
 
 def add_list(app: typer.Typer) -> None:
-    about = "List every kind of classifier, image set, nuisance, measure, sampler, network and mix, with its options."
+    about = "List every kind of classifier, image set, nuisance, measure, sampler, network and mix, and suites."
     add_command(app, "list", about, [*parameters(Listing), *parameters(Output)], _list)
 
 

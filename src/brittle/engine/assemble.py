@@ -24,6 +24,7 @@ from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.nuisances.base.compose import Compose
 from brittle.registry import options_of
+from brittle.registry.source import code_hash
 from brittle.study import MeasureEntry, Study
 from brittle.types import InScales, Nuisance
 
@@ -172,10 +173,19 @@ def entries_of(
             for name, found in fingerprints.items()
         },
         "nuisances": {
-            name: what if isinstance(what, str) else name if isinstance(what, InScales) else nuisances.spec_of(what)
+            name: _with_code(what)
+            if isinstance(what, str)
+            else name
+            if isinstance(what, InScales)
+            else nuisances.spec_of(what)
             for name, what in spaces.items()
         },
     }
+
+
+def _with_code(spec: str) -> Any:
+    """A nuisance's spec, with the contents of the user's own files that it names."""
+    return [spec, found] if (found := code_hash(spec)) else spec
 
 
 def with_image_sets(space: Nuisance) -> Nuisance:

@@ -21,6 +21,7 @@ from brittle.measures.base import About, Cell, ClassifierFacts, Subject
 from brittle.measures.plan import Plan
 from brittle.nuisances import nuisances
 from brittle.registry import options_of
+from brittle.registry.source import code_hash
 from brittle.types import Classifier, Nuisance
 
 FORMAT = 4  # of run folders
@@ -107,7 +108,7 @@ class Job:
             about = {
                 "format": FORMAT,
                 "seed": self.seed,
-                "measure": [assignment.kind, _row_options(assignment)],
+                "measure": [assignment.kind, _row_options(assignment), *_code(assignment)],
                 "things": [
                     self.entries.get(sort, {}).get(name)
                     for sort, name in zip(("classifiers", "images", "nuisances"), cell[1:], strict=True)
@@ -134,6 +135,12 @@ class Job:
         _, height, width = there.median_shape
         meant = self.nuisances[nuisance].describe(height, width)
         return meant if len(there.shapes) == 1 else f"{meant} (on the median image, {width}×{height})"
+
+
+def _code(assignment: Assignment) -> list[str]:
+    """Hashes of the user's own files that a measure, or its sampler, comes from."""
+    words = [assignment.kind, *(each for each in vars(assignment.measure).values() if isinstance(each, str))]
+    return [found for each in words if (found := code_hash(each))]
 
 
 def subject_of(chosen: Chosen, train: str = "") -> Subject:

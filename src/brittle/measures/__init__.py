@@ -9,5 +9,5 @@ from brittle.registry import Registry
 if TYPE_CHECKING:
     from brittle.measures.base import Measure
 
-measures: Registry[Measure] = Registry("measure", __name__)
+measures: Registry[Measure] = Registry("measure", __name__, own_code=True)
 register = measures.register

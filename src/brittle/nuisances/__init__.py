@@ -35,7 +35,7 @@ class NuisanceRegistry(Registry["Nuisance"]):
         return "+".join(map(self.spec_of, thing.parts)) if isinstance(thing, Compose) else super().spec_of(thing)
 
 
-nuisances = NuisanceRegistry("nuisance", __name__)
+nuisances = NuisanceRegistry("nuisance", __name__, own_code=True)
 register = nuisances.register
 
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from brittle.errors import BrittleError
 from brittle.registry.options import checked, convert, did_you_mean, option, options_of, validated
+from brittle.registry.source import files_in, names_code, resolve
 from brittle.registry.spec import Spec, parse_named, parse_spec, write_spec, written
 
 __all__ = [
@@ -37,12 +38,14 @@ K = TypeVar("K", bound=type)
 
 class Registry(Generic[T]):
     """Names → dataclasses of one sort (`noun`), from the modules of `package` and from the entry points of `group`,
-    which is called like the package where it has no name of its own."""
+    which is called like the package where it has no name of its own. With `own_code`, a spec may also name a class of
+    the user's own: `file.py:Class`."""
 
-    def __init__(self, noun: str, package: str, group: str = "") -> None:
-        self.noun, self.package, self.group = noun, package, group or package
+    def __init__(self, noun: str, package: str, group: str = "", *, own_code: bool = False) -> None:
+        self.noun, self.package, self.group, self.own_code = noun, package, group or package, own_code
         self._kinds: dict[str, type[T]] = {}
         self._loaded = False
+        self._own: dict[str, tuple[Any, type[T]]] = {}
 
     def register(self, name: str) -> Callable[[K], K]:
         """Class decorator: the kind of that name, its options checked however one is made.
@@ -72,8 +75,11 @@ class Registry(Generic[T]):
         return dict(self._kinds)
 
     def get(self, name: str) -> type[T]:
-        """The class of a name. What is wrong with one package's entry point concerns nobody who asks for another."""
+        """The class of a name, or the one that `file.py:Class` or `package.module:Class` names. What is wrong with one
+        package's entry point concerns nobody who asks for another."""
         self._load()
+        if self.own_code and names_code(name):
+            return self._users(name)
         for entry in importlib.metadata.entry_points(group=self.group, name=name):
             self.register(name)(self._imported(entry))
         if name not in self._kinds:
@@ -83,6 +89,8 @@ class Registry(Generic[T]):
     def build(self, text: str, options: Mapping[str, Any] | None = None) -> T:
         """The object that a spec names; `options` are more of them, as values."""
         spec = parse_spec(text)
+        if self.own_code and names_code(text.strip()):
+            spec = Spec(f"{spec.kind}:{spec.parts[0]}", spec.parts[1:])
         kind = self.get(spec.kind)
         known = options_of(kind)
         positional = next((key for key, field in known.items() if field.metadata.get("positional")), None)
@@ -123,6 +131,17 @@ class Registry(Generic[T]):
         package = importlib.import_module(self.package)
         for module in pkgutil.walk_packages(package.__path__, self.package + "."):
             importlib.import_module(module.name)
+
+    def _users(self, target: str) -> type[T]:
+        """A class of the user's own, loaded again only where its file has changed."""
+        stamps = [(path.stat().st_mtime_ns, path.stat().st_size) for path in files_in(target) if path.is_file()]
+        known = self._own.get(target)
+        if known is None or known[0] != stamps:
+            kind = resolve(target)
+            if not isinstance(kind, type):
+                raise BrittleError(f"{target} is not a class", f"Name the class of a {self.noun}.")
+            known = self._own[target] = (stamps, validated(target)(kind))
+        return known[1]
 
     def _imported(self, entry: importlib.metadata.EntryPoint) -> type[T]:
         package = entry.dist.name if entry.dist is not None else entry.module

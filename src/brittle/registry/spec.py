@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from brittle.errors import BrittleError
 from brittle.files import printable
 
-# Before a kind's name, not inside a number such as 1e+3, and not escaped as \+ in a path.
-_PLUS = re.compile(r"\s*(?<!\\)\+\s*(?=[a-z][a-z0-9-]*(?:[:+\s]|$))")
+# Before a kind's name or a Python file's, not inside a number such as 1e+3, and not escaped as \+ in a path.
+_PLUS = re.compile(r"\s*(?<!\\)\+\s*(?=[a-z][a-z0-9-]*(?:[:+\s]|$)|[^+,:\s]+\.py:)")
 _COMMA = re.compile(r"(?<!\\),")
 _NAMED = re.compile(r"([\w.-]+)=(.+)", re.DOTALL)  # a spec has its colon before any equals sign
 

@@ -17,11 +17,14 @@ from brittle.images import image_sets
 from brittle.measures import measures
 from brittle.mixing import mixes
 from brittle.nuisances import nuisances
+from brittle.nuisances.suites import SUITES
 from brittle.registry import Registry, options_of
 from brittle.registry.options import allowed, hint_of, is_required
 from brittle.registry.values import nearest
 from brittle.samplers import samplers
 from brittle.training import trainable
+
+SUITES_ARE = "suites"
 
 
 def _registries() -> dict[str, Registry[Any]]:
@@ -40,15 +43,24 @@ def listing(what: str = "") -> dict[str, list[dict[str, Any]]]:
     """Kinds by sort: name, one line about it, parameters (of nuisances) and options with type, default and help. `what`
     is a sort, or the name of a kind, which several sorts may have."""
     registries = _registries()
-    if not what or what in registries:
-        chosen = {sort: registry.names() for sort, registry in registries.items() if what in ("", sort)}
+    names = {sort: registry.names() for sort, registry in registries.items()} | {SUITES_ARE: list(SUITES)}
+    if not what or what in names:
+        chosen = {sort: there for sort, there in names.items() if what in ("", sort)}
     else:
-        chosen = {sort: [what] for sort, registry in registries.items() if what in registry.names()}
+        chosen = {sort: [what] for sort, there in names.items() if what in there}
     if not chosen:
-        known = {name for registry in registries.values() for name in registry.names()}
-        remedy = nearest(what, [*registries, *sorted(known)]) or f"Known: {', '.join(registries)}, or one kind of them."
+        known = sorted({name for there in names.values() for name in there})
+        remedy = nearest(what, [*names, *known]) or f"Known: {', '.join(names)}, or one kind of them."
         raise BrittleError(f"there is nothing called {what!r} to list", remedy)
-    return {sort: [_kind(registries[sort], name) for name in names] for sort, names in chosen.items()}
+    return {
+        sort: [_suite(name) if sort == SUITES_ARE else _kind(registries[sort], name) for name in there]
+        for sort, there in chosen.items()
+    }
+
+
+def _suite(name: str) -> dict[str, Any]:
+    members = SUITES[name]
+    return {"name": name, "about": f"{len(members)} nuisances.", "options": {}, "members": dict(members)}
 
 
 def _kind(registry: Registry[Any], name: str) -> dict[str, Any]:
@@ -96,6 +108,8 @@ def print_listing(found: dict[str, list[dict[str, Any]]]) -> None:
             console.print(Text.assemble((kind["name"], "bold"), "  ", kind["about"]))
             if kind.get("parameters"):
                 console.print(Text("    θ: " + ", ".join(kind["parameters"])))
+            for name, spec in kind.get("members", {}).items():
+                console.print(Text.assemble("    ", (name, "cyan"), "" if name == spec else f"  {spec}"))
             for key, option in kind["options"].items():
                 shown = "" if option["default"] is None else f"={_written(option['default'])}"
                 within = f"  [{option['allowed']}]" if option["allowed"] else ""

@@ -9,7 +9,7 @@ from brittle.registry import Registry
 if TYPE_CHECKING:
     from brittle.samplers.target import Sampler
 
-samplers: Registry[Sampler] = Registry("sampler", __name__)
+samplers: Registry[Sampler] = Registry("sampler", __name__, own_code=True)
 register = samplers.register
 
 

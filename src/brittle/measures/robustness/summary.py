@@ -17,6 +17,7 @@ from brittle.measures.base import RunView, Subject, pairs_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate, means
 from brittle.measures.robustness.fold import RobustnessFold
+from brittle.measures.robustness.means import means_over
 from brittle.measures.robustness.tally import Tally
 from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, simultaneous
 
@@ -216,10 +217,11 @@ def findings(run: RunView, images: str, nuisance: str) -> dict[str, Finding]:
 
 
 def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
-    """A result per (image set, nuisance, classifier), paired comparisons, and warnings.
+    """A result per (image set, nuisance, classifier), paired comparisons, means over nuisances, and warnings.
 
     Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
     results, comparisons, warnings = [], [], []
+    seen: dict[str, dict[str, dict[str, tuple[Tally, Reach]]]] = {}  # image set → classifier → nuisance
     together, count = pairs_of(run), len(run.classifiers)
     families = (len(together) * count, len(together) * max(1, count * (count - 1) // 2))
     for images, nuisance in together:
@@ -231,6 +233,8 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
             for name, finding in found.items()
         ]
         results += rows
+        for name, finding in found.items():
+            seen.setdefault(images, {}).setdefault(name, {})[nuisance] = (finding.tally, finding.reach)
         pairs = [names | pair for pair in compare_all(measure, found, subject, families[1])]
         comparisons += pairs
         warnings += _near_chance(run, nuisance, rows)
@@ -241,7 +245,19 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
             warnings += [said for said in told if said is not None]
     # Under each nuisance the same is said of the untouched images.
     warnings = list(dict.fromkeys(warnings))
-    return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": _calls(results)}
+    over = [row for images in seen for row in _means(measure, run, images, seen[images])]
+    summary = {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": _calls(results)}
+    return summary | ({"means": over} if over else {})
+
+
+def _means(
+    measure: Robustness, run: RunView, images: str, found: Mapping[str, Mapping[str, tuple[Tally, Reach]]]
+) -> list[dict[str, Any]]:
+    """Means over the nuisances on one image set, where there are several."""
+    subject = run.images[images]
+    several = {name: each for name, each in found.items() if len(each) > 1}
+    labelled = bool((subject.labels >= 0).all())
+    return [{"image_set": images} | row for row in means_over(measure, several, subject.population, labelled)]
 
 
 def _calls(results: list[dict[str, Any]]) -> dict[str, int]:

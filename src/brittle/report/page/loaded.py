@@ -26,6 +26,8 @@ from brittle.errors import BrittleError
 from brittle.images.selection import Chosen
 from brittle.measures import measures
 from brittle.registry import parse_spec
+from brittle.registry.source import names_code
+from brittle.registry.spec import summands
 from brittle.report.page.label_names import LabelNames
 from brittle.study import Study
 from brittle.types import Classifier
@@ -122,7 +124,7 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
     nuisance or classifier is loaded."""
     folder, missing = RunFolder(path), list[str]()
     plain, summary, begun = folder.read_study(), folder.read_summary(), folder.read_begun()
-    known = _known_measures(plain["measures"], missing)
+    known = _known_measures(plain["measures"], missing, nothing)
     study = Study.of(plain | {"measures": known}, str(folder.study))
     things = replace(Things.of(study), measures={name: study.measures[name] for name in known})
 
@@ -157,19 +159,35 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
 
 
 def code_named(path: Path) -> list[str]:
-    """The classifiers whose specs name code that loading the run in `path` would run, as `name (spec)`."""
-    found = []
-    for name, entry in RunFolder(path).read_study()["classifiers"].items():
+    """The things whose specs name code that loading the run in `path` would run, as `name (spec)`."""
+    study, found = RunFolder(path).read_study(), []
+    for name, spec in [
+        *study.get("nuisances", {}).items(),
+        *((name, _code(each)) for name, each in study["measures"].items()),
+    ]:
+        if any(map(names_code, summands(spec))):
+            found.append(f"{name} ({spec})")
+    for name, entry in study["classifiers"].items():
         spec = parse_spec(entry["spec"])
         if spec.kind in RUNS_CODE and not entry["spec"].endswith(".skops"):
             found.append(f"{name} ({entry['spec']})")
     return found
 
 
-def _known_measures(entries: Mapping[str, Any], missing: list[str]) -> dict[str, Any]:
-    """Leaves out measures whose package is no longer installed: their summaries still speak."""
+def _code(measure: Mapping[str, Any]) -> str:
+    """What of a measure's entry names code, if anything does."""
+    words: list[str] = [each for each in measure.values() if isinstance(each, str)]
+    return next((word for word in words if names_code(word)), "")
+
+
+def _known_measures(entries: Mapping[str, Any], missing: list[str], nothing: bool) -> dict[str, Any]:
+    """Leaves out measures whose package is no longer installed, and with `nothing` those from files of the user's own:
+    their summaries still speak."""
     known = {}
     for name, entry in entries.items():
+        if nothing and names_code(_code(entry)):
+            missing.append(f"The measure {name} was not loaded: it comes from {_code(entry)}.")
+            continue
         try:
             measures.get(entry["kind"])
             known[name] = entry

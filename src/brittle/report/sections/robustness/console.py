@@ -11,12 +11,17 @@ from brittle.report.sections.robustness.results import Results, Row
 from brittle.report.sections.robustness.sentences import STOPPED
 
 MOST_PAIRS = 10  # printed one by one under a nuisance; past these, how many classifiers the best one beats
+A_SUITE = 5  # nuisances from which on they share a table
+MOST_ROWS_OF_A_SUITE = 150
 MOST_ROWS = 40  # of a table; past these, the highest and the lowest ρ
 
 
 def printed(results: Results) -> RenderableType:
     shown: list[RenderableType] = []
     for images in results.image_sets:
+        if len(results.on(images).nuisances) >= A_SUITE:
+            shown += [*_suite(images, results.on(images)), line()]
+            continue
         for nuisance in results.on(images).nuisances:
             shown += [*_cell(images, nuisance, results.on(images).under(nuisance)), line()]
     first = results.first
@@ -29,6 +34,31 @@ def printed(results: Results) -> RenderableType:
     if any(row["tolerance"] is not None for row in results.rows):
         shown.append(line(STOPPED))
     return Group(*shown)
+
+
+def _suite(images: str, here: Results) -> list[RenderableType]:
+    """Many nuisances in one table, a row per nuisance and classifier, with the means over all of them below."""
+    seen = " or ".join(dict.fromkeys(f"{row['images']} images × {row['samples']} draws" for row in here.rows))
+    several = len(here.classifiers) > 1
+    table = plain_table("", *(["classifier"] if several else []), *_columns(here), folds=1 + several)
+    for row in here.rows[:MOST_ROWS_OF_A_SUITE]:
+        table.add_row(row["nuisance"], *([row["classifier"]] if several else []), *_numbers(row, here.labelled))
+    for row in here.means:
+        cells = [estimate(row["rho"], row["interval"])]
+        if here.labelled:
+            cells.append(estimate(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]))
+        table.add_row("mean", *([row["classifier"]] if several else []), *cells)
+    lines = []
+    if here.means:
+        lines.append(f"mean: over the {here.means[0]['mean_of']}")
+    cut = len(here.rows) - MOST_ROWS_OF_A_SUITE
+    if cut > 0:
+        lines.append(f"{cut} more rows ({EVERYTHING})")
+    if here.pairs:
+        lines.append(f"--json or --out has all {len(here.pairs)} paired differences, with their intervals")
+    what = f" of {here.classifiers[0]}" if not several else ""
+    heading = line((f"{len(here.nuisances)} nuisances", "bold"), f" on {images}{what}, {seen}")
+    return [heading, table, *(line(f"  {text}") for text in lines)]
 
 
 def _cell(images: str, nuisance: str, here: Results) -> list[RenderableType]:
@@ -65,19 +95,26 @@ def _remarks(row: Row) -> list[str]:
 
 def _table(here: Results) -> Table:
     """Under 80 columns wide for names of ordinary length."""
-    worst = max((row["worst_of"] or 0 for row in here.rows), default=0)
-    measured = ["ρ", "accuracy", f"worst/{worst}", "clean", "flips"] if here.labelled else ["ρ", "flips"]
-    table = plain_table("", *measured)
+    table = plain_table("", *_columns(here))
     for row in _some(here.rows):
-        cells = [estimate(row["rho"], row["interval"])]
-        if here.labelled:
-            cells += [
-                estimate(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]),
-                number(row["accuracy_worst"]),
-                number(row["accuracy_clean"]),
-            ]
-        table.add_row(row["classifier"], *cells, number(row["flip_rate"]))
+        table.add_row(row["classifier"], *_numbers(row, here.labelled))
     return table
+
+
+def _columns(here: Results) -> list[str]:
+    worst = max((row["worst_of"] or 0 for row in here.rows), default=0)
+    return ["ρ", "accuracy", f"worst/{worst}", "clean", "flips"] if here.labelled else ["ρ", "flips"]
+
+
+def _numbers(row: Row, labelled: bool) -> list[str]:
+    cells = [estimate(row["rho"], row["interval"])]
+    if labelled:
+        cells += [
+            estimate(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]),
+            number(row["accuracy_worst"]),
+            number(row["accuracy_clean"]),
+        ]
+    return [*cells, number(row["flip_rate"])]
 
 
 def _some(rows: list[Row]) -> list[Row]:

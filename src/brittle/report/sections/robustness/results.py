@@ -31,6 +31,12 @@ class Results:
         return pairs
 
     @property
+    def means(self) -> list[Row]:
+        """Means over nuisances, a row per image set and classifier; none of runs that are older than these."""
+        means: list[Row] = self.summary.get("means", [])
+        return means
+
+    @property
     def first(self) -> Row:
         return self.rows[0]
 
@@ -94,5 +100,6 @@ class Results:
             {
                 "results": [row for row in self.rows if row[key] == value],
                 "comparisons": [pair for pair in self.pairs if pair[key] == value],
+                "means": [row for row in self.means if row.get(key) == value],
             }
         )

@@ -1,0 +1,65 @@
+"""Means over nuisances: what a suite comes to in one number per classifier, named what it is a mean of.
+
+Every nuisance counts the same. Its interval is that of the images' own means over all nuisances, which are measured on
+the same images: no independence between nuisances is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from brittle.measures.robustness.estimate import Estimate, Reach, means
+from brittle.measures.robustness.tally import Tally
+
+if TYPE_CHECKING:
+    from brittle.measures.robustness.measure import Robustness
+
+Parts = Sequence[tuple[Tally, Reach]]  # one classifier under every nuisance
+
+
+def mean_over(measure: Robustness, parts: Parts, population: int, what: str) -> Estimate:
+    """The mean over nuisances of one sum of their tallies, over the images and rounds that all of them have seen."""
+    images, draws = (min(getattr(reach, each) for _, reach in parts) for each in ("images", "draws"))
+    found = [means(measure, tally, Reach(images, draws, reach.units, reach.enough), what) for tally, reach in parts]
+    values = np.mean([each for each, _ in found], 0)
+    rounds = [each for _, each in found if each is not None]
+    if measure.estimand == "set" and len(rounds) < len(found):
+        return Estimate(float(values.mean()))
+    bounds = measure.bounds(
+        values,
+        np.mean(rounds, 0) if rounds else None,
+        planned=parts[0][0].images,
+        population=population,
+        confidence=measure.confidence,
+        draws=measure.draws,
+        share=1.0,
+        paired=False,
+    )
+    return Estimate.within(float(values.mean()), bounds)
+
+
+def means_over(
+    measure: Robustness, found: Mapping[str, Mapping[str, tuple[Tally, Reach]]], population: int, labelled: bool
+) -> list[dict[str, Any]]:
+    """Per classifier, of which `found` has what was found under each nuisance by name."""
+    rows = []
+    for name, by_nuisance in found.items():
+        parts = list(by_nuisance.values())
+        rho = mean_over(measure, parts, population, "confidence")
+        row: dict[str, Any] = {
+            "classifier": name,
+            "mean_of": f"{len(parts)} nuisances, each counting the same",
+            "nuisances": list(by_nuisance),
+            "images": min(reach.images for _, reach in parts),
+            "rho": rho.value,
+            "interval": rho.interval,
+            "confidence": measure.confidence,
+        }
+        if labelled:
+            right = mean_over(measure, parts, population, "correct")
+            row |= {"accuracy_nuisance": right.value, "accuracy_nuisance_interval": right.interval}
+        rows.append(row)
+    return rows
