@@ -100,6 +100,22 @@ def test_classes_may_stand_in_another_order_or_have_no_names(stimuli):
         assert brittle.shape(each, stimuli, resamples=100).shape_bias == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("labels", [CLASSES, CLASSES[::-1], None])
+def test_textures_count_that_are_no_shape_of_the_chosen_stimuli(stimuli, labels):
+    """Of 24 cats, 18 are in conflict: those of shape image 2 are said by shape, and the other 12 by texture."""
+
+    class Ordered(Reads):
+        def forward(self, images):
+            said = super().forward(images)
+            return said.flip(1) if labels == CLASSES[::-1] else said
+
+    found = brittle.shape(brittle.classifier(Ordered(2), labels=labels), stimuli, where="shape=cat", resamples=100)
+    told = found["cue_conflict"]
+    assert (told["in_conflict"], told["shape_answers"], told["texture_answers"]) == (18, 6, 12)
+    assert told["texture_accuracy"] == pytest.approx((12 + 6) / 24)
+    assert set(found.decisions["object_response"].to_pylist()) == set(CLASSES)
+
+
 def test_errors_are_compared_with_cohens_kappa(stimuli):
     """The shape is right: where textures differ, one errs on shape images 1 and 3, the other on 1 and 2."""
     found = brittle.shape({"a": reader(2), "b": reader(3), "c": reader(2)}, stimuli, resamples=300)

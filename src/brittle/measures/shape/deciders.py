@@ -13,6 +13,7 @@ from brittle.errors import BrittleError
 from brittle.images.cue_conflict import SHAPE_IMAGE, TEXTURE, TEXTURE_IMAGE
 from brittle.measures.base import RunView, Subject
 from brittle.measures.clean.measure import clean_columns
+from brittle.measures.distortion import class_names
 from brittle.measures.shape.decisions import COLUMNS, is_person, matched
 
 Array = NDArray[np.float64]
@@ -51,12 +52,21 @@ def classifier_decider(run: RunView, name: str, images: str) -> Decider:
     here, count = textures(subject), len(subject)
     said = np.zeros(count)
     if here is not None:
-        # As the classifier counts its classes: every texture is also a shape.
-        own = dict(zip(subject.labels.tolist(), run.references(name, images).tolist(), strict=True))
-        said = clean["predicted"] == np.array([own.get(label, -1) for label in here.tolist()])
+        said = clean["predicted"] == _as_counted(here, run, name, images)
     return Decider(
         name, CLASSIFIER, np.ones(count), (clean["rank"] == 0).astype(np.float64), np.asarray(said, np.float64)
     )
+
+
+def _as_counted(labels: NDArray[np.int64], run: RunView, classifier: str, images: str) -> NDArray[np.int64]:
+    """Labels (n,), also of classes that no chosen image has, as the classifier counts its classes: by name or by
+    number, as it does with the images' own labels. −1 where it has no such class."""
+    subject, facts = run.images[images], run.classifiers[classifier]
+    own = dict(zip(subject.labels.tolist(), run.references(classifier, images).tolist(), strict=True))
+    if not facts.named or any(facts.labels[there] != subject.class_name(label) for label, there in own.items()):
+        return labels
+    place = {name: number for number, name in enumerate(facts.labels)}
+    return np.array([place.get(subject.class_name(label), -1) for label in labels.tolist()], np.int64)
 
 
 def decisions_table(run: RunView, images: str) -> pa.Table:
@@ -65,7 +75,7 @@ def decisions_table(run: RunView, images: str) -> pa.Table:
     parts = []
     for name, facts in run.classifiers.items():
         predicted = clean_columns(run, name, images)["predicted"]
-        # Classes go by number where a classifier has no names of its own.
+        words = class_names(facts, subject)
         own = dict(zip(run.references(name, images).tolist(), subject.labels.tolist(), strict=True))
         values: dict[str, Sequence[object]] = {
             "subj": [name] * count,
@@ -73,7 +83,7 @@ def decisions_table(run: RunView, images: str) -> pa.Table:
             "trial": range(1, count + 1),
             "rt": [None] * count,
             "object_response": [
-                subject.class_name(own[said]) if said in own else facts.labels[said] for said in predicted.tolist()
+                subject.class_name(own[said]) if said in own else words[said] for said in predicted.tolist()
             ],
             "category": [subject.class_name(int(label)) for label in subject.labels],
             "condition": [None] * count,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import RunView, Subject
+from brittle.measures.distortion import class_names
 from brittle.measures.shape.deciders import (
     CLASSIFIER,
     PERSON,
@@ -135,7 +136,7 @@ def _shuffled(
 
 def _gathered(run: RunView, classifier: str, images: str, grid: int) -> dict[str, Any]:
     """Whether errors gather in one class: the DI index of this classifier alone (see the measure interference)."""
-    labels = run.classifiers[classifier].labels
+    labels = class_names(run.classifiers[classifier], run.images[images])
     rows, clean = run.table(run.cell(classifier, images)), run.read("clean")
     assert clean is not None
     rows = rows.filter(rows["grid"].to_numpy() == grid)
