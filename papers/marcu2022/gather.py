@@ -15,7 +15,7 @@ Rows = list[dict[str, Any]]
 FACTS = ("name", "group", "seed", "network", "images", "epochs", "batch_size", "mix", "objective", "random_labels")
 SAID = ("loss", "diversity", "mix_diversity", "test_error", "seconds")
 INDEX = (
-    *("group", "runs", "nuisance", "images", "classes", "di", "rough_interval", "worst_run", "top_class", "top_share"),
+    *("group", "runs", "nuisance", "images", "classes", "di", "rough_interval", "worst_case", "top_class", "top_share"),
     *("agreeing_runs", "points_lost", "points_to_top", "points_by_chance"),
 )
 ACCURACY = ("classifier", "nuisance", "images", "accuracy_clean", "accuracy_nuisance", "accuracy_nuisance_interval")

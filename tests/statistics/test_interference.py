@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from brittle.statistics.interference import all_to_one, bootstrap, increases, index, spread_at_random
+from brittle.statistics.interference import all_to_one, bootstrap, evenly, increases, index, spread_at_random
 
 
 def test_a_small_table_worked_by_hand():
@@ -19,7 +19,16 @@ def test_a_small_table_worked_by_hand():
     assert found.value == pytest.approx(7 / 12 * 0.45)
     assert (found.top, found.agreeing, found.undefined) == (0, 2, 0)
     assert found.share == pytest.approx(7 / 12)
-    assert found.worst == pytest.approx(0.6 * 0.6 / 0.9)
+    assert found.worst == pytest.approx(7 / 12 * 0.6)  # its greatest increase is that of run 1
+
+
+def test_the_worst_case_may_be_of_another_class_and_is_the_index_itself_for_one_run():
+    """Means (0.4, 0.3), but class 1 has 0.6 in one run: shares 0.6 / 1 and 0, times 0.6."""
+    found = index(np.array([[0.4, 0.6], [0.4, 0.0]]))
+    assert found.top == 0
+    assert found.worst == pytest.approx((0.6 + 0.0) / 2 * 0.6)
+    alone = index(np.array([[0.1, 0.3, 0.2]]))
+    assert alone.worst == pytest.approx(alone.value)
 
 
 def test_without_any_increase_it_is_undefined():
@@ -59,6 +68,26 @@ def test_a_classifier_whose_errors_are_spread_evenly_is_at_its_chance_level():
         p_values.append(spread_at_random(wrong, clean, images, found.value, 400, seed).p_value)
     assert 0.3 < np.mean(p_values) < 0.7
     assert np.mean(np.array(p_values) < 0.05) < 0.15
+
+
+def test_with_unequal_classes_errors_spread_evenly_are_at_their_chance_level():
+    """Of 1000 images 900 are of class 0, which can't be wrongly given them: every error is one of the two others'. By
+    brute force, image by image; if all classes were thought to be alike, it would seem far from chance."""
+    generator, images = np.random.default_rng(0), 1000
+    labels = np.repeat([0, 1, 2], [900, 50, 50])
+    p_values, naive = [], []
+    for seed in range(60):
+        wrong = generator.random((5, images)) < 0.3
+        given = (labels + generator.integers(1, 3, (5, images))) % 3
+        shares = np.stack([np.bincount(run[which], minlength=3) for run, which in zip(given, wrong, strict=True)])
+        gained = np.stack([np.bincount(labels[which], minlength=3) / images for which in wrong])
+        shares, clean = shares / images, np.zeros((5, 3))
+        value = index(increases(shares, clean)).value
+        towards = np.stack([evenly(each) for each in gained])
+        p_values.append(spread_at_random(shares, clean, images, value, 200, seed, towards).p_value)
+        naive.append(spread_at_random(shares, clean, images, value, 200, seed).p_value)
+    assert 0.3 < np.mean(p_values) < 0.7
+    assert max(naive) < 0.05
 
 
 def test_a_planted_class_is_far_above_chance():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import ClassifierFacts, RunView, Subject, looked_up
-from brittle.statistics.interference import all_to_one, bootstrap, increases, index, spread_at_random
+from brittle.statistics.interference import all_to_one, bootstrap, evenly, increases, index, spread_at_random
 
 BESIDE = "interference"  # the key of a measure's summary
 CLEAN = "clean"
@@ -25,10 +25,11 @@ CONFIDENCE = 0.95
 
 
 class Wrong(NamedTuple):
-    """Shares of a classifier's evaluated images that are wrongly given each class (K,), and how many there were."""
+    """Shares of a classifier's evaluated images that are wrongly given each class (K,), and how many images."""
 
     distorted: NDArray[np.float64]
     clean: NDArray[np.float64]
+    towards: NDArray[np.float64]  # (K,) where errors go that are spread at random
     images: int
     samples: int
 
@@ -73,7 +74,8 @@ def interference(
     value = 0.0 if di.value is None else di.value
     lost, classes = distorted.sum(1) - clean.sum(1), len(labels)
     rough = None if di.value is None else bootstrap(increase, confidence)
-    spread = spread_at_random(distorted, clean, images_seen, value, simulations, run.seed)
+    towards = np.stack([one.towards for one in found])
+    spread = spread_at_random(distorted, clean, images_seen, value, simulations, run.seed, towards)
     one_class = all_to_one(distorted, clean, value, simulations, run.seed)
     return {
         "group": group,
@@ -87,7 +89,7 @@ def interference(
         "di": di.value,
         "rough_interval": None if rough is None else list(rough),
         "confidence": confidence,
-        "worst_run": di.worst,
+        "worst_case": di.worst,
         "top_class": None if di.top is None else labels[di.top],
         "top_share": di.share,
         "agreeing_runs": di.agreeing,
@@ -108,16 +110,20 @@ def wrong_predictions(run: RunView, classifier: str, images: str, nuisance: str)
     """Every wrong prediction counts, however many there are of one class."""
     subject, labels = run.images[images], run.references(classifier, images)
     classes, rows = len(run.classifiers[classifier].labels), 0
-    counts, seen = np.zeros(classes), np.zeros(len(subject), bool)
+    counts, lost, seen = np.zeros(classes), np.zeros(classes), np.zeros(len(subject), bool)
     for table in run.rows(run.cell(classifier, images, nuisance)):
         places, predicted = subject.places(table["image"].to_numpy()), table["predicted"].to_numpy()
-        counts += np.bincount(predicted[predicted != labels[places]], minlength=classes)
+        wrong = predicted != labels[places]
+        counts += np.bincount(predicted[wrong], minlength=classes)
+        lost += np.bincount(labels[places][wrong], minlength=classes)
         seen[places] = True
         rows += table.num_rows
     there = int(seen.sum())
     before = _clean_predictions(run, classifier, images, subject.ids[seen])
-    wrong = np.bincount(before[before != labels[seen]], minlength=classes)
-    return Wrong(counts / max(1, rows), wrong / max(1, there), there, rows // max(1, there))
+    wrong = before != labels[seen]
+    given, missed = (np.bincount(each[wrong], minlength=classes) / max(1, there) for each in (before, labels[seen]))
+    towards = evenly(np.maximum(lost / max(1, rows) - missed, 0))
+    return Wrong(counts / max(1, rows), given, towards, there, rows // max(1, there))
 
 
 def _clean_predictions(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> NDArray[np.int64]:

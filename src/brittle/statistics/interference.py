@@ -5,7 +5,10 @@ images times the number of classes. With c_max the class of the highest mean inc
 
     DI = E_r[c_max,r / Σ_c c_r] · E_r[c_max,r].
 
-Its maximum and its positive part bias it upwards, so that it is read against chance and never against zero.
+In the worst case (B.1), c_max is the class of the highest increase in any run, and that increase replaces its mean.
+So can the paper's Table 9 be read: nearly all of its cells are those of Table 1 times a factor, spread included.
+
+The maximum and the positive part bias the index upwards, so that it is read against chance and never against zero.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class Index(NamedTuple):
     increase: float  # mean increase into it, times the number of classes
     agreeing: int  # runs in which it is itself the top class
     undefined: int  # runs without any increase
-    worst: float | None  # the greatest index of a single run (B.1)
+    worst: float | None  # with the greatest increase of any run and class in place of the greatest mean (B.1)
 
 
 class Chance(NamedTuple):
@@ -54,8 +57,11 @@ def index(increase: Array) -> Index:
     undefined = int((total <= 0).sum())
     if undefined == len(total):
         return Index(None, None, None, 0.0, 0, undefined, None)
-    alone = np.where(total > 0, increase.max(1) ** 2 / np.where(total > 0, total, 1.0), 0.0)
-    return Index(float(value), int(top), float(share), float(mean), agreeing, undefined, float(alone.max()))
+    worst = increase[:, increase.max(0).argmax()]
+    worst_share = float((worst[total > 0] / total[total > 0]).mean())
+    return Index(
+        float(value), int(top), float(share), float(mean), agreeing, undefined, worst_share * float(worst.max())
+    )
 
 
 def _indices(increase: Array) -> tuple[Array, npt.NDArray[np.int64], Array, Array]:
@@ -72,20 +78,34 @@ def _indices(increase: Array) -> tuple[Array, npt.NDArray[np.int64], Array, Arra
     return share * highest, top, share, highest
 
 
-def spread_at_random(
-    wrong: Array, wrong_clean: Array, images: int, observed: float, draws: int = 4000, seed: int = 0
-) -> Chance:
-    """Chance if what is wrong beyond the clean errors falls on every class alike.
+def evenly(gained: Array) -> Array:
+    """Where errors go that are spread at random, as shares (K,): an image is as likely to be given any class but its
+    own. gained (K,) ≥ 0: errors among the images of each class."""
+    classes, total = len(gained), float(gained.sum())
+    found = (total - gained) / (total * (classes - 1)) if total > 0 and classes > 1 else np.full(classes, 1 / classes)
+    return np.asarray(found, np.float64)
 
-    wrong, wrong_clean (R, K): shares of the images. Each run's wrong predictions are drawn anew, as many as there were,
-    from its clean ones plus an equal share of the rest; draws of one image are not independent, so images are counted,
-    not draws."""
+
+def spread_at_random(
+    wrong: Array,
+    wrong_clean: Array,
+    images: int,
+    observed: float,
+    draws: int = 4000,
+    seed: int = 0,
+    towards: Array | None = None,
+) -> Chance:
+    """Chance if what is wrong beyond the clean errors is spread at random.
+
+    wrong, wrong_clean (R, K): shares of the images; towards (R, K): where errors then go (see `evenly`), every class
+    alike by default. Each run's wrong predictions are drawn anew, as many as there were, from its clean ones and the
+    rest so spread; draws of one image are not independent, so images are counted, not draws."""
     generator = generator_of(seed)
-    classes = wrong.shape[1]
+    goes = np.full(wrong.shape, 1 / wrong.shape[1]) if towards is None else towards
     simulated = np.empty((draws, *wrong.shape))
     for run, (now, before) in enumerate(zip(wrong, wrong_clean, strict=True)):
         extra = max(0.0, now.sum() - before.sum())
-        expected = before + extra / classes
+        expected = before + extra * goes[run]
         count = round(images * float(now.sum()))
         if count == 0 or expected.sum() <= 0:
             simulated[:, run] = 0.0

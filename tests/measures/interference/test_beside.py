@@ -8,7 +8,7 @@ from brittle.engine.kept_json import kept_text, read_kept
 from brittle.measures.distortion import BESIDE
 from brittle.report.console import as_text
 from brittle.report.html import write_report
-from brittle.report.page.distortion import MOST_ROWS, in_one_line, rendered, telling
+from brittle.report.page.distortion import MOST_ROWS, gathers, in_one_line, points, rendered, telling
 
 # Class 2 of what is noisy, or by the image's own bits any class alike; right on what is smooth.
 CLASSIFIERS = """
@@ -137,22 +137,61 @@ def test_members_of_a_group_with_other_classes_are_a_model_of_their_own(tmp_path
     assert [(row["group"], row["classifiers"]) for row in rows] == [("g", ["a"]), ("g", ["b"])]
 
 
+ROW = {
+    "group": "net",
+    "runs": 1,
+    "classes": 10,
+    "image_set": "i",
+    "nuisance": "n",
+    "top_class": "t",
+    "points_lost": 20.0,
+    "points_to_top": 12.0,
+    "points_by_chance": 2.0,
+    "di": 1.0,
+    "agreeing_runs": 1,
+    "chance_spread": {"mean": 0.2, "p_value": 0.001},
+}
+
+
 def test_of_many_models_those_that_gather_most_are_shown():
-    row = {
-        "runs": 1,
-        "classes": 10,
-        "image_set": "i",
-        "nuisance": "n",
-        "top_class": "t",
-        "points_lost": 20.0,
-        "points_by_chance": 2.0,
-        "di": 1.0,
-        "agreeing_runs": 1,
-        "chance_spread": {"mean": 0.2, "p_value": 0.001},
-    }
-    rows = [row | {"group": f"net-{place}", "points_to_top": place / 10} for place in range(100)]
+    rows = [ROW | {"group": f"net-{place}", "points_to_top": place / 10} for place in range(100)]
     page = rendered(rows, many_sets=False)
     assert page.count("<tr>") == MOST_ROWS + 1
     assert "40 more" in page
     assert telling(rows)["group"] == "net-99"
     assert telling(rows[:60]) is None  # below three times what chance sends there
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"points_lost": 0.4, "points_to_top": 4.0, "points_by_chance": 0.04}, "0.4 points lost; wrong predictions of"),
+        ({"points_lost": -6.0, "points_to_top": 4.0, "points_by_chance": 0.0}, "no points lost; wrong predictions of"),
+        ({"classes": 2}, "of 20.0 points lost, 12.0 go to t"),
+        ({"chance_spread": {"mean": 0.2, "p_value": 0.2}}, "of 20.0 points lost, 12.0 go to t"),
+        ({"di": None, "top_class": None}, "no class gains"),
+    ],
+)
+def test_errors_do_not_gather_where_none_are_added_or_chance_gives_as_many(changed, said):
+    assert gathers(ROW)
+    assert not gathers(ROW | changed)
+    assert in_one_line([ROW | changed]) == ""
+    assert points(ROW | changed).startswith(said)
+
+
+def test_a_class_that_gains_more_than_is_lost_is_not_given_a_part_of_it():
+    said = points(ROW | {"points_to_top": 21.5})
+    assert said == "20.0 points lost; wrong predictions of t rise by 21.5; chance would be 2.0"
+
+
+def test_with_unequal_classes_errors_spread_evenly_are_no_more_than_chance(tmp_path):
+    """Of 160 images 130 are night, so that hardly an error can be night: the other three share them evenly."""
+    plain = study(tmp_path)
+    labels = np.repeat([0, 1, 2, 3], [130, 10, 10, 10])
+    levels = np.array([0.125, 0.375, 0.625, 0.875], np.float32)[labels]
+    np.savez(
+        tmp_path / "levels.npz", images=np.broadcast_to(levels[:, None, None, None], (160, 1, 8, 8)), labels=labels
+    )
+    _, even = brittle.run(plain | {"robustness": {"samples": 8}})["measures"]["robustness"][BESIDE]
+    assert even["top_class"] != "0"
+    assert even["chance_spread"]["p_value"] > 0.3

@@ -20,30 +20,39 @@ NUISANCE = "under the nuisance"
 
 
 def points(row: Row) -> str:
-    """Of 12.0 points lost, 7.1 go to Bag; chance would be 1.2"""
+    """Of 12.0 points lost, 7.1 go to Bag; chance would be 1.2. A class may also gain more than is lost, where others
+    are wrongly given less often than they were on clean images."""
     if row["di"] is None:
         return "no class gains wrong predictions"
     where = row.get("where", NUISANCE)
-    return (
-        f"of {row['points_lost']:.1f} points lost{'' if where == NUISANCE else f' {where}'}, "
-        f"{row['points_to_top']:.1f} go to {row['top_class']}; chance would be {row['points_by_chance']:.1f}"
-    ).replace("-", "−")
+    lost, gained = round(row["points_lost"], 1), round(row["points_to_top"], 1)
+    here, chance = "" if where == NUISANCE else f" {where}", f"chance would be {row['points_by_chance']:.1f}"
+    if lost <= 0:
+        return f"no points lost{here}; wrong predictions of {row['top_class']} rise by {gained:.1f}"
+    if gained > lost:
+        return f"{lost:.1f} points lost{here}; wrong predictions of {row['top_class']} rise by {gained:.1f}; {chance}"
+    return f"of {lost:.1f} points lost{here}, {gained:.1f} go to {row['top_class']}; {chance}"
 
 
 def beyond_chance(row: Row) -> bool:
     return row["di"] is not None and row["chance_spread"]["p_value"] < CHANCE
 
 
+def gathers(row: Row) -> bool:
+    """Whether errors are worth saying to gather in one class: points are lost, and several times as many go there as
+    chance would send. With two classes there is only one other to go to."""
+    return (
+        beyond_chance(row)
+        and row["classes"] > 2
+        and row["points_lost"] >= LEAST
+        and row["points_to_top"] >= max(LEAST, TIMES * row["points_by_chance"])
+    )
+
+
 def telling(rows: Sequence[Row]) -> Row | None:
     """The row of which a reader should know before anything else: where the most points beyond chance go to one class,
     several times what chance would send there."""
-    worth = [
-        row
-        for row in rows
-        if beyond_chance(row)
-        and row["classes"] > 2
-        and row["points_to_top"] >= max(LEAST, TIMES * row["points_by_chance"])
-    ]
+    worth = [row for row in rows if gathers(row)]
     return max(worth, key=lambda row: row["points_to_top"] - row["points_by_chance"], default=None)
 
 

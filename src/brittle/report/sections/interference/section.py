@@ -39,9 +39,7 @@ class InterferenceSection(BaseSection):
 
     def findings(self, run: MeasureRun) -> Sequence[Finding]:
         return [
-            Finding(f"{sentences.headline(row)}.", LEADS)
-            for row in run.summary["results"]
-            if sentences.beyond_chance(row)
+            Finding(f"{sentences.headline(row)}.", LEADS) for row in run.summary["results"] if sentences.gathers(row)
         ][:3]
 
     def remarks(self, run: MeasureRun) -> Remarks:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brittle.report.page.distortion import beyond_chance, points
+from brittle.report.page.distortion import gathers, points
 
-__all__ = ["LIMITS", "beyond_chance", "consistency", "headline", "points", "two_classes"]
+__all__ = ["LIMITS", "consistency", "gathers", "headline", "points", "two_classes"]
 
 Row = Mapping[str, Any]
 
@@ -20,17 +20,18 @@ LIMITS = (
 
 
 def consistency(row: Row) -> str:
+    if row["di"] is None:
+        return "the index is undefined"
     if row["runs"] == 1:
         return "one run: whether others favour the same class is unknown"
     return f"{row['top_class']} is the top class of {row['agreeing_runs']} of {row['runs']} runs"
 
 
 def headline(row: Row) -> str:
-    """For the top of the report."""
-    verdict = "more than chance gives" if beyond_chance(row) else "no more than chance gives"
+    """For the top of the report, where errors gather."""
     return (
         f"Under {row['nuisance']}, errors of {row['group']} gather in {row['top_class']}: {points(row)}. "
-        f"That is {verdict} (DI {row['di']:.2f}, by chance {row['chance_spread']['mean']:.2f})"
+        f"That is more than chance gives (DI {row['di']:.2f}, by chance {row['chance_spread']['mean']:.2f})"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from brittle.report.page import distortion
 from brittle.report.page.words import percent
 from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.shape import words
@@ -34,7 +35,9 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
         else:
             shown += [line(("Shuffled patches", "bold"), f" on {images}, {rows[0]['images']} images"), _shuffled(rows)]
             gathered = [(row, each) for row in rows for each in row["shuffled"]]
-            shown += _few([f"  {r['classifier']} on {words.grid(e['grid'])}: {words.gathers(e)}" for r, e in gathered])
+            shown += _few(
+                [f"  {r['classifier']} on {words.grid(e['grid'])}: {distortion.points(e)}" for r, e in gathered]
+            )
         pairs = [pair for pair in summary["comparisons"] if pair["image_set"] == images]
         shown += _few([f"  {_difference(pair)}" for pair in pairs])
         alike = [pair for pair in summary["consistency"] if pair["image_set"] == images]

@@ -51,16 +51,6 @@ def grid(side: int) -> str:
     return f"{side}×{side}"
 
 
-def gathers(row: Row) -> str:
-    """of 80.8 points lost, 35.8 go to Bag; chance would be 8.1"""
-    if row["di"] is None:
-        return "no class gains wrong answers"
-    return (
-        f"of {number(row['points_lost'], 1)} points lost, {number(row['points_to_top'], 1)} go to {row['top_class']}; "
-        f"chance would be {number(row['points_by_chance'], 1)}"
-    )
-
-
 def top(row: Row) -> str:
     """35.8 to Bag (chance: 8.1)"""
     if row["di"] is None:
