@@ -30,6 +30,15 @@ def test_the_interval_covers_the_ratio_of_clusters_of_unequal_size():
     assert abs(truth - chance.mean()) > 0.1
 
 
+def test_one_smaller_cluster_hardly_widens_the_interval():
+    means = np.random.default_rng(2).uniform(-0.2, 0.8, 80)
+    weight = np.full(80, 3.0)
+    low, high = ratio_bounds(3 * means, weight, 0.95, support=(-1.0, 1.0))
+    weight[0] = 2
+    lower, higher = ratio_bounds(weight * means, weight, 0.95, support=(-1.0, 1.0))
+    assert higher - lower == pytest.approx(high - low, rel=0.05)
+
+
 def test_calibration_error_is_the_mean_gap_of_bins():
     """Two bins, (0.6, 0.8] and (0.8, 1]: |0.7 − 1/2| and |0.9 − 2/3|, weighted 2 to 3."""
     confidence, right = [0.7, 0.7, 0.9, 0.9, 0.9], [True, False, True, True, False]

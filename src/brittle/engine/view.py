@@ -265,11 +265,13 @@ def _unlabelled(job: Job, name: str) -> list[str]:
 
 
 def _chosen_otherwise(job: Job, name: str) -> list[str]:
-    """What a user may not expect of the images: fewer than asked for, or classes matched by number."""
+    """What a user may not expect of the images: fewer than the count, or classes matched by number."""
     chosen = job.images[name]
     lines = list(chosen.whole.notes)
     if chosen.asked is not None and chosen.asked > len(chosen.images):
-        lines.append(f"the image set {name!r} has {len(chosen.images)} images; {chosen.asked} were asked for")
+        lines.append(
+            f"the image set {name!r} has {len(chosen.images)} images, fewer than {chosen.asked}: all are taken"
+        )
     lines += _unlabelled(job, name)
     classes = chosen.images.classes
     for classifier, each in job.facts.items():

@@ -24,11 +24,11 @@ def ratio_bounds(
     widest, count = weight.max(), len(weight)
     if (weight == widest).all():
         return betting_bounds(total / widest, confidence, planned=count, support=support).pair()
-    reach, middle = most - least, float(total.sum() / weight.sum())
+    middle = float(total.sum() / weight.sum())
 
     def excluded(ratio: float) -> bool:
         values = (total - ratio * weight) / widest
-        low, high = betting_bounds(values, confidence, planned=count, support=(-reach, reach)).pair()
+        low, high = betting_bounds(values, confidence, planned=count, support=(least - ratio, most - ratio)).pair()
         return low > 0 or high < 0
 
     return _end(excluded, middle, least), _end(excluded, middle, most)

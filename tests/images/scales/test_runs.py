@@ -128,7 +128,13 @@ def test_the_command_needs_no_nuisance(wide: Path, cli: Callable[..., Any], tmp_
         "measure", "bundled:plain", f"cns:{wide},channels=grey", "--nuisance", "noise", "--samples", 3, "--json"
     )
     assert named.json["nuisance"] == "noise"
-    assert "no nuisance is given" in cli("measure", "bundled:plain", "sample").complaint(2)
+
+
+@pytest.mark.parametrize("command", ["measure", "fail", "rank"])
+def test_a_command_without_a_nuisance_names_the_option(cli: Callable[..., Any], command: str) -> None:
+    said = cli(command, "bundled:plain", "sample", "--against", "bundled:augmented").complaint(2)
+    assert "no nuisance is given" in said
+    assert "--nuisance" in said
 
 
 def test_a_run_is_kept_resumed_and_reported_also_without_its_images(wide: Path, tmp_path: Path) -> None:
@@ -159,9 +165,18 @@ def test_failure_points_lie_at_the_scale_where_colour_hides_the_class(tmp_path: 
     for row in found["results"]:
         assert (row["mean"], row["median"], row["never"], row["unit"]) == (2.5, 2.5, 0, "scale")
         assert [each["accuracy"] for each in row["severities"]] == [1, 1, 1, 0]
+    assert [row["incomplete"] for row in found["results"]] == [1, 0]
     rows = found.rows.to_pylist()
     assert len(rows) == (5 + 6) * len(SCALES[1:])
     assert {row["severity"] for row in rows if row["rank"] > 0} == {2.5}
+
+
+def test_a_path_that_lacks_a_scale_is_warned_of_once_and_counted(wide: Path, cli: Callable[..., Any]) -> None:
+    (wide / relative(SHIFTS[0], 1, 34, 1.0)).unlink()
+    said = cli("fail", "bundled:plain", f"cns:{wide},channels=grey")
+    assert said.err.count("not followed") == 1
+    assert "as they are stored; 1 image not stored at every scale is left out" in " ".join(said.out.split())
+    assert "asked for" not in said.err
 
 
 def test_failure_points_do_not_depend_on_the_batch(root: Path) -> None:

@@ -37,5 +37,4 @@ COMMAND = Command(
     "failure-points",
     FailurePointsOptions,
     images=200,
-    nuisance="optional",
 )

@@ -52,7 +52,7 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
                 name: trajectories(run, name, images, nuisance, places, measure.repeats) for name in run.classifiers
             }
             under[nuisance] = found
-            warnings += _left_out(run, images, nuisance)
+            warnings += _unlabelled(run, images)
             names = {"image_set": images, "nuisance": nuisance}
             rows = [
                 {"classifier": name, **names}
@@ -75,18 +75,18 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
     }
 
 
-def _left_out(run: RunView, images: str, nuisance: str) -> list[str]:
+def _unlabelled(run: RunView, images: str) -> list[str]:
     subject = run.images[images]
     without = int((subject.labels < 0).sum())
-    broken = int((~followable(run.nuisances[nuisance], subject.ids)[subject.labels >= 0]).sum())
-    said = []
-    if without:
-        said.append(f"{without} of the {len(subject)} images of {images!r} have no label: no failure point is sought")
-    if broken:
-        said.append(
-            f"{broken} of the {len(subject)} images of {images!r} lack a scale of {nuisance!r} and are not followed"
-        )
-    return said
+    if not without:
+        return []
+    return [f"{without} of the {len(subject)} images of {images!r} have no label: no failure point is sought"]
+
+
+def _incomplete(run: RunView, images: str, nuisance: str) -> int:
+    """Images with a label that are not stored at every scale; the image set has named them already."""
+    subject = run.images[images]
+    return int((~followable(run.nuisances[nuisance], subject.ids)[subject.labels >= 0]).sum())
 
 
 def _all_wrong(row: Mapping[str, Any]) -> str:
@@ -126,6 +126,7 @@ def _one(
     recovered = paths.recovered
     return {
         "images": len(first),
+        "incomplete": _incomplete(run, images, nuisance),
         "paths": first.size,
         "wrong_at_0": int((~right).sum()),
         **average("never", (first > count).mean(1), measure.confidence),

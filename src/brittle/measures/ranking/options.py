@@ -29,7 +29,6 @@ COMMAND = Command(
     RankingOptions,
     images=500,
     against="rank this classifier too; may be repeated",
-    nuisance="optional",
     reads={"failure-points": FailurePointsOptions},
     unread=("only", "tolerance", "confidence"),
 )

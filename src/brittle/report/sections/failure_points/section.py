@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from brittle.report.page.fewer import some_of
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary, compared
-from brittle.report.page.words import percent, sentence
+from brittle.report.page.words import counted, percent, sentence
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection
 from brittle.report.sections.failure_points import words
@@ -79,7 +79,8 @@ class FailurePointsSection(BaseSection):
             explanation="A failure point is the first severity at which a prediction is wrong. Intervals in brackets: "
             f"{percent(first['confidence'])}.",
             limits=LIMITS,
-            citing=f"the severities ({words.grid(first)}; {first['unit']}), {first['repeats']} paths per image",
+            citing=f"the severities ({words.grid(first)}; {first['unit']}), "
+            f"{counted(first['repeats'], 'path')} per image",
             references=(CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023),
         )
 

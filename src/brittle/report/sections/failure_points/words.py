@@ -72,8 +72,17 @@ def how(row: Row) -> str:
     """at 0, 1, 2, 3, 4 and 5; 1 path per image, θ drawn once for each"""
     ends = "; paths end at their first failure" if row["only"] == "first" else ""
     if row["unit"] == "scale":
-        return f"at {grid(row)}, as they are stored{ends}"
+        return f"at {grid(row)}, as they are stored{ends}{_incomplete(row)}"
     return f"at {grid(row)}; {counted(row['repeats'], 'path')} per image, θ drawn once for each{ends}"
+
+
+def _incomplete(row: Row) -> str:
+    count = row["incomplete"]
+    return (
+        f"; {counted(count, 'image')} not stored at every scale {'is' if count == 1 else 'are'} left out"
+        if count
+        else ""
+    )
 
 
 def mean_is(row: Row) -> str:
