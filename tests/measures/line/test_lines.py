@@ -62,6 +62,25 @@ def test_partial_correlations_of_attributes_given_accuracy(six, numbered):
     assert any("effect of 'parameters' by itself" in text for text in found["warnings"])
 
 
+def test_a_model_whose_attribute_is_not_a_number_lacks_it(six, numbered):
+    sizes = dict(zip(NAMES, [*SIZES[:5], float("nan")], strict=True))
+    found = brittle.line(*six, numbered, attributes={name: {"parameters": sizes[name]} for name in NAMES}, **OPTIONS)
+    (entry,) = found["partial"]
+    assert entry["models"] == 5
+    assert entry["correlation"] is not None
+
+
+def test_an_attribute_that_no_classifier_has_is_refused():
+    study = {
+        "classifiers": {name: {"spec": "bundled:plain", "parameters": 1.0} for name in NAMES},
+        "images": {"sample": {"spec": "sample", "count": 10}},
+        "nuisances": ["noise"],
+        "line": {"attributes": ["paramters"]},
+    }
+    with pytest.raises(BrittleError, match=r"no classifier has the attribute 'paramters'.*Did you mean 'parameters'"):
+        brittle.run(study)
+
+
 def test_trainings_of_one_model_are_one_point(scripted, numbered):
     """Six models of one architecture and six sizes, trained twice each."""
     shares = {

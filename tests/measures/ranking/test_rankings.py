@@ -49,6 +49,18 @@ def test_a_swap_that_is_more_than_noise_is_told_with_where_each_is_better(found)
     assert (first["first_better_at"], first["second_better_at"]) == ([1], [2])
 
 
+def test_pairs_that_change_places_are_told_with_where(scripted, numbered):
+    """A difference of 0 at 2 does not hide the change between 1 and 3; a and c never change."""
+    classifiers, images = scripted(
+        a=right(0.9, 0.8, 0.5, 0.2), b=right(0.9, 0.79, 0.5, 0.21), c=right(0.7, 0.6, 0.3, 0.1)
+    )
+    found = brittle.rank(classifiers, images, numbered, severities=(1, 2, 3))
+    by = next(row for row in found["results"] if row["by"] == "accuracy")
+    assert [pair["change_places"] for pair in by["pairs"]] == [[[1, 3]], [], []]
+    assert (by["changing_places"], by["swaps"]) == (1, [])
+    assert "1 of 3 pairs changes places along the scale (a and b between 1 and 3), none of them" in str(found)
+
+
 def test_p_values_are_mcnemars_with_holms_correction_over_all_pairs_and_severities(found):
     shares = {"early": (0.9, 0.8, 0.3), "late": (0.9, 0.6, 0.5), "bad": (0.7, 0.4, 0.1), "even": (0.9, 0.8, 0.3)}
     raw = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -85,8 +86,12 @@ def _families(models: Sequence[Model], attribute: str, family: str) -> Iterator[
 
 
 def _has(model: Model, attribute: str) -> bool:
-    value = model.attributes.get(attribute)
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number(model.attributes.get(attribute))
+
+
+def is_number(value: Any) -> bool:
+    """Neither NaN nor infinite: such a model lacks the attribute."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _told(prefix: str, found: Partial | None) -> dict[str, Any]:

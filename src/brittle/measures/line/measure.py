@@ -18,7 +18,7 @@ from brittle.measures import register
 from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.line.attributes import partials, unsaid
+from brittle.measures.line.attributes import is_number, partials, unsaid
 from brittle.measures.line.models import Model, grouped
 from brittle.measures.line.options import LineOptions
 from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
@@ -45,6 +45,13 @@ class OnTheLine(LineOptions, Measure):
                 f"there is no image set {self.id!r} to take accuracy without a shift from",
                 did_you_mean(self.id, images),
             )
+        known = {key for each in classifiers.values() for key, value in each.attributes.items() if is_number(value)}
+        for attribute in self.attributes:
+            if attribute not in known:
+                raise BrittleError(
+                    f"no classifier has the attribute {attribute!r} as a number",
+                    did_you_mean(attribute, sorted(known)) if known else f"Add {attribute} = … to the classifiers.",
+                )
         models = grouped(classifiers)
         if len(models) < FEWEST:
             raise BrittleError(

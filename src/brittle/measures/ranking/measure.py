@@ -115,6 +115,7 @@ class Ranking(RankingOptions, Measure):
                     "difference": _plain(sign * contest.compared.difference[place]),
                     "adjusted_p": _plain(adjusted[place]),
                     "better": [("tie", "first", "second")[verdict] for verdict in verdicts[place]],
+                    "change_places": _crossings(contest.severities, contest.compared.difference[place]),
                 }
                 for place, (first, second) in enumerate(pairs(len(names)))
             ],
@@ -147,6 +148,13 @@ def _swaps(names: Sequence[str], contest: Contest, verdicts: NDArray[np.int64]) 
             if real[place]
         ],
     }
+
+
+def _crossings(severities: Sequence[float], difference: NDArray[np.float64]) -> list[list[float]]:
+    """Between which severities a difference changes its sign, noise or not; where it is 0, the one before counts."""
+    apart = np.flatnonzero(difference)
+    signs = np.sign(difference[apart])
+    return [[severities[apart[at]], severities[apart[at + 1]]] for at in np.flatnonzero(signs[1:] != signs[:-1])]
 
 
 def _where(severities: Sequence[float], there: NDArray[np.bool_]) -> list[float]:

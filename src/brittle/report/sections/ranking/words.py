@@ -8,6 +8,7 @@ from typing import Any
 from brittle.report.page.words import counted, percent
 
 Row = Mapping[str, Any]
+MOST_CHANGES = 3  # pairs of which it is said where they change places
 BY = {"accuracy": "by accuracy", "drop": "by drop"}
 
 
@@ -38,7 +39,20 @@ def changes(row: Row) -> str:
     if not changing:
         return "no two classifiers change places along the scale"
     said = f"{changing} of {counted(len(row['pairs']), 'pair')} {'changes' if changing == 1 else 'change'} places"
-    return f"{said} along the scale, {real or 'none'} of them by more than noise"
+    return f"{said} along the scale{_where(row)}, {real or 'none'} of them by more than noise"
+
+
+def _where(row: Row) -> str:
+    """Of a few pairs, between which severities."""
+    changing = [pair for pair in row["pairs"] if pair["change_places"]]
+    if len(changing) > MOST_CHANGES:
+        return ""
+    told = [
+        f"{pair['first']} and {pair['second']} between "
+        + ", ".join(f"{before:g} and {after:g}" for before, after in pair["change_places"])
+        for pair in changing
+    ]
+    return f" ({'; '.join(told)})"
 
 
 def differing(row: Row) -> str:
@@ -50,7 +64,7 @@ def differing(row: Row) -> str:
 
 def how(row: Row) -> str:
     """What ties mean."""
-    test = "McNemar’s exact test" if row["paths"] == 1 else "paired sign-flip tests"
+    test = "McNemar’s exact test" if row["paths"] == 1 and row["by"] == "accuracy" else "paired sign-flip tests"
     return (
         f"{test} with Holm’s correction over all {row['family']:,} comparisons {BY[row['by']]}, so that "
         f"with a probability of {percent(row['confidence'])} no difference is false"
