@@ -24,6 +24,7 @@ GROUND = (
     "errors",
     "files",
     "names",
+    "imagenet",
     "net",
     "progress",
     "device",

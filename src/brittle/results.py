@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from brittle.engine.carry_out import Done
 from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError, MissingPackage
+from brittle.imagenet import by_name
 from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
 from brittle.measures.shape.deciders import decisions_table
@@ -265,11 +266,12 @@ class Connectedness(WithRows):
         named."""
         name = classifier or self["results"][0]["classifier"]
         labels = self._done.job.facts[name].labels
-        if label not in labels:
+        places = by_name(labels)
+        if label not in places:
             raise BrittleError(f"the classifier {name!r} has no class {label!r}", did_you_mean(label, labels))
         found: dict[int, list[int]] = {}
         for row in self.images.to_pylist():
-            if row["label"] == labels.index(label) and row["component"] >= 0 and row.get("classifier", name) == name:
+            if row["label"] == places[label] and row["component"] >= 0 and row.get("classifier", name) == name:
                 found.setdefault(row["component"], []).append(row["image"])
         return sorted(found.values(), key=len, reverse=True)
 
@@ -368,7 +370,7 @@ class WeakPoints(Result):
                 self._of(id)
         replay = replay_of(job, self["image_set"], name, self["classifier"])
         facts = job.facts[self["classifier"]]
-        names = LabelNames(facts.labels, replay.images.classes, facts.named)
+        names = LabelNames(facts.labels, job.subject(self["image_set"]).classes, facts.named)
         write_weak_points(Path(path), self, self.rows, replay, names, images)
         return Path(path)
 

@@ -9,8 +9,9 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
+from brittle import imagenet
 from brittle.classifiers import classifier
-from brittle.classifiers.class_mapping import class_mapping, imagenet_ids
+from brittle.classifiers.class_mapping import class_mapping
 from brittle.errors import BrittleError
 from brittle.types import Differentiable, Layered
 
@@ -78,7 +79,7 @@ def test_imagenet_16_has_207_classes_where_others_found_them():
 
 def test_imagenet_ids_are_sorted_and_known():
     """Tench is the first, toilet tissue the last, and the tabby cat is number 281."""
-    ids = imagenet_ids()
+    ids = imagenet.ids()
     assert list(ids) == sorted(set(ids))
     assert (len(ids), ids[0], ids[-1], ids[281]) == (1000, "n01440764", "n15075141", "n02123045")
 

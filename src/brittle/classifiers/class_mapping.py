@@ -11,11 +11,9 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -25,10 +23,10 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.files import real_path
+from brittle.imagenet import ID, ids
 from brittle.registry import did_you_mean, option
 
 BUILT_IN = ("imagenet-16",)
-WORDNET = re.compile(r"n\d{8}")
 LARGEST_FILE = 16 << 20
 FORMATS = "Give a .json or .toml file of class = [members], or a .csv file with the columns class and member."
 
@@ -167,12 +165,12 @@ def _made(table: Any, where: str, within: Within) -> ClassMapping:
 
 
 def _numbers(labels: Sequence[str], count: int) -> dict[str, int]:
-    """The class that each name means: a label, the WordNet id that a label is or begins with, and where labels hold no
+    """The class that each name means: a label, the WordNet id that a label is or holds, and where labels hold no
     ids, the id's place among ImageNet's thousand."""
-    ids = {found[0]: place for place, label in enumerate(labels) if (found := WORDNET.match(label))}
-    if not ids and count == len(imagenet_ids()):
-        ids = {each: place for place, each in enumerate(imagenet_ids())}
-    return ids | {label: place for place, label in enumerate(labels)}
+    held = {found[0]: place for place, label in enumerate(labels) if (found := ID.search(label))}
+    if not held and count == len(ids()):
+        held = {each: place for place, each in enumerate(ids())}
+    return held | {label: place for place, label in enumerate(labels)}
 
 
 def _number(member: str | int, numbers: Mapping[str, int], count: int, who: str) -> int:
@@ -183,16 +181,9 @@ def _number(member: str | int, numbers: Mapping[str, int], count: int, who: str)
         if 0 <= place < count:
             return place
         raise BrittleError(f"{who} has no class {place}", f"Its classes are 0 to {count - 1}.")
-    if WORDNET.fullmatch(member):
+    if ID.fullmatch(member):
         raise BrittleError(
             f"{who} has {count} classes and none with the WordNet id {member}",
             "Name its classes by their ids with labels=…, or give numbers; of 1,000 the order is known.",
         )
     raise BrittleError(f"{who} has no class {member!r}", did_you_mean(member, numbers))
-
-
-@cache
-def imagenet_ids() -> tuple[str, ...]:
-    """The WordNet ids of ImageNet's thousand classes, in the order in which classifiers give them."""
-    file = resources.files("brittle.classifiers") / "data" / "imagenet-ids.txt"
-    return tuple(file.read_text(encoding="utf-8").split())

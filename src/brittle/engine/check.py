@@ -16,6 +16,7 @@ from brittle.engine.job import Job
 from brittle.engine.nuisance_trial import try_nuisance
 from brittle.engine.trial import OwnCopy, Trial, doubts, gradients_flow, tried
 from brittle.errors import BrittleError, Failure
+from brittle.imagenet import ids, shown, taken_for_imagenets
 from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.images.pixels import Shape, ragged
 from brittle.measures import measures
@@ -57,7 +58,15 @@ def checked(job: Job) -> Checked:
             answers.setdefault(name, {})[images] = found.double().round(decimals=4).tolist() if steady else []
     job = replace(job, classifiers=classifiers, warnings=tuple(warnings), _known={})
     facts = {name: ClassifierFacts.of(name, each, job.facts.get(name)) for name, each in job.classifiers.items()}
-    job = replace(job, facts=facts, _known={})
+    usual = tuple(map(shown, ids()))
+    taken = {name: replace(each, labels=usual, named=True) for name, each in facts.items() if _is_imagenet(job, each)}
+    warnings |= dict.fromkeys(
+        f"classifier {name!r} has 1,000 classes without names, and the classes of its images are WordNet ids: they are "
+        "taken for ImageNet's, in their usual order; labels=… says otherwise"
+        for name in taken
+    )
+    facts |= taken
+    job = replace(job, facts=facts, warnings=tuple(warnings), _known={})
     for assignment in job.assignments.values():
         assignment.measure.check_together({name: facts[name] for name in assignment.classifiers}, assignment.images)
         for cell in assignment.cells():
@@ -69,6 +78,11 @@ def checked(job: Job) -> Checked:
             _check_reads(assignment, cell, job)
     _check_nuisances(job)
     return Checked(job, answers)
+
+
+def _is_imagenet(job: Job, facts: ClassifierFacts) -> bool:
+    sets = [job.subject(images).classes for images, names in _together(job).items() if facts.name in names]
+    return bool(sets) and all(taken_for_imagenets(facts.labels, facts.named, classes) for classes in sets)
 
 
 def _check_nuisances(job: Job) -> None:

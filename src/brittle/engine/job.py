@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
 from brittle.engine.labels import reference_labels
+from brittle.imagenet import shown
 from brittle.images.base import ImageSet
 from brittle.images.selection import Chosen
 from brittle.measures.base import About, Cell, ClassifierFacts, Subject
@@ -150,7 +151,7 @@ def subject_of(chosen: Chosen, train: str = "") -> Subject:
         images.name,
         images.ids.numpy(),
         images.labels.numpy(),
-        images.classes,
+        tuple(map(shown, images.classes)),
         images.names,
         images.shape,
         len(whole),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
+from brittle.imagenet import by_name
 from brittle.measures.base import ClassifierFacts, Subject
 
 
@@ -16,13 +15,12 @@ def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[n
     the classifier's labels (a class without a name goes by its number), by number otherwise, and always where the
     classifier has no names of its own. −1 stays."""
     labels, name = classifier.labels, classifier.name
-    counts = Counter(labels)
-    places = {label: place for place, label in enumerate(labels) if counts[label] == 1} if classifier.named else {}
+    places = by_name(labels) if classifier.named else {}
     given = subject.labels
     named = tuple(subject.classes) or tuple(map(str, range(int(given.max()) + 1)))
     if classifier.named and all(named[label] in places for label in set(given.tolist()) if label >= 0):
-        by_name = np.array([places.get(label, -1) for label in named], dtype=np.int64)
-        return np.where(given >= 0, by_name[np.maximum(given, 0)], given) if len(named) else given
+        own = np.array([places.get(label, -1) for label in named], dtype=np.int64)
+        return np.where(given >= 0, own[np.maximum(given, 0)], given) if len(named) else given
     outside = np.flatnonzero(given >= len(labels))
     if len(outside):
         place = int(outside[0])

@@ -36,6 +36,7 @@ from brittle.hardening.fine_tune import answers_of, check_trainable
 from brittle.hardening.kept import FILES, Kept, Phases
 from brittle.hardening.options import MOST_MEASURED, HardeningOptions
 from brittle.hardening.rounds import Work, carry_out_rounds
+from brittle.imagenet import shown_labels
 from brittle.images import image_set
 from brittle.images.base import ImageSet, of_one_shape
 from brittle.images.fingerprint import fingerprint as images_fingerprint
@@ -189,7 +190,7 @@ def same_images(images: Any, test: Any) -> list[str]:
 
 def right_labels(classifier: TorchClassifier, images: ImageSet) -> NDArray[np.int64]:
     """Labels as the classifier counts its classes."""
-    facts = ClassifierFacts(classifier.name, tuple(classifier.labels), named=classifier.named)
+    facts = ClassifierFacts(classifier.name, shown_labels(classifier.labels), named=classifier.named)
     return reference_labels(facts, subject_of(Chosen(images, images)))
 
 

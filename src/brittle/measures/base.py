@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import Failure
+from brittle.imagenet import shown_labels
 from brittle.measures.plan import Plan, Unit
 from brittle.types import Batch, Classifier, Nuisance
 
@@ -74,7 +75,7 @@ class ClassifierFacts:
         """What a classifier has told once it was tried, and what its entry says."""
         return cls(
             name,
-            tuple(classifier.labels),
+            shown_labels(classifier.labels),
             frozenset(classifier.can),
             tuple(getattr(classifier, "layers", ())),
             entry.group if entry is not None else "",

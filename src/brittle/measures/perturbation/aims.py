@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.imagenet import by_name
 from brittle.measures.targeted import UNTARGETED
 from brittle.random import uniform
 from brittle.registry import did_you_mean
@@ -19,10 +20,10 @@ def named_classes(targets: Sequence[str], labels: Sequence[str]) -> list[int]:
     """The numbers of the classes that are named; empty for all of them."""
     if tuple(targets) == (ALL,):
         return []
-    found = []
+    found, places = [], by_name(labels)
     for name in targets:
-        if list(labels).count(name) == 1:
-            found.append(list(labels).index(name))
+        if name in places:
+            found.append(places[name])
         elif name.isdecimal() and int(name) < len(labels):
             found.append(int(name))
         else:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.imagenet import ids, shown, shown_labels, taken_for_imagenets
 from brittle.measures import register
 from brittle.measures.base import (
     CLASSIFIER,
@@ -77,9 +78,12 @@ class Perturbation(PerturbationOptions, Measure):
 
     def _named(self, about: About, classifier: ClassifierFacts | Classifier) -> list[int]:
         """The targets that are named; a classifier without names of its own has those of the image set's classes."""
-        labels = list(classifier.labels)
-        if not getattr(classifier, "named", True) and about.subject is not None:
-            labels[: len(about.subject.classes)] = about.subject.classes[: len(labels)]
+        labels, named = list(shown_labels(classifier.labels)), bool(getattr(classifier, "named", True))
+        classes = about.subject.classes if about.subject is not None else ()
+        if taken_for_imagenets(labels, named, classes):
+            labels = list(map(shown, ids()))
+        elif not named:
+            labels[: len(classes)] = classes[: len(labels)]
         return named_classes(self.targets, labels)
 
     def places(self, subject: Subject) -> list[int]:
