@@ -31,9 +31,13 @@ def _panels(count: int, width: float = 4.2, height: float = 3.0) -> tuple[Figure
     return figure, list(grid.flat)[:count]
 
 
-def _saved(figure: Figure, out: Path) -> None:
+def _saved(figure: Figure, out: Path, legend_of: Axes | None = None) -> None:
+    """With the legend of one panel, which is that of all, below them."""
     figure.tight_layout()
-    figure.savefig(out, dpi=DPI)
+    if legend_of is not None:
+        handles, names = legend_of.get_legend_handles_labels()
+        figure.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, fontsize=8, frameon=False)
+    figure.savefig(out, dpi=DPI, bbox_inches="tight")
     plt.close(figure)
 
 
@@ -64,8 +68,7 @@ def drops(found: Path, part: str, run: str, out: Path) -> None:
         axes.set_title(nuisance, fontsize=10)
         axes.set_xlabel("level")
         axes.set_ylabel("drop, points")
-    panels[0].legend(fontsize=7, frameon=False)
-    _saved(figure, out)
+    _saved(figure, out, panels[0])
 
 
 def ranks(found: Path, part: str, run: str, out: Path) -> None:
@@ -91,8 +94,7 @@ def ranks(found: Path, part: str, run: str, out: Path) -> None:
         axes.set_title(nuisance, fontsize=10)
         axes.set_xlabel("level")
         axes.set_ylabel("rank by accuracy")
-    panels[0].legend(fontsize=7, frameon=False)
-    _saved(figure, out)
+    _saved(figure, out, panels[0])
 
 
 def line(found: Path, out: Path) -> None:
@@ -142,8 +144,7 @@ def failures(found: Path, part: str, run: str, out: Path) -> None:
         axes.set_title(f"{nuisance}, {name}", fontsize=10)
         axes.set_xlabel("level")
         axes.set_ylabel("images")
-    panels[0].legend(fontsize=7, frameon=False)
-    _saved(figure, out)
+    _saved(figure, out, panels[0])
 
 
 def draw(found: Path, out: Path) -> None:

@@ -250,7 +250,7 @@ def _size() -> str:
         rows.append([name, f"{found.correlation:+.2f}", f"{found.p_value:.2f}", f"{low:+.2f} to {high:+.2f}"])
     fitted = line(deit3().identical, deit3().shifted)
     before = (
-        f"The paper gives ρ(size, OOD · ID) = {PRINTED_PARTIAL} for the DeiT3 family, “significantly negative”. "
+        f"The paper gives ρ(size, OOD · ID) = −{abs(PRINTED_PARTIAL)} for the DeiT3 family, “significantly negative”. "
         f"Five models and one given variable leave two degrees of freedom: p = {p_of_printed():.2f}. From the printed "
         "tables, with ImageNet accuracy as ID and mean accuracy at the scales above 0 as OOD:"
     )
