@@ -15,7 +15,7 @@ from brittle.errors import BrittleError
 from brittle.measures.base import ClassifierFacts, Read, RunView
 from brittle.measures.failure_points.grid import scale_of
 from brittle.measures.failure_points.measure import KIND
-from brittle.measures.failure_points.trajectories import trajectories
+from brittle.measures.failure_points.trajectories import followed, trajectories
 
 READ = Read(KIND, options={"only": None})  # every severity of every path
 
@@ -41,13 +41,13 @@ class Shifted(NamedTuple):
 
 
 def covered(run: RunView) -> dict[str, list[str]]:
-    """Image set → the shifts that a measure is asked about and failure points were sought under."""
+    """Image set → the shifts that a measure is asked about and failure points were sought under, of any image."""
     measured = run.read(KIND)
     assert measured is not None
     there = {(cell.images, cell.nuisance) for cell in measured.cells()}
     found: dict[str, list[str]] = {}
     for cell in run.cells():
-        if (cell.images, cell.nuisance) in there:
+        if (cell.images, cell.nuisance) in there and followed(measured, cell.images, cell.nuisance).any():
             found.setdefault(cell.images, []).append(cell.nuisance)
     if not found:
         raise BrittleError(

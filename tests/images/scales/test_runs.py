@@ -179,6 +179,17 @@ def test_a_path_that_lacks_a_scale_is_warned_of_once_and_counted(wide: Path, cli
     assert "asked for" not in said.err
 
 
+def test_a_shift_that_none_of_the_chosen_images_has_costs_the_others_nothing(tmp_path: Path) -> None:
+    images = brittle.image_set(f"cns:{make(tmp_path / 'cns', missing=[relative(SHIFTS[0], 1, 34, 1.0)])}")
+    lacking = [each for each in images.ids.tolist() if not images.shifts[SHIFTS[0]].exists(np.array([each]))[0]]
+    both = {"a": ByColour(), "b": ByColour()}
+    found = brittle.failure_points(both, images, ids=lacking)
+    assert [row["images"] for row in found["results"]] == [0, 0, 1, 1]
+    assert [row["mean"] for row in found["results"]] == [None, None, 2.5, 2.5]
+    ranked = brittle.rank(both, images, ids=lacking)
+    assert {row["nuisance"] for row in ranked["results"]} == {SHIFTS[1]}
+
+
 def test_failure_points_do_not_depend_on_the_batch(root: Path) -> None:
     one, other = (brittle.failure_points(ByColour(), f"cns:{root}", batch=size).rows for size in (1, 7))
     assert one.equals(other)

@@ -107,7 +107,11 @@ class FailurePoints(FailurePointsOptions, Measure):
 
         count, places = len(paths.rows), len(severities)
         whole = trails(count, places, task.batch_size, walk.begin(paths), evaluate, tick=task.tick, device=walk.device)
-        own = {name: Outcome(*(each[..., at] for each in whole.outcome)) for at, name in enumerate(names)}
+        # Without a path nothing was said, and there is no axis of classifiers.
+        own = {
+            name: Outcome(*(each[..., at] if count else each for each in whole.outcome))
+            for at, name in enumerate(names)
+        }
         return {
             name: self._found(walk, name, paths, Trails(said, whole.last), severities) for name, said in own.items()
         }
