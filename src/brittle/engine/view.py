@@ -161,7 +161,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))
             if where := assignment.measure.distorted():
-                found.setdefault(BESIDE, beside(views[name], where))
+                found.setdefault(BESIDE, beside(views[name], where, assignment.measure.with_training))
             warnings += found.pop("warnings", [])
             for classifier, count in found.pop("calls", _planned_calls(views[name])).items():
                 calls[classifier] += count

@@ -139,6 +139,12 @@ class Subject:
         return order[np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)]
 
 
+def tested(images: Mapping[str, Subject]) -> list[str]:
+    """The names of those that are not merely what others were trained on."""
+    trained = {subject.train for subject in images.values()}
+    return [name for name, subject in images.items() if name not in trained or subject.train]
+
+
 @dataclass(frozen=True)
 class About:
     """What a cell is about: all that a plan may depend on. What a measure has no use for is None."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import ClassifierFacts, RunView, Subject, looked_up
+from brittle.measures.base import ClassifierFacts, RunView, Subject, looked_up, tested
 from brittle.statistics.interference import all_to_one, bootstrap, evenly, increases, index, spread_at_random
 
 BESIDE = "interference"  # the key of a measure's summary
@@ -34,14 +34,15 @@ class Wrong(NamedTuple):
     samples: int
 
 
-def beside(run: RunView, where: str) -> list[dict[str, Any]]:
+def beside(run: RunView, where: str, with_training: bool = False) -> list[dict[str, Any]]:
     """The index of every model on every image set under every nuisance of a measure that distorts images; nothing where
-    labels, or clean predictions, are missing. `where` says which answers its rows hold, such as "at the break"."""
+    labels, or clean predictions, are missing. `where` says which answers its rows hold, such as "at the break";
+    `with_training`, that it is also about images that were trained on, of which nothing is said here."""
     if run.read(CLEAN) is None:
         return []
     found = []
     for images, nuisance in dict.fromkeys((cell.images, cell.nuisance) for cell in run.cells()):
-        if labelled(run.images[images]):
+        if labelled(run.images[images]) and (not with_training or images in tested(run.images)):
             for group, names in models(run):
                 classes = len(run.classifiers[names[0]].labels)
                 simulations = min(SIMULATIONS, max(FEWEST_SIMULATIONS, SIMULATED // (classes * len(names))))

@@ -145,6 +145,34 @@ def test_a_gap_too_small_to_divide_by_is_said_and_not_divided_by():
     assert any("too small to divide by" in text for text in found["warnings"])
 
 
+def test_a_gap_below_zero_is_not_divided_by_and_said_to_be_so():
+    """Half of the training images are labelled wrongly, so that test images are the easier ones."""
+    count = 80
+    train = images(np.full((count, 1, SIDE, SIDE), 0.8), np.arange(count) % 2, "seen-before")
+    found = brittle.occlusion(one_pixel(4, 4), bright(count), "patch", train=train, shares=(0.3,))
+    assert found["gap"] == pytest.approx(-0.5)
+    assert [point["iocclusion"] for point in found["points"]] == [None]
+    (said,) = found["warnings"]
+    assert "'seen-before' and 'test', −50.0 points" in said
+    assert said.endswith("is below 0")
+
+
+def test_interference_beside_it_is_of_test_images_alone():
+    """Whatever is not dark goes to class 0 where everything is hidden: half of the test images,
+    and all of the training images."""
+
+    def classify(pixels):
+        level = (3 * pixels[:, 0, 4, 4]).long().clamp(max=2)
+        return torch.nn.functional.one_hot(level, 3) * 0.96 + 0.01
+
+    level = np.array([0.1, 0.5, 0.1, 0.9])[np.arange(80) % 4]
+    test = images(np.broadcast_to(level[:, None, None, None], (80, 1, SIDE, SIDE)), (3 * level).astype(int))
+    train = images(np.full((80, 1, SIDE, SIDE), 0.9), np.full(80, 2), "seen")
+    found = brittle.occlusion(classify, test, "patch", train=train, shares=(1.0,))
+    (row,) = found.summary["measures"]["occlusion"]["interference"]
+    assert (row["image_set"], row["points_lost"]) == ("test", 50.0)
+
+
 def test_without_training_images_there_is_only_accuracy():
     found = brittle.occlusion(one_pixel(4, 4), bright(40), "patch", shares=(0.5,))
     assert found["train_set"] is None

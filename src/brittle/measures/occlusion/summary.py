@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView
+from brittle.measures.base import RunView, tested
 from brittle.measures.clean.measure import clean_columns
 from brittle.nuisances import nuisances
 from brittle.nuisances.occlusion.occluder import Occluder
@@ -75,13 +75,11 @@ class Both(NamedTuple):
 def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
     """A result per classifier, image set and nuisance; one per group of classifiers; differences between models."""
     results, groups, comparisons, warnings = [], [], [], dict[str, None]()
-    trained = {subject.train for subject in run.images.values()}
-    tested = [name for name, subject in run.images.items() if name not in trained or subject.train]
     models: dict[str, list[str]] = {}
     for name, facts in run.classifiers.items():
         models.setdefault(facts.group or name, []).append(name)
     pairs = len(models) * (len(models) - 1) // 2
-    for images, nuisance in itertools.product(tested, run.nuisances):
+    for images, nuisance in itertools.product(tested(run.images), run.nuisances):
         shares = measure.shares_of(run.nuisances[nuisance])
         train = run.images[images].train
         train = train if train in run.images else ""
@@ -103,7 +101,7 @@ def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
                     | about
                     | _group(runs, averaged[model], shares, measure)
                 )
-        family = pairs * len(shares) * len(tested) * len(run.nuisances)
+        family = pairs * len(shares) * len(tested(run.images)) * len(run.nuisances)
         for first, second in itertools.combinations(averaged, 2):
             told = {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
             comparisons.append(
@@ -264,9 +262,11 @@ def _doubts(both: Both, classifier: str, images: str, train: str, confidence: fl
         return []
     said = []
     if gap.low <= 0:
+        why = "is too small to divide by" if gap.high >= 0 else "is below 0"
+        points = f"{100 * gap.value:.1f} points [{100 * gap.low:.1f}, {100 * gap.high:.1f}]".replace("-", "−")
         said.append(
-            f"the gap between {train!r} and {images!r} is too small to divide by for {classifier!r}: "
-            f"{100 * gap.value:.2g} points, and its interval reaches {100 * gap.low:.2g}; iOcclusion is left out"
+            f"iOcclusion of {classifier!r} is left out: the gap in accuracy between {train!r} and {images!r}, "
+            f"{points}, {why}"
         )
     fewest = min(len(both.train.clean), len(both.test.clean))
     if fewest < FEW:

@@ -62,7 +62,8 @@ def in_one_line(rows: Sequence[Row]) -> str:
     if row is None:
         return ""
     under = f" under {row['nuisance']}" if row["nuisance"] else ""
-    return f"errors of {row['group']}{under} gather in one class: {points(row)}"
+    on = f" on {row['image_set']}" if len({each["image_set"] for each in rows}) > 1 else ""
+    return f"errors of {row['group']}{under}{on} gather in one class: {points(row)}"
 
 
 def rendered(rows: Sequence[Row], many_sets: bool) -> Markup:

@@ -100,8 +100,8 @@ class MeasureRun:
         if BESIDE in self.summary or not where:
             found: Sequence[Mapping[str, Any]] = self.summary.get(BESIDE, ())
             return found
-        view = self.view
-        return self.once(BESIDE, lambda: () if view is None else _computed(view, where))
+        view, training = self.view, assigned is not None and assigned.measure.with_training
+        return self.once(BESIDE, lambda: () if view is None else _computed(view, where, training))
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
         """What is costly and needed in several places is made once."""
@@ -111,9 +111,9 @@ class MeasureRun:
         return found
 
 
-def _computed(view: View, where: str) -> Sequence[Mapping[str, Any]]:
+def _computed(view: View, where: str, with_training: bool) -> Sequence[Mapping[str, Any]]:
     try:
-        return beside(view, where)
+        return beside(view, where, with_training)
     except (BrittleError, OSError):  # what can't be read any more has been said elsewhere
         return ()
 

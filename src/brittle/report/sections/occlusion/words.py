@@ -88,9 +88,10 @@ def no_gap(row: Row) -> str:
     if row["train_set"] is None or row["divisible"]:
         return ""
     low, high = row["gap_interval"]
+    why = "is too small to divide by" if high >= 0 else "is below 0: test images are the easier ones"
     return (
         f"the gap between training and test accuracy, {100 * row['gap']:.2f} points "
-        f"[{100 * low:.2f}, {100 * high:.2f}], is too small to divide by"
+        f"[{100 * low:.2f}, {100 * high:.2f}], {why}"
     ).replace("-", "−")
 
 
