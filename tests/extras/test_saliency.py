@@ -128,11 +128,23 @@ class Detached(Pooled):
         return super().forward(images).detach()
 
 
+class Aside(Pooled):
+    def __init__(self):
+        super().__init__()
+        self.aside = nn.Conv2d(1, 2, 1)
+
+    def forward(self, images):
+        said = super().forward(images)
+        self.aside(images)
+        return said
+
+
 REFUSED = {
     "no convolution": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(361, 5)), "", "has none"),
     "unknown layer": (pooled, ":layer=lst", "no layer 'lst'. Did you mean 'last'"),
     "no maps": (pooled, ":layer=linear", "gives no feature maps. Name a convolution: first, last"),
     "no gradient": (Detached, "", "at the layer 'last': no gradient reaches it"),
+    "an output that is not used": (Aside, "", r"at the layer 'aside': .* with layer=… \(first, last\)"),
 }
 
 

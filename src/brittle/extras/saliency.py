@@ -63,10 +63,12 @@ class Saliency:
         except (RuntimeError, AssertionError, KeyError, IndexError) as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
+            chosen = self._layer(classifier)
+            others = ", ".join(layer for layer in convolutions if layer != chosen)
             raise BrittleError(
-                f"saliency of the classifier {name!r} can't be computed at the layer {self._layer(classifier)!r}: "
+                f"saliency of the classifier {name!r} can't be computed at the layer {chosen!r}: "
                 "no gradient reaches it",
-                f"Name another layer. {OTHER_MASKS}",
+                f"Name another layer with layer=…{f' ({others})' if others else ''}. {OTHER_MASKS}",
             ) from error
         if found.ndim != 3:
             raise BrittleError(
