@@ -46,7 +46,6 @@ GREY = tuple(name for name in CORRUPTIONS if name != "saturation")
 CONTRAST = (1, 2, 3, 4, 5, 6, 7)  # appendix A.4
 FEW = 2  # corruptions, where only a few images are used
 FEW_PHOTOGRAPHS = 3
-SMALL_BATCH = 8
 Studies = Iterator[tuple[str, dict[str, Any]]]
 
 
@@ -151,7 +150,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     small = Path("build/cns-small")
     options.work = options.work or (small if options.small else Path("build/marcu2022"))
     options.out = options.out or (small if options.small else HERE)
-    options.batch = options.batch or (SMALL_BATCH if options.small else None)
     options.out.mkdir(parents=True, exist_ok=True)
     end = time.time() + 60 * options.minutes
     if "fashion" in options.only:

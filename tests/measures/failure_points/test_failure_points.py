@@ -20,10 +20,12 @@ from brittle.measures.base import About
 from brittle.measures.draws import draw_theta
 from brittle.measures.failure_points.grid import severities_of
 from brittle.measures.failure_points.measure import FailurePoints
+from brittle.measures.failure_points.pooled import over_images
 from brittle.measures.failure_points.trajectories import trajectories
 from brittle.nuisances import nuisance, nuisances
 from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.random import stream_root
+from brittle.statistics.ratio import ratio_bounds
 from brittle.study import MeasureEntry
 
 STEPS = 5
@@ -128,6 +130,27 @@ def test_known_trajectories_are_found_whatever_the_batch(batch):
     assert found["mean"] == pytest.approx(np.mean([5, 2, 1, 5, 1, 2]))
     assert found["median"] == 2
     assert found["calls"] == 40
+
+
+@pytest.mark.parametrize("only", [None, "first"])
+def test_classes_are_mapped_severity_by_severity(only):
+    """Accuracy of each class or, where paths end at their first failure, the share of it that has failed by then."""
+    labels = torch.arange(len(SAID)) % 2
+    found = brittle.failure_points(told, images(labels), "written-severity", only=only, **OPTIONS)
+    wrong = labels.numpy()[:, None] != SAID
+    expected = ~wrong if only is None else np.logical_or.accumulate(wrong, 1)
+    assert [(each["label"], each["images"]) for each in found["classes"]] == [(0, 4), (1, 4)]
+    for each in found["classes"]:
+        assert each["failed" if only else "accuracy"] == pytest.approx(expected[each["label"] :: 2].mean(0), abs=1e-4)
+
+
+def test_pooled_drops_belong_to_their_images_where_some_lack_a_shift():
+    """Image 0 has one shift, image 1 the other, image 2 both: totals 1, 0.5 and 0.25 of 1, 1 and 2 paths."""
+    drops = {"one": np.array([1.0, 0.5]), "other": np.array([0.5, -0.25])}
+    places = {"one": np.array([0, 2]), "other": np.array([1, 2])}
+    found = over_images(drops, places, 4, 0.9)
+    assert found["drop"] == pytest.approx(1.75 / 4)
+    assert found["drop_interval"] == pytest.approx(ratio_bounds([1, 0.5, 0.25], [1, 1, 2], 0.9, support=(-1.0, 1.0)))
 
 
 def test_first_failures_are_those_of_whole_paths_and_cost_fewer_calls():

@@ -41,11 +41,11 @@ def pooled(
             "nuisances": list(under),
             "confidence": measure.confidence,
             "unit": grids[0].unit if alike else None,
-            **_over_images({key: values.mean(1) for key, values in drops.items()}, places, count, measure.confidence),
+            **over_images({key: values.mean(1) for key, values in drops.items()}, places, count, measure.confidence),
         }
         said["severities"] = [
             {"value": value}
-            | _over_images({key: values[:, place] for key, values in drops.items()}, places, count, measure.confidence)
+            | over_images({key: values[:, place] for key, values in drops.items()}, places, count, measure.confidence)
             for place, value in enumerate(grids[0].values if alike else ())
         ]
         found.append(said)
@@ -59,7 +59,7 @@ def _drops(paths: Trajectories) -> Array:
     return drops
 
 
-def _over_images(
+def over_images(
     drops: Mapping[str, Array], places: Mapping[str, NDArray[np.int64]], count: int, confidence: float
 ) -> dict[str, Any]:
     """The mean over every path of every nuisance; `drops` (M,) are of the images at `places` among `count`."""
