@@ -30,7 +30,8 @@ class TorchClassifier(AdaptedClassifier):
     """A module images → logits or probabilities, or an object that holds them as its `logits`.
 
     The module itself is used, not a copy: it is put into evaluation mode, moved to `device`, and, if it has
-    convolutions, its weights are laid out channels_last (20 to 50 % faster, with the same values).
+    convolutions, its weights are laid out channels_last (20 to 50 % faster, with the same values). Whoever measures it
+    puts it back as it was (`brittle.classifiers.as_it_was`).
     """
 
     trained: Mapping[str, Any] = {}  # what its weights say of their training
@@ -39,7 +40,7 @@ class TorchClassifier(AdaptedClassifier):
         self, module: nn.Module, *, device: str | torch.device = "cpu", name: str = "", **settings: Any
     ) -> None:
         super().__init__(name=name or type(module).__name__, device=device, **settings)
-        self.module = module.eval().to(self.device)
+        self.module = module
         self._layers: tuple[str, ...] = ()
         self._ends: dict[str, Change] = {}  # changes of the images and of the outputs
         self._whole = 0  # layers that are being changed: a change is told of all images at once
@@ -47,8 +48,13 @@ class TorchClassifier(AdaptedClassifier):
         self._dtype = next(floats, torch.float32)
         convolves = any(isinstance(part, nn.Conv2d) for part in module.modules())
         self._channels_last = convolves and self.preprocess.layout != "nhwc"
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Makes the module ready to be asked; its owner may have gone on training it since."""
+        self.module.eval().to(self.device)
         if self._channels_last:
-            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            self.module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def logits(self, images: Tensor) -> Tensor:
         """images (B, C, H, W) in [0, 1] → z (B, K) whose softmax is p(c | x); gradients flow."""

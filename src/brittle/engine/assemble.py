@@ -12,6 +12,7 @@ from brittle.device import pick_device
 from brittle.engine.assignments import Assignment, assign
 from brittle.engine.border import bordered, told_as_theirs
 from brittle.engine.job import Job
+from brittle.engine.live import Opened, identity, is_live, nuisance_text, refuse_live, spec_text
 from brittle.engine.named_files import files_hash
 from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
@@ -21,7 +22,6 @@ from brittle.images.fingerprint import fingerprint
 from brittle.images.selection import Chosen, Selection
 from brittle.measures.base import ClassifierFacts
 from brittle.nuisances import nuisance as open_nuisance
-from brittle.nuisances import nuisances
 from brittle.nuisances.base.compose import Compose
 from brittle.registry import options_of
 from brittle.registry.source import code_hash
@@ -61,8 +61,30 @@ class Things:
     @property
     def live(self) -> list[str]:
         """Those that no spec names, which another process can't load."""
-        specs = {**self.classifiers, **{name: what for name, (what, _) in self.images.items()}, **self.nuisances}
-        return [name for name, what in specs.items() if not isinstance(what, str)]
+        texts = {name: spec_text(what) for name, what in self.classifiers.items()}
+        texts |= {name: spec_text(what) for name, (what, _) in self.images.items()}
+        texts |= {name: nuisance_text(what) for name, what in self.nuisances.items()}
+        return [name for name, text in texts.items() if is_live(text)]
+
+    def study(self) -> Study:
+        """What a run folder keeps of them."""
+        sets: dict[str, dict[str, Any]] = {}
+        for name, (what, selection) in self.images.items():
+            sets[name] = {"spec": spec_text(what), "train": self.trained_on.get(name, "")}
+            sets[name] |= {key: getattr(selection, key) for key in ("count", "where", "ids", "columns")}
+        facts = {name: self.facts.get(name, ClassifierFacts(name, ())) for name in self.classifiers}
+        return Study.of(
+            {
+                "seed": self.seed,
+                "classifiers": {
+                    name: {**facts[name].attributes, "spec": spec_text(what), "group": facts[name].group}
+                    for name, what in self.classifiers.items()
+                },
+                "images": sets,
+                "nuisances": {name: nuisance_text(what) for name, what in self.nuisances.items()},
+                "measures": dict(self.measures),
+            }
+        )
 
 
 def assemble(
@@ -71,9 +93,11 @@ def assemble(
     batch: int | None = None,
     failed: Callable[[str, str, Exception], None] | None = None,
     load: bool = True,
+    kept: bool = False,
     shifts: Mapping[str, Sequence[str]] | None = None,
 ) -> Job:
-    """Loads everything, or nothing, where only names are wanted. What can't be loaded is an error, or where a report
+    """Loads everything, or nothing, where only names are wanted. Where rows are `kept` in a folder, live objects are
+    identified, so that it knows them again. What can't be loaded is an error, or where a report
     only wants what is still there, `failed` is told its sort, its name and why, and `shifts` are those that such an
     image set is known to have brought."""
     place = pick_device(device)
@@ -85,6 +109,7 @@ def assemble(
         for name, what in wanted.items() if load else ():
             try:
                 with told_as_theirs({}, f"the {sort} {name!r}"):
+                    refuse_live(what[0] if isinstance(what, tuple) else what)
                     found[name] = open_one(what)
             except (BrittleError, OSError, ImportError, SyntaxError) as error:
                 if failed is None:
@@ -93,7 +118,8 @@ def assemble(
         return found
 
     def chosen(what: tuple[Any, Selection]) -> Chosen:
-        return what[1].choose(image_set(what[0]), things.seed)
+        source = what[0].images if isinstance(what[0], Opened) else what[0]
+        return what[1].choose(image_set(source), things.seed)
 
     images = opened("image set", things.images, chosen)
     brought = dict(shifts or {}) | {name: list(each.images.shifts) for name, each in images.items()}
@@ -107,7 +133,11 @@ def assemble(
     stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
     fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
     classifiers = opened("classifier", things.classifiers, lambda what: classifier(what, device=str(place)))
-    files = {name: files_hash(what) for name, what in things.classifiers.items() if name in classifiers and _spec(what)}
+    files = {
+        name: files_hash(what) if isinstance(what, str) else identity(what) if kept else ""
+        for name, what in things.classifiers.items()
+        if name in classifiers
+    }
     return Job(
         classifiers=classifiers,
         images={name: images[name] for name in fingerprints},
@@ -152,32 +182,28 @@ def _assigned(things: Things, brought: Mapping[str, Sequence[str]]) -> dict[str,
     return found
 
 
-def _spec(what: Any) -> str | None:
-    return what if isinstance(what, str) else None
-
-
 def entries_of(
     things: Things, fingerprints: Mapping[str, str], spaces: Mapping[str, Any], files: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
     """What each thing was made from, in plain values."""
     return {
         "classifiers": {
-            name: {"spec": _spec(what), "files": files.get(name, "")} for name, what in things.classifiers.items()
+            name: {"spec": spec_text(what), "files": files.get(name, "")} for name, what in things.classifiers.items()
         },
         "images": {
             name: {
-                "spec": _spec(things.images[name][0]),
+                "spec": spec_text(things.images[name][0]),
                 "selection": things.images[name][1].entry,
                 "fingerprint": found,
             }
             for name, found in fingerprints.items()
         },
         "nuisances": {
-            name: _with_code(what)
-            if isinstance(what, str)
-            else name
+            name: name
             if isinstance(what, InScales)
-            else nuisances.spec_of(what)
+            else _with_code(what)
+            if isinstance(what, str)
+            else nuisance_text(what)
             for name, what in spaces.items()
         },
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from brittle.classifiers.as_it_was import lent
 from brittle.engine import local
 from brittle.engine.assemble import Things, assemble
 from brittle.engine.check import checked
@@ -30,6 +31,13 @@ class Done:
     job: Job
     store: Store
     summary: dict[str, Any]
+    things: Things
+    named: Study | None = None  # the study that it was made from
+    folder: Path | None = None  # where it is kept
+
+    @property
+    def study(self) -> Study:
+        return self.named or self.things.study()
 
     def view(self, measure: str) -> View:
         return View(self.job, self.store, measure)
@@ -37,19 +45,54 @@ class Done:
 
 def run_things(
     things: Things,
+    out: Path | None = None,
     *,
+    study: Study | None = None,
     device: str | None = None,
     batch: int | None = None,
     engine: str = "local",
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Done:
-    """Carries out a job in memory."""
-    if engine != "local":
+    """Carries out a job, specs and live objects alike: in memory, or into the folder `out`, where it resumes or extends
+    what is there. `study` is what the things were made from, where there is one. Networks come back as they were."""
+    if engine != "local" and things.live:
         raise _needs_specs(engine, things)
-    job = checked(assemble(things, device, batch)).job
-    store = MemoryStore()
-    local.carry_out(job, store, progress or Progress())
-    return Done(job, store, summary(job, store))
+    telling = progress or Progress()
+    with lent(things.classifiers.values()):
+        if out is None:
+            alone = engine == "local" and workers is None
+            carry_out = local.carry_out if alone else executor(engine, study or things.study(), workers)
+            if engine != "local":
+                raise _needs_specs(engine, things)
+            job = checked(assemble(things, device, batch)).job
+            store = MemoryStore()
+            carry_out(job, store, telling)
+            return Done(job, store, summary(job, store), things, study)
+        return _kept_in(RunFolder(out), things, study or things.study(), device, batch, engine, workers, telling)
+
+
+def _kept_in(
+    folder: RunFolder,
+    things: Things,
+    study: Study,
+    device: str | None,
+    batch: int | None,
+    engine: str,
+    workers: int | None,
+    progress: Progress,
+) -> Done:
+    carry_out = executor(engine, study, workers)
+    with folder.locked():
+        folder.compare(study.resolved())
+        job, answers = checked(assemble(things, device, batch, kept=True))
+        folder.begin(study.resolved(), job, answers)
+        store = folder.store(job)
+        _remove_torn(job, store, progress)
+        carry_out(job, store, progress)
+        found = summary(job, store)
+        folder.write_summary(found)
+    return Done(job, store, found, things, study, folder.path)
 
 
 def run_study(
@@ -63,20 +106,16 @@ def run_study(
     progress: Progress | None = None,
 ) -> Done:
     """Carries a study out into the folder `out`, or resumes or extends what is there; with None nothing is kept."""
-    carry_out = executor(engine, study, workers)
-    if out is None:
-        return run_things(Things.of(study), device=device, batch=batch, engine=engine, progress=progress)
-    folder = RunFolder(out)
-    with folder.locked():
-        folder.compare(study.resolved())
-        job, answers = checked(assemble(Things.of(study), device, batch))
-        folder.begin(study.resolved(), job, answers)
-        store = folder.store(job)
-        _remove_torn(job, store, progress or Progress())
-        carry_out(job, store, progress or Progress())
-        found = summary(job, store)
-        folder.write_summary(found)
-    return Done(job, store, found)
+    return run_things(
+        Things.of(study),
+        out,
+        study=study,
+        device=device,
+        batch=batch,
+        engine=engine,
+        workers=workers,
+        progress=progress,
+    )
 
 
 def executor(engine: str, study: Study, workers: int | None = None) -> Executor:

@@ -23,6 +23,7 @@ import torch
 from brittle.engine.check import Answers
 from brittle.engine.job import FORMAT, Job
 from brittle.engine.kept_json import kept_text, parsed, read_kept
+from brittle.engine.live import is_live
 from brittle.engine.store import FolderStore
 from brittle.errors import BrittleError
 from brittle.files import BROKEN, half_of, printable, read_whole, remove_half_written, unusable, write_durably
@@ -196,6 +197,12 @@ class RunFolder:
                 )
         files = {name: entry["files"] for name, entry in job.entries["classifiers"].items()}
         for name, found in files.items():
+            if kept["files"].get(name, found) != found and is_live(job.entries["classifiers"][name]["spec"]):
+                raise BrittleError(
+                    f"the classifier {name!r} is not the one that the run in {self.path} began with: its weights, code "
+                    "or options are others",
+                    "Give that one, add this one under another name, or run into another folder.",
+                )
             if kept["files"].get(name, found) != found:
                 raise BrittleError(
                     f"the files that the classifier {name!r} is made from have changed since the run in {self.path} "
