@@ -27,6 +27,7 @@ GROUND = (
     "imagenet",
     "net",
     "progress",
+    "notebook",
     "device",
     "memory",
     "allocator",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         shape,
     )
     from brittle.classifiers import classifier
-    from brittle.errors import BrittleError
+    from brittle.errors import BrittleError, BrittleWarning
     from brittle.images import image_set
     from brittle.images.base import ImageSet
     from brittle.nuisances import nuisance
@@ -56,6 +56,7 @@ _HOMES = {
     "shape": "brittle.api",
     "classifier": "brittle.classifiers",
     "BrittleError": "brittle.errors",
+    "BrittleWarning": "brittle.errors",
     "image_set": "brittle.images",
     "ImageSet": "brittle.images.base",
     "nuisance": "brittle.nuisances",
@@ -71,6 +72,7 @@ _HOMES = {
 __all__ = [
     "Batch",
     "BrittleError",
+    "BrittleWarning",
     "Classifier",
     "Differentiable",
     "ImageSet",

@@ -20,6 +20,10 @@ class BrittleError(Exception):
         return type(self), (self.what, self.remedy)
 
 
+class BrittleWarning(UserWarning):
+    """Something that a reader of the numbers must know."""
+
+
 class Failure(BrittleError):
     """Something failed that was not a mistake in the user's input: a full disk, NaN outputs. Exit status 1."""
 

@@ -15,8 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from brittle.classifiers.as_it_was import lent
 from brittle.engine.carry_out import Done
 from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError, MissingPackage
@@ -25,17 +27,27 @@ from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
 from brittle.measures.shape.deciders import decisions_table
 from brittle.registry import did_you_mean
-from brittle.report.console import as_html, as_text, one_table
+from brittle.report.console import as_html, as_text, one_measure, one_table
+from brittle.report.html import figures as drawn
+from brittle.report.html import report_of
 from brittle.report.page.label_names import LabelNames
 from brittle.samplers.export import to_arviz
 
 
 class Result(dict[str, Any]):
-    """Values by key; `summary` is all that the run says, as in summary.json."""
+    """Values by key; `summary` is all that the run says, as in summary.json, and `done` what it was made from."""
 
-    def __init__(self, summary: dict[str, Any], values: dict[str, Any]) -> None:
+    def __init__(self, done: Done, values: dict[str, Any], *, measure: str | None = None) -> None:
         super().__init__(values)
-        self.summary = summary
+        self.done, self._measure = done, measure
+        self.summary = done.summary
+        if measure is not None:
+            self.summary = done.summary | {"measures": {measure: done.summary["measures"][measure]}}
+
+    def __dir__(self) -> list[str]:
+        """What is meant to be used; of a dictionary's methods those that read."""
+        own = {name for kind in type(self).__mro__ if issubclass(kind, Result) for name in vars(kind)}
+        return sorted({"get", "items", "keys", "summary", "values", *(name for name in own if name[0] != "_")})
 
     def __repr__(self) -> str:
         return as_text(self.summary)
@@ -57,6 +69,23 @@ class Result(dict[str, Any]):
             raise MissingPackage("pandas", "pandas", "a DataFrame")
         return self.table(measure).to_pandas()
 
+    def report(self, path: str | Path | None = None) -> Path:
+        """Writes the report, one HTML file with figures and pictures: to `path`, or into the run folder, where `out`
+        has named one."""
+        return report_of(self.done, None if path is None else Path(path))
+
+    def plot(self, measure: str | None = None) -> Figure:
+        """The first figure that the report has of a measure; a notebook shows it, and `savefig` writes it."""
+        name = one_measure(self.summary, measure)
+        found = self.figures(name)
+        if not found:
+            raise BrittleError(f"the report has no figure of {name!r}", "Use table(), or rows, for one of your own.")
+        return found[0]
+
+    def figures(self, measure: str | None = None) -> list[Figure]:
+        """All figures that the report has of a measure."""
+        return drawn(self.done, one_measure(self.summary, measure))
+
 
 class Measured(Result):
     """One classifier under one nuisance: `rho`, `interval`, `accuracy_nuisance` and what stands beside them."""
@@ -73,15 +102,11 @@ class Run(Result):
 class WithRows(Result):
     """What one measure says: the first result, all of them as `results`, and the rows behind them."""
 
-    def __init__(self, summary: dict[str, Any], values: dict[str, Any], done: Done) -> None:
-        super().__init__(summary, values)
-        self._done = done
-
     @classmethod
     def of(cls, done: Done) -> Self:
         (said,) = done.summary["measures"].values()
         beside = {key: value for key, value in said.items() if key != "kind"}
-        return cls(done.summary, said["results"][0] | beside | {"warnings": done.summary["warnings"]}, done)
+        return cls(done, said["results"][0] | beside | {"warnings": done.summary["warnings"]})
 
     @property
     def rows(self) -> pa.Table:
@@ -89,8 +114,8 @@ class WithRows(Result):
         return self._table("rows")
 
     def _table(self, name: str) -> pa.Table:
-        (measure,) = self._done.summary["measures"]
-        view, parts = self._done.view(measure), []
+        (measure,) = self.done.summary["measures"]
+        view, parts = self.done.view(measure), []
         for cell in view.cells():
             table = view.table(cell, name).drop_columns("unit")
             if cell.nuisance and len(view.nuisances) > 1:
@@ -103,7 +128,7 @@ class WithRows(Result):
     @property
     def places(self) -> NDArray[np.int64]:
         """The places in the image set of the images that `rows` speaks of."""
-        (chosen,) = self._done.job.images.values()
+        (chosen,) = self.done.job.images.values()
         ids = np.asarray(chosen.whole.ids)
         order = np.argsort(ids)
         return np.asarray(order[np.searchsorted(ids[order], self.rows["image"].to_numpy())])
@@ -143,8 +168,8 @@ class Shape(WithRows):
     @property
     def decisions(self) -> pa.Table:
         """What every classifier says of every untouched image, in the columns of model-vs-human's files."""
-        (measure,) = self._done.summary["measures"]
-        view = self._done.view(measure)
+        (measure,) = self.done.summary["measures"]
+        view = self.done.view(measure)
         return decisions_table(view, self["image_set"])
 
 
@@ -154,8 +179,8 @@ class Occlusions(WithRows):
     @property
     def rows(self) -> pa.Table:
         """Every row: classifier, image set and nuisance, then the image, its mask and share, and what was said."""
-        (measure,) = self._done.summary["measures"]
-        view, parts = self._done.view(measure), []
+        (measure,) = self.done.summary["measures"]
+        view, parts = self.done.view(measure), []
         points = {each["nuisance"]: each["points"] for each in self["results"]}
         for cell in view.cells():
             table = view.table(cell).drop_columns("unit")
@@ -182,21 +207,17 @@ class Occlusions(WithRows):
 class AlongShifts(Result):
     """What is derived from failure points of several classifiers: the first result, and all of them as `results`."""
 
-    def __init__(self, summary: dict[str, Any], values: dict[str, Any], done: Done) -> None:
-        super().__init__(summary, values)
-        self._done = done
-
     @classmethod
     def of(cls, done: Done, measure: str) -> Self:
         said = done.summary["measures"][measure]
-        summary = done.summary | {"measures": {measure: said}}
         beside = {key: value for key, value in said.items() if key != "kind"}
-        return cls(summary, said["results"][0] | beside | {"warnings": summary["warnings"]}, done)
+        values = said["results"][0] | beside | {"warnings": done.summary["warnings"]}
+        return cls(done, values, measure=measure)
 
     @property
     def rows(self) -> pa.Table:
         """The rows of failure points behind it, one per classifier, nuisance, image, path and severity."""
-        view, parts = self._done.view("failure-points"), []
+        view, parts = self.done.view("failure-points"), []
         for cell in view.cells():
             table = view.table(cell).drop_columns("unit")
             for name in ("nuisance", "classifier"):
@@ -265,7 +286,7 @@ class Connectedness(WithRows):
         """The ids of the images in each bubble of a class, the largest first; of the first classifier unless one is
         named."""
         name = classifier or self["results"][0]["classifier"]
-        labels = self._done.job.facts[name].labels
+        labels = self.done.job.facts[name].labels
         places = by_name(labels)
         if label not in places:
             raise BrittleError(f"the classifier {name!r} has no class {label!r}", did_you_mean(label, labels))
@@ -297,8 +318,8 @@ class Perturbations(WithRows):
     def matrix(self, classifier: str | None = None) -> NDArray[np.float64]:
         """The perturbation matrix (K, K) in units of the value range: the change that the first right image of each
         class (row) needs towards every other (column). Infinite where the search failed, NaN where there was none."""
-        (measure,) = self._done.summary["measures"]
-        view = self._done.view(measure)
+        (measure,) = self.done.summary["measures"]
+        view = self.done.view(measure)
         name = self["classifier"] if classifier is None else classifier
         if name not in view.classifiers:
             raise BrittleError(f"there is no classifier {name!r}", f"Known: {', '.join(view.classifiers)}.")
@@ -309,9 +330,9 @@ class Perturbations(WithRows):
 class WeakPoints(Result):
     """Weak points of one classifier on one image set under one nuisance: what they say, and the draws themselves."""
 
-    def __init__(self, summary: dict[str, Any], values: dict[str, Any], rows: pa.Table, done: Done) -> None:
-        super().__init__(summary, values)
-        self.rows, self._done = rows, done  # a row per image and kept draw
+    def __init__(self, done: Done, values: dict[str, Any], rows: pa.Table) -> None:
+        super().__init__(done, values)
+        self.rows = rows  # a row per image and kept draw
 
     @classmethod
     def of(cls, done: Done) -> Self:
@@ -320,7 +341,7 @@ class WeakPoints(Result):
         view = done.view(name)
         cell = view.cell(entry["classifier"], entry["image_set"], entry["nuisance"])
         rows = view.table(cell)
-        return cls(done.summary, entry | {"warnings": done.summary["warnings"]}, rows, done)
+        return cls(done, entry | {"warnings": done.summary["warnings"]}, rows)
 
     @property
     def ids(self) -> list[int]:
@@ -330,7 +351,7 @@ class WeakPoints(Result):
     @property
     def parameters(self) -> list[str]:
         """The names of θ's numbers."""
-        return list(self._done.job.nuisances[self["nuisance"]].parameters)
+        return list(self.done.job.nuisances[self["nuisance"]].parameters)
 
     def theta(self, id: int) -> NDArray[np.float32]:
         """Draws (k, d) of equal weight from p(θ | not ℓ, x) of one image; none where nothing was found."""
@@ -341,7 +362,7 @@ class WeakPoints(Result):
 
     def predicted(self, id: int) -> list[str]:
         """The label (k,) that the classifier gives at each of those draws."""
-        here, labels = self._of(id), self._done.job.facts[self["classifier"]].labels
+        here, labels = self._of(id), self.done.job.facts[self["classifier"]].labels
         return [labels[label] for label in here.filter(here["found"])["predicted"].to_pylist()]
 
     def to_arviz(self) -> Any:
@@ -364,14 +385,15 @@ class WeakPoints(Result):
         are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
         from brittle.report.sections.weak_points.picture import write_weak_points  # matplotlib, when something is drawn
 
-        job, name = self._done.job, self["nuisance"]
+        job, name = self.done.job, self["nuisance"]
         if not isinstance(images, int):
             for id in images:
                 self._of(id)
         replay = replay_of(job, self["image_set"], name, self["classifier"])
         facts = job.facts[self["classifier"]]
         names = LabelNames(facts.labels, job.subject(self["image_set"]).classes, facts.named)
-        write_weak_points(Path(path), self, self.rows, replay, names, images)
+        with lent(job.classifiers.values()):
+            write_weak_points(Path(path), self, self.rows, replay, names, images)
         return Path(path)
 
     def _of(self, id: int) -> pa.Table:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from brittle.api.carried_out import How, Ids, Shown, Where, carried_out
+from brittle.api.one_measure import opened, source_of
 from brittle.engine.assemble import Things
-from brittle.engine.carry_out import Done, run_things
-from brittle.images import image_set
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
 from brittle.nuisances.suites import by_name
-from brittle.progress import Progress
 from brittle.results import CorruptionErrors, Lines, Rankings
 from brittle.study import MeasureEntry
 
@@ -29,12 +29,13 @@ def rank(
     sigma: float = 1.0,
     confidence: float = 0.95,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Rankings:
     """Classifiers, by name, ranked at every severity by accuracy and by drop, with ties, and those that change places.
 
@@ -44,7 +45,7 @@ def rank(
     options = {"sigma": sigma, "confidence": confidence}
     along = {"severities": tuple(severities), "repeats": repeats}
     things = _things("ranking", options, along, classifiers, images, nuisances, Selection.of(count, where, ids), seed)
-    return Rankings.of(_done(things, device, batch, progress), "ranking")
+    return Rankings.of(carried_out(things, How(device, batch, out, progress)), "ranking")
 
 
 def corruption_error(
@@ -58,12 +59,13 @@ def corruption_error(
     confidence: float = 0.95,
     resamples: int = 2000,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> CorruptionErrors:
     """CE and rCE of classifiers, by name, against one of them, `reference`, or the first; and their means over shifts.
 
@@ -73,7 +75,7 @@ def corruption_error(
     along = {"severities": tuple(severities), "repeats": repeats}
     kind, selection = "corruption-error", Selection.of(count, where, ids)
     things = _things(kind, options, along, classifiers, images, nuisances, selection, seed)
-    return CorruptionErrors.of(_done(things, device, batch, progress), kind)
+    return CorruptionErrors.of(carried_out(things, How(device, batch, out, progress)), kind)
 
 
 def line(
@@ -90,12 +92,13 @@ def line(
     repeats: int = 1,
     confidence: float = 0.95,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Lines:
     """Accuracy under shifts against accuracy without, over at least five classifiers, by name.
 
@@ -110,7 +113,7 @@ def line(
     }
     selection = Selection.of(count, where, ids)
     things = _things("line", options, along, classifiers, images, nuisances, selection, seed, facts, id)
-    return Lines.of(_done(things, device, batch, progress), "line")
+    return Lines.of(carried_out(things, How(device, batch, out, progress)), "line")
 
 
 def _things(
@@ -126,12 +129,12 @@ def _things(
     other: Any | None = None,
 ) -> Things:
     """A measure and the failure points that it is derived from, which are sought on `images` alone."""
-    whole = image_set(images)
-    sets: dict[str, tuple[Any, Selection]] = {whole.name: (whole, selection)}
+    whole = opened(images)
+    sets: dict[str, tuple[Any, Selection]] = {whole.name: (source_of(images, whole), selection)}
     if other is not None:
-        identical = image_set(other)
+        identical = opened(other)
         name = identical.name if identical.name != whole.name else f"{identical.name} (id)"
-        sets[name] = (identical, Selection())
+        sets[name] = (source_of(other, identical), Selection())
         options = {**options, "id": name}
     spaces = by_name(nuisances)
     # An image set in scales has its own shifts in place of nuisances; here those that are given are meant.
@@ -141,7 +144,3 @@ def _things(
         kind: MeasureEntry(kind=kind, **meant, **options),
     }
     return Things(classifiers, sets, spaces, measures, seed, facts=facts or {})
-
-
-def _done(things: Things, device: str | None, batch: int | None, progress: Progress | None) -> Done:
-    return run_things(things, device=device, batch=batch, progress=progress)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import Augmentation
 
 
@@ -19,12 +20,13 @@ def affinity(
     samples: int = 1,
     confidence: float = 0.95,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Augmentation:
     """Accuracy on augmented images minus accuracy on clean ones, in points, for each of some augmentations.
 
@@ -33,8 +35,5 @@ def affinity(
     image, augmentation and draw.
     """
     options = {"of": (of,) if isinstance(of, str) else tuple(of), "samples": samples, "confidence": confidence}
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
-    done = one_measure("augmentation", options, several, images, None, Selection.of(count, where, ids), seed)(
-        device, batch, progress
-    )
-    return Augmentation.of(done)
+    selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
+    return Augmentation.of(one_measure("augmentation", options, classifier, images, None, selection, seed, how))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import BreakingPoints
 
 
@@ -22,12 +22,13 @@ def breaking_points(
     repeats: int = 1,
     confidence: float = 0.95,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> BreakingPoints:
     """The severity at which predictions leave the clean prediction, per image and path, and averaged.
 
@@ -36,8 +37,6 @@ def breaking_points(
     severities. The result has what `brittle break --json` prints, and `rows`, one per image and path.
     """
     options = {"noise": noise, "step": step, "limit": limit, "repeats": repeats, "confidence": confidence}
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
-    done = one_measure("breaking-points", options, several, images, nuisance, Selection.of(count, where, ids), seed)(
-        device, batch, progress
-    )
+    selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
+    done = one_measure("breaking-points", options, classifier, images, nuisance, selection, seed, how)
     return BreakingPoints.of(done)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import Connectedness
 
 
@@ -25,12 +25,13 @@ def connect(
     pictures: int = 1,
     confidence: float = 0.95,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Connectedness:
     """Which images of a class lie in one region, a bubble, that the classifier gives that class.
 
@@ -48,8 +49,5 @@ def connect(
         "pictures": pictures,
         "confidence": confidence,
     }
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
-    done = one_measure("connectedness", options, several, images, None, Selection.of(count, where, ids), seed)(
-        device, batch, progress
-    )
-    return Connectedness.of(done)
+    selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
+    return Connectedness.of(one_measure("connectedness", options, classifier, images, None, selection, seed, how))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import FailurePoints
 
 
@@ -24,12 +25,13 @@ def failure_points(
     repeats: int = 1,
     confidence: float = 0.95,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> FailurePoints:
     """The severity at which predictions become wrong, per image and path, and accuracy at every severity on the way.
 
@@ -47,8 +49,5 @@ def failure_points(
         "repeats": repeats,
         "confidence": confidence,
     }
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
-    done = one_measure("failure-points", options, several, images, nuisance, Selection.of(count, where, ids), seed)(
-        device, batch, progress
-    )
-    return FailurePoints.of(done)
+    selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
+    return FailurePoints.of(one_measure("failure-points", options, classifier, images, nuisance, selection, seed, how))

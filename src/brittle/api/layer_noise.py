@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import Layers
 
 
@@ -28,12 +29,13 @@ def layers(
     steps: int = 300,
     confidence: float = 0.95,
     count: int | None = 50,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Layers:
     """The noise N(1, σ²) on each layer, and on the weights, at which predictions change, and what they change to.
 
@@ -57,6 +59,5 @@ def layers(
         "steps": steps,
         "confidence": confidence,
     }
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
-    selection = Selection.of(None if ids else count, where, ids)
-    return Layers.of(one_measure("layers", options, several, images, None, selection, seed)(device, batch, progress))
+    selection, how = Selection.of(None if ids else count, where, ids), How(device, batch, out, progress)
+    return Layers.of(one_measure("layers", options, classifier, images, None, selection, seed, how))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import Occlusions
 
 
@@ -23,12 +24,13 @@ def occlusion(
     confidence: float = 0.95,
     count: int | None = None,
     train_count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Occlusions:
     """Accuracy as more and more of an image is hidden: CutOcclusion and, with `train`, iOcclusion.
 
@@ -38,17 +40,17 @@ def occlusion(
     result has what `brittle occlude --json` prints, and `rows`, one per image, mask and share.
     """
     options = {"shares": None if shares is None else tuple(shares), "repeats": repeats, "confidence": confidence}
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
     done = one_measure(
         "occlusion",
         options,
-        several,
+        classifier,
         images,
         nuisance,
         Selection.of(count, where, ids),
         seed,
+        How(device, batch, out, progress),
         train=train,
         train_selection=Selection.of(count if train_count is None else train_count, (), ()),
         groups=groups,
-    )(device, batch, progress)
+    )
     return Occlusions.of(done)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from brittle.api.carried_out import How, carried_out
 from brittle.engine.assemble import Things
-from brittle.engine.carry_out import Done, run_things
+from brittle.engine.carry_out import Done
+from brittle.engine.live import Opened
 from brittle.images import image_set
+from brittle.images.base import ImageSet
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
 from brittle.nuisances.suites import by_name
-from brittle.progress import Progress
 from brittle.study import MeasureEntry
 
 IT = "classifier"  # the name of the only one
@@ -20,41 +22,42 @@ IT = "classifier"  # the name of the only one
 def one_measure(
     kind: str,
     options: Mapping[str, Any],
-    classifiers: Mapping[str, Any],
+    classifier: Any,
     images: Any,
     nuisance: Any | None,
     selection: Selection,
     seed: int,
+    how: How,
     *,
     train: Any | None = None,
     train_selection: Selection | None = None,
     groups: Mapping[str, str] | None = None,
-) -> Any:
-    """A measure of some classifiers on one image set under one nuisance or a list of them, or under what it uses where
-    None is given, ready to be carried out in memory. `train` is the image set that the classifiers were trained on, and
+) -> Done:
+    """A measure of a classifier, or of several by name, on one image set under one nuisance or a list of them, or under
+    what it uses where None is given, carried out. `train` is the image set that the classifiers were trained on, and
     `groups` says which of them are runs of one model."""
-    whole = image_set(images)
+    classifiers = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    whole = opened(images)
     spaces = by_name(nuisance)
     given = {key: value for key, value in options.items() if value is not None}
-    sets, trained_on = {whole.name: (whole, selection)}, {}
+    sets, trained_on = {whole.name: (source_of(images, whole), selection)}, {}
     if train is not None:
-        seen = image_set(train)
+        seen = opened(train)
         name = seen.name if seen.name != whole.name else f"{seen.name}-train"
-        sets[name] = (seen, train_selection or Selection())
+        sets[name] = (source_of(train, seen), train_selection or Selection())
         trained_on[whole.name] = name
     if spaces and whole.shifts:
         given["nuisances"] = tuple(spaces)
-    things = Things(
-        classifiers,
-        sets,
-        spaces,
-        {kind: MeasureEntry(kind=kind, **given)},
-        seed,
-        trained_on,
-        {name: ClassifierFacts(name, (), group=group) for name, group in (groups or {}).items()},
-    )
+    facts = {name: ClassifierFacts(name, (), group=group) for name, group in (groups or {}).items()}
+    wanted = {kind: MeasureEntry(kind=kind, **given)}
+    return carried_out(Things(classifiers, sets, spaces, wanted, seed, trained_on, facts), how)
 
-    def carried_out(device: str | None, batch: int | None, progress: Progress | None) -> Done:
-        return run_things(things, device=device, batch=batch, progress=progress)
 
-    return carried_out
+def opened(images: Any) -> ImageSet:
+    """The image set itself; one that was opened for its caller already knows its spec."""
+    return images.images if isinstance(images, Opened) else image_set(images)
+
+
+def source_of(images: Any, found: ImageSet) -> Opened | ImageSet:
+    """An image set that was opened, with the spec that names it, where one does."""
+    return images if isinstance(images, Opened) else Opened(images, found) if isinstance(images, str) else found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
-from brittle.images import image_set
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure, opened, source_of
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import Perturbations
 
 
@@ -29,12 +29,13 @@ def perturb(
     cap: float = 0.5,
     confidence: float = 0.95,
     count: int | None = 100,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Perturbations:
     """How far images must be changed until a classifier gives another class with probability `share`.
 
@@ -42,7 +43,7 @@ def perturb(
     images are drawn, all with None. The result has what `brittle perturb --json` prints, `rows`, one per image and
     target, and `matrix()`.
     """
-    whole = image_set(images)
+    whole = opened(images)
     options = {
         "method": method,
         "targets": (str(targets),) if isinstance(targets, (str, int)) else tuple(map(str, targets)),
@@ -58,8 +59,6 @@ def perturb(
         "confidence": confidence,
         "count": len(whole),
     }
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
-    selection = Selection.of(None if ids else count, where, ids)
-    return Perturbations.of(
-        one_measure("perturbation", options, several, whole, None, selection, seed)(device, batch, progress)
-    )
+    selection, how = Selection.of(None if ids else count, where, ids), How(device, batch, out, progress)
+    source = source_of(images, whole)
+    return Perturbations.of(one_measure("perturbation", options, classifier, source, None, selection, seed, how))

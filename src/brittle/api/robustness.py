@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import IT, one_measure, opened, source_of
 from brittle.errors import BrittleError
-from brittle.images import image_set
 from brittle.images.selection import Selection
 from brittle.nuisances.suites import by_name
-from brittle.progress import Progress
 from brittle.results import Comparison, Measured
 
 
@@ -26,20 +26,23 @@ def measure(
     worst_of: int = 10,
     extra: Sequence[str] = (),
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Measured:
     """ρ of a classifier under a nuisance, with its interval and what stands beside it.
 
     `classifier`, `images` and `nuisance` are specs or objects; an image set in scales brings its shift, one here.
     `count` images are drawn without replacement, after `where` (column=value) or `ids` has chosen among them. The
-    result has what `brittle measure --json` prints.
+    result has what `brittle measure --json` prints. A network comes back as it was, so this can stand in a validation
+    loop. `out` keeps rows and report in a folder; the same call with it resumes what is there. `progress` is shown in a
+    terminal and a notebook, unless it is False.
     """
-    whole = image_set(images)
+    whole = opened(images)
     if nuisance is None and len(whole.shifts) > 1:
         raise BrittleError(
             f"the image set {whole.name!r} brings {len(whole.shifts)} shifts, and one result is asked for",
@@ -52,7 +55,7 @@ def measure(
         )
     found = compare(
         {IT: classifier},
-        whole,
+        source_of(images, whole),
         nuisance,
         samples=samples,
         tolerance=tolerance,
@@ -66,9 +69,10 @@ def measure(
         seed=seed,
         device=device,
         batch=batch,
+        out=out,
         progress=progress,
     )
-    return Measured(found.summary, found["results"][0] | {"warnings": found.summary["warnings"]})
+    return Measured(found.done, found["results"][0] | {"warnings": found.summary["warnings"]})
 
 
 def compare(
@@ -83,12 +87,13 @@ def compare(
     worst_of: int = 10,
     extra: Sequence[str] = (),
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Comparison:
     """Several classifiers, by name, on the same images and the same θ: a result each, and paired differences.
 
@@ -102,7 +107,6 @@ def compare(
         "worst-of": worst_of,
         "extra": tuple(extra),
     }
-    done = one_measure("robustness", options, classifiers, images, nuisance, Selection.of(count, where, ids), seed)(
-        device, batch, progress
-    )
-    return Comparison(done.summary, done.summary["measures"]["robustness"])
+    selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
+    done = one_measure("robustness", options, classifiers, images, nuisance, selection, seed, how)
+    return Comparison(done, done.summary["measures"]["robustness"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import Shape
 
 
@@ -22,12 +23,13 @@ def shape(
     resamples: int = 2000,
     confidence: float = 0.95,
     count: int | None = None,
-    where: str | Sequence[str] = (),
-    ids: Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> Shape:
     """Accuracy on shuffled patches, or on cue-conflict stimuli the shape bias; and whose errors are alike.
 
@@ -38,8 +40,5 @@ def shape(
     files = (decisions,) if isinstance(decisions, str) else tuple(decisions)
     options = {"grids": tuple(grids), "samples": samples, "moves": moves, "decisions": files}
     options |= {"resamples": resamples, "confidence": confidence}
-    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
-    done = one_measure("shape", options, several, images, None, Selection.of(count, where, ids), seed)(
-        device, batch, progress
-    )
-    return Shape.of(done)
+    selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
+    return Shape.of(one_measure("shape", options, classifier, images, None, selection, seed, how))

@@ -6,35 +6,39 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brittle.engine.carry_out import run_study
-from brittle.engine.runs import named_folder
+from brittle.api.carried_out import How, Shown, carried_out
+from brittle.api.live_study import LiveStudy
+from brittle.engine.assemble import Things
 from brittle.errors import BrittleError
 from brittle.images import in_scales
 from brittle.nuisances.suites import expanded
-from brittle.progress import Progress
 from brittle.registry import parse_named
 from brittle.results import Run
 from brittle.study import Study
 
 
 def run(
-    study: Study | str | Path | dict[str, Any],
+    study: Study | str | Path | Mapping[str, Any],
     out: str | Path | None = None,
     *,
     device: str | None = None,
     batch: int | None = None,
     engine: str = "local",
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Shown = None,
 ) -> Run:
     """Carries a study out into the folder `out`, or resumes or extends what is there; returns its summary.
 
-    With `out` None nothing is kept. The engine "ray" has several `workers` on this machine."""
-    if not isinstance(study, Study):
-        study = Study.of(study) if isinstance(study, dict) else Study.load(Path(study))
-    where = None if out is None else named_folder(out)
-    done = run_study(study, where, device=device, batch=batch, engine=engine, workers=workers, progress=progress)
-    return Run(done.summary, done.summary)
+    A study is a file, or a dictionary, in which modules, functions, Datasets and the like may stand where a file has
+    specs. With `out` None nothing is kept. The engine "ray" has several `workers` on this machine, and needs specs."""
+    how = How(device, batch, out, progress, engine, workers)
+    if isinstance(study, Mapping):
+        study, things = LiveStudy.of(study)
+    else:
+        study = study if isinstance(study, Study) else Study.load(Path(study))
+        things = Things.of(study)
+    done = carried_out(things, how, study)
+    return Run(done, done.summary)
 
 
 def study_of(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from brittle.api.one_measure import IT, one_measure
-from brittle.images import image_set
+from brittle.api.carried_out import How, Ids, Shown, Where
+from brittle.api.one_measure import one_measure, opened, source_of
 from brittle.images.selection import Selection
-from brittle.progress import Progress
 from brittle.results import WeakPoints
 
 
@@ -26,15 +25,16 @@ def sample(
     tries: int = 64,
     keep: int = 200,
     count: int | None = 20,
-    where: str | Sequence[str] = (),
-    ids: str | Sequence[int] = (),
+    where: Where = (),
+    ids: Ids = (),
     seed: int = 0,
     device: str | None = None,
     batch: int | None = None,
-    progress: Progress | None = None,
+    out: str | Path | None = None,
+    progress: Shown = None,
 ) -> WeakPoints:
     """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None."""
-    whole = image_set(images)
+    whole = opened(images)
     options = {
         "sampler": sampler,
         "budget": budget,
@@ -46,8 +46,6 @@ def sample(
         "keep": keep,
         "count": len(whole),
     }
-    selection = Selection.of(None if ids else count, where, ids)
-    done = one_measure("weak-points", options, {IT: classifier}, whole, nuisance, selection, seed)(
-        device, batch, progress
-    )
-    return WeakPoints.of(done)
+    selection, how = Selection.of(None if ids else count, where, ids), How(device, batch, out, progress)
+    source = source_of(images, whole)
+    return WeakPoints.of(one_measure("weak-points", options, classifier, source, nuisance, selection, seed, how))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -42,12 +44,22 @@ def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
     from brittle.api import run
     from brittle.progress import Bar
 
-    with Bar() as progress:
+    with Bar() as progress, unrepeated():
         summary = run(
             study, out, device=how.device, batch=how.batch, engine=how.engine, workers=how.workers, progress=progress
         )
     warn(summary["warnings"])
     return summary
+
+
+@contextmanager
+def unrepeated() -> Iterator[None]:
+    """What Python is warned of stands among the warnings that commands print."""
+    from brittle.errors import BrittleWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BrittleWarning)
+        yield
 
 
 def write_report(folder: str, *, load: bool = True) -> Path:

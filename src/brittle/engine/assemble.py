@@ -199,11 +199,7 @@ def entries_of(
             for name, found in fingerprints.items()
         },
         "nuisances": {
-            name: name
-            if isinstance(what, InScales)
-            else _with_code(what)
-            if isinstance(what, str)
-            else nuisance_text(what)
+            name: name if isinstance(what, InScales) else _with_code(nuisance_text(what))
             for name, what in spaces.items()
         },
     }
@@ -211,7 +207,7 @@ def entries_of(
 
 def _with_code(spec: str) -> Any:
     """A nuisance's spec, with the contents of the user's own files that it names."""
-    return [spec, found] if (found := code_hash(spec)) else spec
+    return [spec, found] if not is_live(spec) and (found := code_hash(spec)) else spec
 
 
 def with_image_sets(space: Nuisance) -> Nuisance:

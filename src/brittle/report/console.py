@@ -49,13 +49,19 @@ def as_html(summary: Mapping[str, Any]) -> str:
 
 def one_table(summary: Mapping[str, Any], measure: str | None = None) -> pa.Table:
     """What one measure says as an Arrow table; its name may be left out where there is only one."""
+    entry = summary["measures"][one_measure(summary, measure)]
+    return section_of(entry["kind"]).table(entry)
+
+
+def one_measure(summary: Mapping[str, Any], measure: str | None = None) -> str:
+    """The name of a measure of a run, which may be left out where there is only one."""
     entries = summary["measures"]
     if measure is None and len(entries) > 1:
         raise BrittleError(f"the run holds several measures: {', '.join(entries)}", "Name one of them.")
     name = next(iter(entries)) if measure is None else measure
     if name not in entries:
         raise BrittleError(f"the run holds no measure called {name!r}", f"Known: {', '.join(entries)}.")
-    return section_of(entries[name]["kind"]).table(entries[name])
+    return str(name)
 
 
 def console_of(file: Any) -> Console:

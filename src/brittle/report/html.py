@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
+from brittle.classifiers.as_it_was import lent
+from brittle.engine.carry_out import Done
+from brittle.engine.runs import RunFolder
+from brittle.errors import BrittleError
 from brittle.files import remove_half_written, write_durably
-from brittle.report.page.loaded import load
-from brittle.report.page.shell import render
+from brittle.report.page.loaded import LoadedRun, load, loaded_of
+from brittle.report.page.shell import figures_of, render
 from brittle.report.sections import section_of
 
 
 def write_report(folder: Path, *, nothing_loaded: bool = False) -> Path:
     """Writes `report.html` into a run folder and returns its path. Loading what the study names may run code."""
-    run = load(Path(folder), nothing=nothing_loaded)
+    return _written(load(Path(folder), nothing=nothing_loaded), RunFolder(Path(folder)).report)
+
+
+def report_of(done: Done, path: Path | None = None) -> Path:
+    """Writes the report of what this process has carried out to a file, or into its run folder."""
+    if path is None and done.folder is None:
+        raise BrittleError("there is no run folder that a report could go to", "Name a file: report.html.")
+    with lent(done.job.classifiers.values()):
+        return _written(loaded_of(done), path or RunFolder(done.folder or Path()).report)
+
+
+def figures(done: Done, measure: str) -> list[Figure]:
+    """What the report draws of one measure, as figures of matplotlib."""
+    with lent(done.job.classifiers.values()):
+        return figures_of(loaded_of(done), section_of, measure)
+
+
+def _written(run: LoadedRun, path: Path) -> Path:
     text = render(run, section_of)
-    remove_half_written(run.folder.path, (run.folder.report.name,))
-    write_durably(run.folder.report, lambda to: to.write_text(text, encoding="utf-8"))
-    return run.folder.report
+    remove_half_written(path.parent, (path.name,))
+    write_durably(path, lambda to: to.write_text(text, encoding="utf-8"))
+    return path

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import matplotlib as mpl
 from markupsafe import Markup, escape
@@ -33,13 +35,39 @@ STYLE = {
 }
 
 
+class ReportFigure(Figure):
+    """A figure of the report, which notebooks show as it is."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+            self.savefig(buffer, format="png", dpi=100)
+        return buffer.getvalue()
+
+
+_KEPT: ContextVar[list[Figure] | None] = ContextVar("figures that are kept", default=None)
+
+
+@contextmanager
+def kept() -> Iterator[list[Figure]]:
+    """Within it, every figure that is drawn also goes to a list."""
+    drawn: list[Figure] = []
+    token = _KEPT.set(drawn)
+    try:
+        yield drawn
+    finally:
+        _KEPT.reset(token)
+
+
 def svg(key: str, size: tuple[float, float], about: str, draw: Callable[[Figure], None]) -> Markup:
     """An accessible inline <svg>, `size` in inches. `about` describes it in words; `key` keeps its ids apart from those
     of other figures, and makes them repeatable."""
     with warnings.catch_warnings(), mpl.rc_context({**STYLE, "svg.hashsalt": key}):  # type: ignore[dict-item]
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has the font for it
-        figure = Figure(figsize=size, layout="constrained")
+        figure = ReportFigure(figsize=size, layout="constrained")
         draw(figure)
+        if (wanted := _KEPT.get()) is not None:
+            wanted.append(figure)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()

@@ -14,15 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from brittle.engine.assemble import Things, assemble
+from brittle.engine.carry_out import Done
 from brittle.engine.check import CHECKED_IMAGES
 from brittle.engine.job import Job
+from brittle.engine.live import is_live
 from brittle.engine.replay import Replay, replay_of
-from brittle.engine.runs import RunFolder
-from brittle.engine.store import FolderStore
+from brittle.engine.runs import RunFolder, environment
+from brittle.engine.store import Store
 from brittle.engine.trial import settled
 from brittle.engine.view import View
 from brittle.errors import BrittleError
+from brittle.files import read_whole
 from brittle.images.selection import Chosen
 from brittle.measures import measures
 from brittle.registry import parse_spec
@@ -39,18 +44,16 @@ RUNS_CODE = ("python", "torch", "sklearn")  # kinds of classifiers whose specs n
 class LoadedRun:
     """What a report is made from. `job` holds what could be loaded."""
 
-    folder: RunFolder
+    path: Path | None  # the run folder, if it is kept
     study: Study
+    study_text: str
     summary: dict[str, Any]
     environment: dict[str, Any]
-    begun: dict[str, Any]
     job: Job
-    missing: tuple[str, ...]  # a sentence for each thing that could not be loaded
+    store: Store
+    finished: datetime
+    missing: tuple[str, ...] = ()  # a sentence for each thing that could not be loaded
     nothing: bool = False  # whether nothing was to be loaded
-
-    @cached_property
-    def store(self) -> FolderStore:
-        return self.folder.store(self.job)
 
     @cached_property
     def _views(self) -> dict[str, View]:
@@ -110,13 +113,31 @@ class LoadedRun:
         return len(self.summary["image_sets"]) > 1
 
     @property
-    def finished(self) -> datetime:
-        """When the summary was written, to the minute."""
-        return datetime.fromtimestamp(self.folder.summary.stat().st_mtime, UTC)
+    def study_hash(self) -> str:
+        return hashlib.sha256(self.study_text.encode()).hexdigest()
 
     @property
-    def study_hash(self) -> str:
-        return hashlib.sha256(self.folder.study.read_bytes()).hexdigest()
+    def live(self) -> list[str]:
+        """What no spec names: Python objects of the program that measured them."""
+        entries = {**self.study.classifiers, **self.study.images}
+        texts = {name: entry.spec for name, entry in entries.items()} | self.study.nuisances
+        return [name for name, text in texts.items() if is_live(text)]
+
+
+def loaded_of(done: Done) -> LoadedRun:
+    """A run that this process has carried out, with everything that it had; nothing is loaded again."""
+    study = done.study
+    if done.folder is None:
+        text, now, when = tomli_w.dumps(study.resolved()), environment(), datetime.now(UTC)
+    else:
+        folder = RunFolder(done.folder)
+        text, now = read_whole(folder.study).decode(), folder.read_environment()
+        when = _written(folder.summary)
+    return LoadedRun(done.folder, study, text, done.summary, now, done.job, done.store, when)
+
+
+def _written(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
 def load(path: Path, *, nothing: bool = False) -> LoadedRun:
@@ -155,7 +176,18 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
     made_from = {name: entry | {"files": begun["files"][name]} for name, entry in job.entries["classifiers"].items()}
     entries = {**job.entries, "classifiers": made_from}
     job = replace(job, images=images, classifiers=classifiers, facts=facts, entries=entries, _known={})
-    return LoadedRun(folder, study, summary, folder.read_environment(), begun, job, tuple(missing), nothing)
+    return LoadedRun(
+        path,
+        study,
+        read_whole(folder.study).decode(),
+        summary,
+        folder.read_environment(),
+        job,
+        folder.store(job),
+        _written(folder.summary),
+        tuple(missing),
+        nothing,
+    )
 
 
 def code_named(path: Path) -> list[str]:

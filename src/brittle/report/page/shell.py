@@ -6,12 +6,15 @@ import itertools
 import re
 import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
+from brittle.report.page import figures
 from brittle.report.page.cells import CellNotes
 from brittle.report.page.colours import looks
 from brittle.report.page.jinja import environment
@@ -72,10 +75,24 @@ def render(run: LoadedRun, section_of: SectionOf) -> str:
         rest=list(notes.rest(_cells(run))),
         image_sets=[_image_set(run, name) for name in run.summary["image_sets"]],
         nuisances=[_nuisance(run, *cell) for cell in _cells(run)],
-        command=f"brittle run study.toml --out {shlex.quote(run.folder.path.resolve().name + '-again')}",
-        study_text=run.folder.study.read_text(encoding="utf-8"),
+        command=f"brittle run study.toml --out {'run' if run.path is None else _again(run.path)}",
+        live=listed(run.live, 6),
+        study_text=run.study_text,
         environment=_flat(run.environment),
     )
+
+
+def figures_of(run: LoadedRun, section_of: SectionOf, measure: str) -> list[Figure]:
+    """What the report draws of one measure."""
+    notes = CellNotes(lambda images, nuisance: (), run.many_sets)
+    shown = next(each for each in _shown(run, section_of, notes) if each.run.name == measure)
+    with figures.kept() as drawn:
+        shown.section.body(shown.run)
+    return drawn
+
+
+def _again(path: Path) -> str:
+    return shlex.quote(f"{path.resolve().name}-again")
 
 
 def _shown(run: LoadedRun, section_of: SectionOf, notes: CellNotes) -> Iterator[ShownMeasure]:

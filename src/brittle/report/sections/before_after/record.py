@@ -97,7 +97,9 @@ class RecordFound(NamedTuple):
 
 def read_record(run: MeasureRun, differences: list[Difference]) -> RecordFound:
     """The record beside a run, where it is a hardening's."""
-    path = run.whole.folder.path / FILE
+    if run.whole.path is None:
+        return RecordFound()
+    path = run.whole.path / FILE
     if not path.is_file():
         return RecordFound()
     try:

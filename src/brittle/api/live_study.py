@@ -1,0 +1,76 @@
+"""Studies written in Python, whose entries may be live objects: modules, functions, Datasets, nuisances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from brittle.engine.assemble import Things
+from brittle.engine.live import LIVE, nuisance_text, spec_text
+from brittle.registry import parse_named
+from brittle.study import Study
+
+TEXTS: dict[str, Callable[[Any], str]] = {
+    "classifiers": spec_text,
+    "images": spec_text,
+    "nuisances": nuisance_text,
+}
+
+
+class LiveStudy(NamedTuple):
+    """A study, and the things that it speaks of."""
+
+    study: Study
+    things: Things
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> LiveStudy:
+        """From plain values in which any spec may be the thing itself instead."""
+        plain, objects = dict(data), {}
+        for sort, text_of in TEXTS.items():
+            if sort in plain:
+                plain[sort], objects[sort] = _written(plain[sort], text_of)
+        study = Study.of(plain)
+        things = Things.of(study)
+        sets = {name: (what, things.images[name][1]) for name, what in objects.get("images", {}).items()}
+        return cls(
+            study,
+            replace(
+                things,
+                classifiers={**things.classifiers, **objects.get("classifiers", {})},
+                images={**things.images, **sets},
+                nuisances={**things.nuisances, **objects.get("nuisances", {})},
+            ),
+        )
+
+
+def _written(entries: Any, text_of: Callable[[Any], str]) -> tuple[Any, dict[str, Any]]:
+    """Entries as a study file has them, and the live objects among them, by name."""
+    if isinstance(entries, str):
+        return entries, {}
+    if not isinstance(entries, Mapping):
+        several = list(entries) if isinstance(entries, (list, tuple)) else [entries]
+        if all(isinstance(_what(each), str) for each in several):
+            return entries, {}
+        entries = dict(_named(each, text_of) for each in several)
+    live = {name: _what(entry) for name, entry in entries.items() if not isinstance(_what(entry), str)}
+    texts = {name: text_of(what) for name, what in live.items()}
+    return {name: _with(entry, texts[name]) if name in live else entry for name, entry in entries.items()}, live
+
+
+def _named(entry: Any, text_of: Callable[[Any], str]) -> tuple[str, Any]:
+    """What stands in a list is named by its spec, or by what a live object is called."""
+    what = _what(entry)
+    if isinstance(what, str):
+        name, spec = parse_named(what)
+        return name, _with(entry, spec)
+    return text_of(what).removeprefix(LIVE).partition("#")[0], entry
+
+
+def _what(entry: Any) -> Any:
+    return entry.get("spec", "") if isinstance(entry, Mapping) else entry
+
+
+def _with(entry: Any, spec: str) -> Any:
+    return {**entry, "spec": spec} if isinstance(entry, Mapping) else spec
