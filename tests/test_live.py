@@ -154,7 +154,7 @@ def test_other_weights_are_refused_in_one_line(network, tmp_path):
     brittle.measure(network, Clothes(), NUISANCE, **asked)
     with torch.no_grad():
         next(network.parameters()).view(-1)[0] += 1e-5
-    with pytest.raises(BrittleError, match="'classifier' is not the one that the run in .* began with") as refused:
+    with pytest.raises(BrittleError, match=r"'classifier' is not the one that the run in .* began with") as refused:
         brittle.measure(network, Clothes(), NUISANCE, **asked)
     assert "\n" not in str(refused.value)
 

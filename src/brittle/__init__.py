@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         run,
         sample,
         shape,
+        train,
     )
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError, BrittleWarning
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from brittle.images.base import ImageSet
     from brittle.nuisances import nuisance
     from brittle.study import Study
-    from brittle.training import train
     from brittle.types import Batch, Classifier, Differentiable, Layered, Nuisance
 
 __version__ = "0.1.0"
@@ -61,7 +61,7 @@ _HOMES = {
     "ImageSet": "brittle.images.base",
     "nuisance": "brittle.nuisances",
     "Study": "brittle.study",
-    "train": "brittle.training",
+    "train": "brittle.api",
     "Batch": "brittle.types",
     "Classifier": "brittle.types",
     "Differentiable": "brittle.types",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,45 +24,36 @@ from brittle.engine.carry_out import Done
 from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError, MissingPackage
 from brittle.imagenet import by_name
+from brittle.hardening.harden import Hardened as HardenedClassifier
+from brittle.measures.before_after.measure import KIND as DIFFERENCE
 from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
 from brittle.measures.shape.deciders import decisions_table
 from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_measure, one_table
+from brittle.report.harden_console import hardened_text
 from brittle.report.html import figures as drawn
 from brittle.report.html import report_of
 from brittle.report.page.label_names import LabelNames
 from brittle.samplers.export import to_arviz
 
 
-class Result(dict[str, Any]):
-    """Values by key; `summary` is all that the run says, as in summary.json, and `done` what it was made from."""
+class Tables:
+    """What was measured as tables and figures, and as a report: `done` is what it was made from."""
 
-    def __init__(self, done: Done, values: dict[str, Any], *, measure: str | None = None) -> None:
-        super().__init__(values)
-        self.done, self._measure = done, measure
-        self.summary = done.summary
-        if measure is not None:
-            self.summary = done.summary | {"measures": {measure: done.summary["measures"][measure]}}
+    done: Done
+    _measure: str | None = None  # the one that is meant where none is named
 
-    def __dir__(self) -> list[str]:
-        """What is meant to be used; of a dictionary's methods those that read."""
-        own = {name for kind in type(self).__mro__ if issubclass(kind, Result) for name in vars(kind)}
-        return sorted({"get", "items", "keys", "summary", "values", *(name for name in own if name[0] != "_")})
-
-    def __repr__(self) -> str:
-        return as_text(self.summary)
-
-    def __str__(self) -> str:
-        return as_text(self.summary)
-
-    def _repr_html_(self) -> str:
-        return as_html(self.summary)
+    @property
+    def _said(self) -> dict[str, Any]:
+        """What is shown of the run's summary."""
+        said = self.done.summary
+        return said if self._measure is None else said | {"measures": {self._measure: said["measures"][self._measure]}}
 
     def table(self, measure: str | None = None) -> pa.Table:
         """What one measure of the study says as a table, one row per result; its name may be left out where there is
         only one."""
-        return one_table(self.summary, measure)
+        return one_table(self._said if measure is None else self.done.summary, measure)
 
     def to_pandas(self, measure: str | None = None) -> Any:
         """The same as a pandas DataFrame."""
@@ -76,15 +68,47 @@ class Result(dict[str, Any]):
 
     def plot(self, measure: str | None = None) -> Figure:
         """The first figure that the report has of a measure; a notebook shows it, and `savefig` writes it."""
-        name = one_measure(self.summary, measure)
-        found = self.figures(name)
+        found = self.figures(measure)
         if not found:
-            raise BrittleError(f"the report has no figure of {name!r}", "Use table(), or rows, for one of your own.")
+            raise BrittleError("the report has no figure of this", "Use table(), or rows, for one of your own.")
         return found[0]
 
     def figures(self, measure: str | None = None) -> list[Figure]:
         """All figures that the report has of a measure."""
-        return drawn(self.done, one_measure(self.summary, measure))
+        return drawn(self.done, one_measure(self._said if measure is None else self.done.summary, measure))
+
+
+class Result(Tables, dict[str, Any]):
+    """Values by key; `summary` is all that the run says, as in summary.json, and `done` what it was made from."""
+
+    def __init__(self, done: Done, values: dict[str, Any], *, measure: str | None = None) -> None:
+        super().__init__(values)
+        self.done, self._measure = done, measure
+        self.summary = self._said
+
+    def __dir__(self) -> list[str]:
+        """What is meant to be used; of a dictionary's methods those that read."""
+        own = {name for kind in type(self).__mro__ if issubclass(kind, Tables) for name in vars(kind)}
+        return sorted({"get", "items", "keys", "summary", "values", *(name for name in own if name[0] != "_")})
+
+    def __repr__(self) -> str:
+        return as_text(self.summary)
+
+    def __str__(self) -> str:
+        return as_text(self.summary)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.summary)
+
+
+@dataclass(frozen=True, repr=False)
+class Hardened(HardenedClassifier, Tables):
+    """A hardened classifier: `before`, `after`, their `difference`, and the `rounds`, of which one was `chosen`."""
+
+    _measure = DIFFERENCE
+
+    def __repr__(self) -> str:
+        return hardened_text(self)
 
 
 class Measured(Result):

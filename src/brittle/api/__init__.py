@@ -13,6 +13,7 @@ from brittle.api.perturbation import perturb
 from brittle.api.robustness import compare, measure
 from brittle.api.shape import shape
 from brittle.api.studies import run, study_of
+from brittle.api.training import train
 from brittle.api.weak_points import sample
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "sample",
     "shape",
     "study_of",
+    "train",
 ]

@@ -17,6 +17,7 @@ def affinity(
     images: Any,
     of: str | Sequence[str] = ("mixup", "cutmix", "fmix"),
     *,
+    reference: str | None = None,
     samples: int = 1,
     confidence: float = 0.95,
     count: int | None = None,
@@ -30,10 +31,11 @@ def affinity(
 ) -> Augmentation:
     """Accuracy on augmented images minus accuracy on clean ones, in points, for each of some augmentations.
 
-    `of` are specs of mixes (mixup, cutmix, fmix, random-masks, cutout) and of nuisances; `classifier`, the reference,
-    may be a dictionary of several, by name. The result has what `brittle affinity --json` prints, and `rows`, one per
-    image, augmentation and draw.
+    `of` are specs of mixes (mixup, cutmix, fmix, random-masks, cutout) and of nuisances; `classifier` may be a
+    dictionary of several, by name, of which `reference` names the one whose accuracy tells affinity, or its group. The
+    result has what `brittle affinity --json` prints, and `rows`, one per image, augmentation and draw.
     """
-    options = {"of": (of,) if isinstance(of, str) else tuple(of), "samples": samples, "confidence": confidence}
+    options = {"of": (of,) if isinstance(of, str) else tuple(of), "reference": reference}
+    options |= {"samples": samples, "confidence": confidence}
     selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
     return Augmentation.of(one_measure("augmentation", options, classifier, images, None, selection, seed, how))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, asdict, dataclass
+from pathlib import Path
 
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import print_json, print_report, say, warn, write_report
+from brittle.cli.carry_out import print_json, print_report, say, unrepeated, warn
 from brittle.cli.parameters import Device, Output
 from brittle.hardening.options import HardeningOptions
 from brittle.registry.options import option
@@ -98,7 +99,7 @@ def _harden(given: Given) -> None:
 
     if not as_json:
         print_criterion(settings)
-    with Bar() as progress:
+    with Bar() as progress, unrepeated():
         done = harden(
             what.classifier,
             what.images,
@@ -111,9 +112,9 @@ def _harden(given: Given) -> None:
             **asdict(settings),
         )
     warn(done.summary["warnings"])
-    path = None if done.summary["classifier"] is None else write_report(what.out)
+    path = Path(what.out) / "report.html"
     if as_json:
-        print_json(done.summary | {"report": None if path is None else str(path)})
+        print_json(done.summary | {"report": str(path)})
         return
     print_hardened(done)
     print_report(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from brittle.engine.assemble import Things
-from brittle.engine.carry_out import Done, run_study, run_things
+from brittle.engine.carry_out import Done, run_things
 from brittle.engine.runs import RunFolder
 from brittle.images.base import ImageSet
 from brittle.images.selection import Selection
@@ -26,11 +26,12 @@ BEFORE, AFTER, TEST = "before", "after", "test"
 class BeforeAfter(NamedTuple):
     """What was found on the test images."""
 
-    found: dict[str, Any]  # summary.json of the run
+    done: Done
 
-    @classmethod
-    def of(cls, done: Done) -> BeforeAfter:
-        return cls(done.summary)
+    @property
+    def found(self) -> dict[str, Any]:
+        """summary.json of the run."""
+        return self.done.summary
 
     @property
     def results(self) -> list[dict[str, Any]]:
@@ -47,46 +48,47 @@ class BeforeAfter(NamedTuple):
 
 @dataclass(frozen=True)
 class PairedRun:
-    """The run folder of a hardening. It is begun with the classifier as it was, and extended by what became of it."""
+    """The run folder of a hardening. It is begun with the classifier as it was, and extended by what became of it. All
+    that it is of may be specs or live objects."""
 
     folder: Path
-    before: str
-    images: str
+    title: str
+    before: Any
+    images: Any
     ids: tuple[int, ...]  # of the test images
-    nuisance: str
+    nuisance: Any
     samples: int
     seed: int
     device: str | None
 
-    def _study(self, classifiers: Mapping[str, str]) -> Study:
-        wanted: dict[str, dict[str, Any]] = {ROBUSTNESS: {"kind": ROBUSTNESS, "samples": self.samples}}
+    def _things(self, classifiers: Mapping[str, Any]) -> Things:
+        wanted = {ROBUSTNESS: MeasureEntry(kind=ROBUSTNESS, samples=self.samples)}
         if AFTER in classifiers:
-            wanted[DIFFERENCE] = {"kind": DIFFERENCE}
-        return Study.of(
-            {
-                "title": f"{self.before}, hardened against {self.nuisance}",
-                "seed": self.seed,
-                "classifiers": dict(classifiers),
-                "images": {TEST: {"spec": self.images, "ids": list(self.ids)}},
-                "nuisances": {self.nuisance: self.nuisance},
-                "measures": wanted,
-            }
-        )
+            wanted[DIFFERENCE] = MeasureEntry(kind=DIFFERENCE)
+        name = self.nuisance if isinstance(self.nuisance, str) else nuisances.spec_of(self.nuisance)
+        sets = {TEST: (self.images, Selection(ids=self.ids))}
+        return Things(classifiers, sets, {name: self.nuisance}, wanted, self.seed)
+
+    def _study(self, things: Things) -> Study:
+        return things.study().model_copy(update={"title": self.title})
+
+    def _run(self, classifiers: Mapping[str, Any], progress: Progress) -> Done:
+        things = self._things(classifiers)
+        return run_things(things, self.folder, study=self._study(things), device=self.device, progress=progress)
 
     def begin(self, progress: Progress) -> None:
         """Measures the classifier as it was; a folder that has been begun is only held against what is wanted."""
         folder, before = RunFolder(self.folder), {BEFORE: self.before}
         if not folder.exists():
-            run_study(self._study(before), self.folder, device=self.device, progress=progress)
+            self._run(before, progress)
             return
         with folder.locked():
             kept = folder.read_study()["classifiers"]
             after = {AFTER: kept[AFTER]["spec"]} if AFTER in kept else {}
-            folder.compare(self._study(before | after).resolved())
+            folder.compare(self._study(self._things(before | after)).resolved())
 
-    def end(self, after: str, progress: Progress) -> BeforeAfter:
-        study = self._study({BEFORE: self.before, AFTER: after})
-        return BeforeAfter.of(run_study(study, self.folder, device=self.device, progress=progress))
+    def end(self, after: Any, progress: Progress) -> BeforeAfter:
+        return BeforeAfter(self._run({BEFORE: self.before, AFTER: after}, progress))
 
 
 def in_memory(
@@ -99,10 +101,10 @@ def in_memory(
     device: str,
     progress: Progress,
 ) -> BeforeAfter:
-    """The same for classifiers that no spec names."""
+    """The same where nothing is kept."""
     classifiers = {BEFORE: before, AFTER: after}
     wanted = {ROBUSTNESS: MeasureEntry(kind=ROBUSTNESS, samples=samples), DIFFERENCE: MeasureEntry(kind=DIFFERENCE)}
-    return BeforeAfter.of(_measured(classifiers, images, nuisance, wanted, seed, device, progress))
+    return BeforeAfter(_measured(classifiers, images, nuisance, wanted, seed, device, progress))
 
 
 def held_out_result(

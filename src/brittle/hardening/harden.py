@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,12 +22,15 @@ from numpy.typing import NDArray
 
 from brittle.classifiers import classifier as open_classifier
 from brittle.classifiers import classifiers
+from brittle.classifiers.as_it_was import lent
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.device import pick_device
 from brittle.engine.assemble import with_image_sets
+from brittle.engine.carry_out import Done
 from brittle.engine.check import CHECKED_IMAGES, check_nuisance
 from brittle.engine.job import subject_of
 from brittle.engine.labels import reference_labels
+from brittle.engine.live import Opened
 from brittle.engine.nuisance_trial import try_nuisance
 from brittle.engine.runs import RunFolder, named_folder
 from brittle.errors import BrittleError
@@ -77,6 +81,7 @@ class Hardened:
     chosen: int  # which of them it is
     summary: dict[str, Any]  # what `brittle harden --json` prints
     found: dict[str, Any]  # what `brittle run` would give for the two classifiers on the test images
+    done: Done  # that run
 
 
 def harden_classifier(
@@ -92,12 +97,28 @@ def harden_classifier(
     **options: Any,
 ) -> Hardened:
     """See `brittle.harden`."""
+    with lent([classifier]):
+        return _hardened(classifier, images, nuisance, out, test, seed, device, progress or Progress(), options)
+
+
+def _hardened(
+    classifier: Any,
+    images: Any,
+    nuisance: Any,
+    out: str | Path | None,
+    test: Any,
+    seed: int,
+    device: str | None,
+    progress: Progress,
+    options: Mapping[str, Any],
+) -> Hardened:
     settings, place = HardeningOptions(**checked(HardeningOptions, options, "harden")), pick_device(device)
     check_sampler(settings.sampler)
     before = hardenable(classifier, str(place))
     space = with_image_sets(open_nuisance(nuisance))
     name = nuisance if isinstance(nuisance, str) else nuisances.spec_of(space)
-    split = split_images(image_set(images), None if test is None else image_set(test), settings.held_out, seed)
+    whole, tests = image_set(images), None if test is None else image_set(test)
+    split = split_images(whole, tests, settings.held_out, seed)
     check_nuisance(name, space, split.training.shape)
     if space.needs:
         raise BrittleError(
@@ -112,17 +133,19 @@ def harden_classifier(
     parts |= {key: images_fingerprint(getattr(split, key)) for key in ("held_out", "test")}
     about = {"classifier": named, "weights": fingerprint(state_of(before.module)), "nuisance": name, "images": parts}
     about |= {"seed": seed} | asdict(settings)
-    folder, phases = None if out is None else named_folder(out), Phases(progress or Progress())
+    folder, phases = None if out is None else named_folder(out), Phases(progress)
     weights_file = None if folder is None else folder / "weights.safetensors"
 
-    source = images if test is None else test
+    source, measured_on = (images, whole) if tests is None else (test, tests)
     after_spec = None
-    if weights_file is not None and all(isinstance(each, str) for each in (classifier, source, nuisance)):
+    if weights_file is not None and isinstance(classifier, str):
         after_spec = with_weights(classifier, before, weights_file)
     tested = None
-    if folder is not None and after_spec is not None:
-        ids = tuple(split.test.ids.tolist())
-        tested = PairedRun(folder, classifier, source, ids, name, settings.samples, seed, device)
+    if folder is not None:
+        there = Opened(source, measured_on) if isinstance(source, str) else measured_on
+        title, ids = f"{named}, hardened against {name}", tuple(split.test.ids.tolist())
+        given = classifier if isinstance(classifier, str) else before
+        tested = PairedRun(folder, title, given, there, ids, nuisance, settings.samples, seed, device)
         phases.phase("before")
         tested.begin(phases)
     with nullcontext() if folder is None else RunFolder(folder).locked(also=KEPT):
@@ -133,8 +156,8 @@ def harden_classifier(
             save_weights(weights_file, weights, "hardening", {"about": about, "round": chosen})
     work.classifier.module.load_state_dict(weights)
     phases.phase("before and after" if tested is None else "after")
-    if tested is not None and after_spec is not None:
-        measured = tested.end(after_spec, phases)
+    if tested is not None:
+        measured = tested.end(after_spec or work.classifier, phases)
     else:
         measured = in_memory(before, work.classifier, split.test, space, settings.samples, seed, str(place), phases)
     said = {
@@ -157,7 +180,15 @@ def harden_classifier(
             text = json.dumps(said, indent=1)
             write_durably(folder / "harden.json", lambda to: to.write_text(text, encoding="utf-8"))
     return Hardened(
-        work.classifier, said[BEFORE], said[AFTER], measured.difference, rounds, chosen, said, measured.found
+        work.classifier,
+        said[BEFORE],
+        said[AFTER],
+        measured.difference,
+        rounds,
+        chosen,
+        said,
+        measured.found,
+        measured.done,
     )
 
 

@@ -31,8 +31,12 @@ def print_found(summary: Mapping[str, Any]) -> None:
 
 def as_text(summary: Mapping[str, Any]) -> str:
     """The same as text, warnings at the end."""
+    return text_of(*_shown(summary), *_warnings(summary))
+
+
+def text_of(*shown: RenderableType) -> str:
     console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, emoji=False, record=True)
-    for each in (*_shown(summary), *_warnings(summary)):
+    for each in shown:
         show(console, each)
     return console.export_text().rstrip()
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from brittle.report.console import console_of, print_found, show
+from brittle.report.console import as_text, console_of, print_found, show, text_of
 from brittle.report.sections.base import line
 from brittle.report.sections.before_after.console import printed_outcome, printed_rounds
 from brittle.terminal import visible_values
@@ -40,3 +40,10 @@ def print_hardened(done: Hardened) -> None:
     print_found(done.found)
     show(console, line())
     show(console, printed_outcome(summary))
+
+
+def hardened_text(done: Hardened) -> str:
+    """The same as text."""
+    summary = visible_values(dict(done.summary))
+    rounds, outcome = printed_rounds(summary), printed_outcome(summary)
+    return "\n".join([text_of(rounds), as_text(done.found), "", text_of(outcome)])
