@@ -301,13 +301,17 @@ def test_a_network_that_is_new_each_time_is_refused_where_specs_are_kept(tmp_pat
         ({"share": 0.0}, "share is 0"),
         ({"held_out": 0.5}, "held-out is 0.5"),
         ({"on": "posterior"}, "on"),
-        ({"epoch": 3}, "no option 'epoch'"),
         ({"sampler": "crank-nicolson"}, "walks in chains"),
     ],
 )
-def test_wrong_options_are_named(options: dict[str, object], wrong: str, sample: brittle.ImageSet) -> None:
+def test_wrong_values_are_named(options: dict[str, object], wrong: str, sample: brittle.ImageSet) -> None:
     with pytest.raises(BrittleError, match=wrong):
         brittle.harden("bundled:plain", sample, ALPHA, **options)
+
+
+def test_a_word_that_is_no_option_is_refused(sample: brittle.ImageSet) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch'"):
+        brittle.harden("bundled:plain", sample, ALPHA, epoch=3)
 
 
 def coloured(folder: Path, names: str) -> str:
@@ -437,3 +441,23 @@ def test_the_loss_asked_for_is_the_one_that_weak_points_are_drawn_for(
 def test_a_classifier_whose_classes_are_mapped_is_refused():
     with pytest.raises(BrittleError, match="while its classes are mapped"):
         hardenable(brittle.classifier("bundled:plain", classes={"bag": ["Bag"], "coat": ["Coat"]}), "cpu")
+
+
+def test_live_objects_are_hardened_as_their_specs_are_and_kept(sample: brittle.ImageSet, tmp_path: Path) -> None:
+    """A module in training mode and a list of pairs; the folder holds the run of before and after, with its report."""
+    module = copy.deepcopy(brittle.classifier("bundled:plain").module).train()
+    batch = sample.batch(range(len(sample)))
+    pairs = list(zip(batch.images, batch.labels.tolist(), strict=True))
+    images = brittle.image_set(pairs, ids=sample.ids, classes=sample.classes)
+    live = brittle.harden(module, images, ALPHA, tmp_path / "live", **QUICK)
+    named = brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "named", **QUICK)
+    assert module.training
+    assert live.after["rho"] == pytest.approx(named.after["rho"], abs=1e-6)
+    assert live.difference["rho"] == pytest.approx(named.difference["rho"], abs=1e-6)
+    assert live.table("robustness")["classifier"].to_pylist() == ["before", "after"]
+    assert "chosen" in repr(live)
+    report = (tmp_path / "live" / "report.html").read_text()
+    assert "hardened against" in report
+    assert "data:image/" in report
+    again = brittle.harden(module, images, ALPHA, tmp_path / "live", **QUICK)
+    assert again.summary == live.summary

@@ -35,7 +35,7 @@ def affinity(
     dictionary of several, by name, of which `reference` names the one whose accuracy tells affinity, or its group. The
     result has what `brittle affinity --json` prints, and `rows`, one per image, augmentation and draw.
     """
-    options = {"of": (of,) if isinstance(of, str) else tuple(of), "reference": reference}
+    options: dict[str, Any] = {"of": (of,) if isinstance(of, str) else tuple(of), "reference": reference}
     options |= {"samples": samples, "confidence": confidence}
     selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
     return Augmentation.of(one_measure("augmentation", options, classifier, images, None, selection, seed, how))

@@ -134,7 +134,7 @@ def _hardened(
     about = {"classifier": named, "weights": fingerprint(state_of(before.module)), "nuisance": name, "images": parts}
     about |= {"seed": seed} | asdict(settings)
     folder, phases = None if out is None else named_folder(out), Phases(progress)
-    weights_file = None if folder is None else folder / "weights.safetensors"
+    kept, weights_file = Kept(folder, about), None if folder is None else folder / "weights.safetensors"
 
     source, measured_on = (images, whole) if tests is None else (test, tests)
     after_spec = None
@@ -146,10 +146,10 @@ def _hardened(
         title, ids = f"{named}, hardened against {name}", tuple(split.test.ids.tolist())
         given = classifier if isinstance(classifier, str) else before
         tested = PairedRun(folder, title, given, there, ids, nuisance, settings.samples, seed, device)
+        kept.refuse_changes()
         phases.phase("before")
         tested.begin(phases)
     with nullcontext() if folder is None else RunFolder(folder).locked(also=KEPT):
-        kept = Kept(folder, about)
         kept.tidy(settings.rounds)
         rounds, chosen, weights = carry_out_rounds(work, kept, phases)
         if weights_file is not None:

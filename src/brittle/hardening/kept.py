@@ -34,6 +34,12 @@ class Kept:
             remove_half_written(self.folder, FILES)
             remove_half_written(self.folder / "rounds", [f"{number}.safetensors" for number in range(rounds + 1)])
 
+    def refuse_changes(self) -> None:
+        """Refuses a folder that holds the rounds of another hardening."""
+        path = self._round(0)
+        if path is not None and path.is_file():
+            refuse_changes(path.parent.parent, read_facts(path, "hardening")["about"], self.about, "hardening")
+
     def read(self, number: int, module: nn.Module) -> list[dict[str, Any]] | None:
         """Fills the module with a round's weights and returns what was found; None where it is not done yet."""
         path = self._round(number)
