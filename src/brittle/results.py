@@ -23,8 +23,8 @@ from brittle.classifiers.as_it_was import lent
 from brittle.engine.carry_out import Done
 from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError, MissingPackage
-from brittle.imagenet import by_name
 from brittle.hardening.harden import Hardened as HardenedClassifier
+from brittle.imagenet import by_name
 from brittle.measures.before_after.measure import KIND as DIFFERENCE
 from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
