@@ -25,7 +25,7 @@ def test_a_small_table_worked_by_hand():
 def test_the_worst_case_may_be_of_another_class_and_is_the_index_itself_for_one_run():
     """Means (0.4, 0.3), but class 1 has 0.6 in one run: shares 0.6 / 1 and 0, times 0.6."""
     found = index(np.array([[0.4, 0.6], [0.4, 0.0]]))
-    assert found.top == 0
+    assert (found.top, found.agreeing) == (0, 1)
     assert found.worst == pytest.approx((0.6 + 0.0) / 2 * 0.6)
     alone = index(np.array([[0.1, 0.3, 0.2]]))
     assert alone.worst == pytest.approx(alone.value)

@@ -7,6 +7,7 @@ model; one that has no group is a single run, for which nothing can be said abou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -56,11 +57,15 @@ def labelled(subject: Subject) -> bool:
 
 
 def models(run: RunView) -> Iterator[tuple[str, list[str]]]:
-    """Names of the classifiers of each group with the same classes; one without a group is alone."""
+    """Names of the classifiers of each group with the same classes; one without a group is alone. Where members of a
+    group differ in classes they are several models, told apart by who they are."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for name, facts in run.classifiers.items():
         groups.setdefault((facts.group or name, facts.labels), []).append(name)
-    return ((group, names) for (group, _), names in groups.items())
+    often = Counter(group for group, _ in groups)
+    return (
+        (group if often[group] == 1 else f"{group} ({', '.join(names)})", names) for (group, _), names in groups.items()
+    )
 
 
 def interference(

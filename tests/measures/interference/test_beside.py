@@ -134,7 +134,7 @@ def test_members_of_a_group_with_other_classes_are_a_model_of_their_own(tmp_path
         "b": {"spec": f"{named},labels=night/dusk/dawn/noon", "group": "g"},
     }
     rows = brittle.run(plain)["measures"]["robustness"][BESIDE]
-    assert [(row["group"], row["classifiers"]) for row in rows] == [("g", ["a"]), ("g", ["b"])]
+    assert [(row["group"], row["classifiers"]) for row in rows] == [("g (a)", ["a"]), ("g (b)", ["b"])]
 
 
 ROW = {

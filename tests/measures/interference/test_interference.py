@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import brittle
+from brittle.report.console import as_text
 from brittle.report.html import write_report
 
 
@@ -93,6 +94,15 @@ def test_a_classifier_drawn_to_one_class_by_the_distortion_is_found_out(tmp_path
     assert row["points_lost"] == pytest.approx(75)
     assert row["points_to_top"] == pytest.approx(75)
     assert row["chance_spread"]["p_value"] < 0.001
+
+
+def test_of_several_image_sets_the_console_names_each(run):
+    said = run[0]["measures"]["interference"]
+    rows = [row | {"image_set": name} for name in ("one", "other") for row in said["results"]]
+    text = as_text(run[0] | {"measures": {"interference": said | {"results": rows}}})
+    assert "ours under shuffle on one:" in text
+    assert "ours under shuffle on other:" in text
+    assert "ours under shuffle:" in as_text(run[0])
 
 
 def test_console_and_report_say_it_in_points(run):

@@ -61,12 +61,15 @@ class InterferenceSection(BaseSection):
 
 def _printed(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     yield line(("Interference", "bold"), ": does what a nuisance gets wrong go to one class?")
-    table = plain_table("", "nuisance", "DI", "by chance", "p", "top class", "in runs", folds=2)
+    several = len({row["image_set"] for row in rows}) > 1
+    heads = ("", "nuisance", *(["images"] if several else []), "DI", "by chance", "p", "top class", "in runs")
+    table = plain_table(*heads, folds=2)
     for row in rows[:MOST_PRINTED]:
         chance = row["chance_spread"]
         table.add_row(
             row["group"],
             row["nuisance"],
+            *([row["image_set"]] if several else []),
             "undefined" if row["di"] is None else number(row["di"]),
             f"{chance['mean']:.3f} (95 %: {chance['high']:.3f})",
             f"{chance['p_value']:.2g}",
@@ -76,7 +79,8 @@ def _printed(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     yield table
     for row in rows[:MOST_PRINTED]:
         said = [sentences.points(row), sentences.consistency(row), sentences.two_classes(row)]
-        yield line(f"  {row['group']} under {row['nuisance']}: {'; '.join(filter(None, said))}")
+        on = f" on {row['image_set']}" if several else ""
+        yield line(f"  {row['group']} under {row['nuisance']}{on}: {'; '.join(filter(None, said))}")
     if len(rows) > MOST_PRINTED:
         yield line(f"  … and {len(rows) - MOST_PRINTED} more (--json or --out has them all)")
 
