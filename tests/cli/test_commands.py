@@ -29,6 +29,7 @@ COMMANDS = (
     "rank",
     "run",
     "report",
+    "export",
     "agreement",
     "affinity",
     "train",

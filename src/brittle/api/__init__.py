@@ -5,6 +5,7 @@ from brittle.api.along_shifts import corruption_error, line, rank
 from brittle.api.augmentation import affinity
 from brittle.api.breaking_points import breaking_points
 from brittle.api.connectedness import connect
+from brittle.api.export import export, rows
 from brittle.api.failure_points import failure_points
 from brittle.api.hardening import harden
 from brittle.api.layer_noise import layers
@@ -23,6 +24,7 @@ __all__ = [
     "compare",
     "connect",
     "corruption_error",
+    "export",
     "failure_points",
     "harden",
     "layers",
@@ -31,6 +33,7 @@ __all__ = [
     "occlusion",
     "perturb",
     "rank",
+    "rows",
     "run",
     "sample",
     "shape",

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from brittle.cli.measuring import add_measures
-from brittle.cli.running import add_agreement, add_demo, add_list, add_report, add_run
+from brittle.cli.running import add_agreement, add_demo, add_export, add_list, add_report, add_run
 from brittle.cli.training import add_harden, add_train
 
-OTHERS = ("demo", "run", "report", "agreement", "train", "harden", "list")
+OTHERS = ("demo", "run", "report", "export", "agreement", "train", "harden", "list")
 
 
 def make_app() -> typer.Typer:
@@ -23,7 +23,7 @@ def make_app() -> typer.Typer:
     app.callback()(_common)
     add_demo(app)
     add_measures(app, taken=set(OTHERS))
-    for add in (add_run, add_report, add_agreement, add_train, add_harden, add_list):
+    for add in (add_run, add_report, add_export, add_agreement, add_train, add_harden, add_list):
         add(app)
     return app
 

@@ -108,7 +108,9 @@ def warn(warnings: Iterable[str]) -> None:
 
 
 def print_json(what: Mapping[str, Any]) -> None:
-    print(json.dumps(what))
+    from brittle.engine.kept_json import without_wide
+
+    print(json.dumps(without_wide(what)))
 
 
 def print_report(path: Path | None) -> None:

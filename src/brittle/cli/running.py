@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from importlib import resources
+from typing import Literal
 
 import typer
 
@@ -44,11 +45,37 @@ class Listing:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Export:
+    folder: str = option(MISSING, "a run folder", positional=True)
+    format: Literal["csv", "parquet", "markdown"] = option(
+        "csv", "csv, parquet, or markdown, which leaves out the rows"
+    )
+    out: str | None = option(None, "the folder for the files; export in the run folder by default")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
     folder: str = option(MISSING, "a run folder", positional=True)
     out: str = option(MISSING, "the file, .csv or .parquet, for --columns or columns = … in a study")
     group: str | None = option(None, "only classifiers of this group")
     images: str | None = option(None, "the image set, where the run has several")
+
+
+def add_export(app: typer.Typer) -> None:
+    about = "Write what a run says, and its rows with names and θ, as CSV, Parquet or Markdown."
+    add_command(app, "export", about, [*parameters(Export), *parameters(Output)], _export)
+
+
+def _export(given: Given) -> None:
+    what = given.made(Export)
+    from brittle.api import export
+
+    files = export(what.folder, what.out, format=what.format)
+    if given.made(Output).as_json:
+        print_json({"files": [str(file) for file in files]})
+        return
+    for file in files:
+        say(str(file))
 
 
 def add_agreement(app: typer.Typer) -> None:

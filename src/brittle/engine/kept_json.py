@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,14 @@ from brittle.errors import BrittleError
 from brittle.files import read_whole
 
 CHECKSUM = "checksum"
+EXACT = 2**53  # from here on a double, which many readers of JSON take for a number, has gaps
+IDS = ("id", "ids", "image", "images", "other")  # what holds ids of images
+WIDE = re.compile(r"-?\d{16,19}", re.ASCII)
 
 
 def kept_text(name: str, said: Mapping[str, Any]) -> str:
     """What is written of some plain values into a file of this name."""
+    said = without_wide(dict(said))
     return json.dumps({**said, CHECKSUM: _checksum(name, said)}, indent=1, allow_nan=False)
 
 
@@ -28,6 +33,25 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [without_nan(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def without_wide(value: Any) -> Any:
+    """Plain values as every reader of JSON understands them: whole numbers from 2⁵³ on, such as ids that are hashes,
+    become text, since many readers would round them."""
+    if isinstance(value, dict):
+        return {key: without_wide(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_wide(each) for each in value]
+    return str(value) if type(value) is int and abs(value) >= EXACT else value
+
+
+def _with_wide(value: Any, key: str = "") -> Any:
+    """The ids among these values as whole numbers again."""
+    if isinstance(value, dict):
+        return {name: _with_wide(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_with_wide(each, key) for each in value]
+    return int(value) if key in IDS and isinstance(value, str) and WIDE.fullmatch(value) else value
 
 
 def parsed(path: Path, remedy: str) -> dict[str, Any]:
@@ -50,7 +74,8 @@ def read_kept(path: Path, remedy: str) -> dict[str, Any]:
     found = parsed(path, remedy)
     if found.pop(CHECKSUM, None) != _checksum(path.name, found):
         raise BrittleError(f"{path} is not as Brittle wrote it: its checksum is wrong", remedy)
-    return found
+    restored: dict[str, Any] = _with_wide(found)
+    return restored
 
 
 def _checksum(name: str, said: Mapping[str, Any]) -> str:

@@ -30,6 +30,8 @@ from brittle.files import printable, unusable
 from brittle.measures.base import ROWS, Cell, Tables
 from brittle.measures.plan import Span
 
+UNSAFE = r"[^A-Za-z0-9._-]+"
+UNSAFE_BEFORE = r"[^A-Za-z0-9._=-]+"  # runs that have such folders keep them
 FAN = 16  # this many neighbours of one size become one file
 LARGEST = 1 << 22  # rows in a merged file
 CACHED = 1 << 26  # bytes of the last files read that are kept
@@ -87,6 +89,7 @@ class FolderStore:
     def __init__(self, folder: Path, depends: Callable[[Cell], str]) -> None:
         self.folder, self.depends, self.disk = folder, depends, Disk()
         self._cache: OrderedDict[str, pa.Table] = OrderedDict()
+        self._places: dict[Cell, str] = {}
         self._about: dict[str, dict[str, Any]] = {}  # by path: what files say that were found to be whole
         self._lock = threading.RLock()  # the thread that merges and the one that reads
 
@@ -181,7 +184,14 @@ class FolderStore:
         return [file for file, _ in run] if len(run) >= (2 if finished else FAN) else []
 
     def _place(self, cell: Cell) -> str:
-        return "/".join((str(self.folder), *(safe_name(part) for part in cell if part)))
+        if cell not in self._places:
+            here, before = (
+                "/".join((str(self.folder), *(safe_name(part, unsafe) for part in cell if part)))
+                for unsafe in (UNSAFE, UNSAFE_BEFORE)
+            )
+            kept = here != before and self.disk.names(before) and not self.disk.names(here)
+            self._places[cell] = before if kept else here
+        return self._places[cell]
 
     def _path(self, cell: Cell, span: Span, table: str) -> str:
         return f"{self._place(cell)}/{span.first:09d}-{span.end:09d}.{table}.parquet"
@@ -352,9 +362,10 @@ def _size_class(rows: int) -> int:
     return int(math.log(max(rows, 1), FAN))
 
 
-def safe_name(name: str) -> str:
-    """A file name for any name: itself where it is harmless, else cleaned and told apart by a hash."""
-    cleaned = re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip(".-")[:60]
+def safe_name(name: str, unsafe: str = UNSAFE) -> str:
+    """A file name for any name: itself where it is harmless, else cleaned and told apart by a hash. An equals sign is
+    not: pandas and others take a folder `alpha=50` for a column."""
+    cleaned = re.sub(unsafe, "-", name).strip(".-")[:60]
     if cleaned == name != "":
         return name
     return f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"

@@ -298,6 +298,7 @@ class Measure(ABC):
     needs: ClassVar[tuple[type, ...]] = ()  # protocols that a classifier must satisfy
     with_training: ClassVar[bool] = False  # whether it is also asked about what its image sets name as `train`
     leaves_out: ClassVar[bool] = False  # whether it has no rows of images that a stored shift lacks
+    prior_column: ClassVar[str] = ""  # the column of its rows that numbers draws of the prior, where θ is one of these
 
     @property
     def stops(self) -> bool:

@@ -1,0 +1,101 @@
+"""Tables of a run for other tools: what every measure says, and the rows behind it, as CSV, Parquet or Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from brittle.errors import BrittleError
+from brittle.files import write_durably
+from brittle.measures.base import ROWS
+from brittle.registry import did_you_mean
+from brittle.report.console import one_table
+from brittle.report.page.loaded import LoadedRun
+from brittle.report.rows import named_rows
+
+FORMATS = {"csv": ".csv", "parquet": ".parquet", "markdown": ".md"}
+PICTURES = "pictures"  # a table of bytes, of use to nobody else
+
+
+def write_tables(run: LoadedRun, out: Path, format: str) -> list[Path]:
+    """Writes a table per measure and, but in Markdown, its rows; returns the files, in order."""
+    if format not in FORMATS:
+        raise BrittleError(f"unknown format {format!r}", did_you_mean(format, FORMATS))
+    out.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in run.summary["measures"]:
+        path = out / f"{name}{FORMATS[format]}"
+        _write(path, iter([one_table(run.summary, name)]), format)
+        written.append(path)
+        if format == "markdown" or name not in run.job.assignments:
+            continue
+        view = run.view(name)
+        tables = {ROWS} | {table for cell in view.cells() for table in view.store.tables(cell)}
+        for table in sorted(tables - {PICTURES}):
+            parts = named_rows(view, table)
+            first = next(parts, None)
+            if first is not None:
+                path = out / f"{name}-{table}{FORMATS[format]}"
+                _write(path, _again(first, parts), format)
+                written.append(path)
+    return written
+
+
+def _again(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    yield first
+    yield from others
+
+
+def _write(path: Path, parts: Iterator[pa.Table], format: str) -> None:
+    """Part by part, so that a run's rows need not fit into memory."""
+    write_durably(path, lambda to: WRITERS[format](to, parts))
+
+
+def _csv(path: Path, parts: Iterator[pa.Table]) -> None:
+    first = _plain(next(parts))
+    with pyarrow.csv.CSVWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(_plain(part))
+
+
+def _parquet(path: Path, parts: Iterator[pa.Table]) -> None:
+    first = next(parts)
+    with pyarrow.parquet.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(part)
+
+
+def _markdown(path: Path, parts: Iterator[pa.Table]) -> None:
+    table = pa.concat_tables(parts)
+    lines = ["| " + " | ".join(table.column_names) + " |", "| " + " | ".join("---" for _ in table.column_names) + " |"]
+    lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in table.to_pylist()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "" if value is None else json.dumps(value) if isinstance(value, (list, dict)) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Columns that CSV can hold: lists as JSON, and no bytes."""
+    for place, field in reversed(list(enumerate(table.schema))):
+        if pa.types.is_binary(field.type):
+            table = table.remove_column(place)
+        elif pa.types.is_nested(field.type):
+            texts = [None if each is None else json.dumps(each) for each in table[field.name].to_pylist()]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table
+
+
+WRITERS = {"csv": _csv, "parquet": _parquet, "markdown": _markdown}
