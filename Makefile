@@ -47,6 +47,7 @@ docs: .venv/test-ready
 	$(BIN)/python docs/nuisances.py
 	$(BIN)/python docs/weak_points.py
 	$(BIN)/python docs/mixes.py
+	$(BIN)/python docs/python.py
 
 # The bundled weights (delete those that are there) and images, from FashionMNIST's four gzipped idx files in FASHION.
 idx = idx:$(FASHION)/$(1)-images-idx3-ubyte.gz,labels=$(FASHION)/$(1)-labels-idx1-ubyte.gz

@@ -1,7 +1,10 @@
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from brittle.nuisances import nuisances
 
@@ -28,3 +31,19 @@ def test_links_between_pages_lead_somewhere():
     for page in [DOCS.parent / "README.md", DOCS.parent / "benchmarks" / "README.md", *DOCS.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.slow
+def test_the_python_page_shows_what_its_code_shows(tmp_path):
+    """Otherwise: `make docs`. Numbers may differ in their last digits from machine to machine."""
+    loaded = importlib.util.spec_from_file_location("python_page", DOCS / "python.py")
+    script = importlib.util.module_from_spec(loaded)
+    loaded.loader.exec_module(script)
+    page = (DOCS / "python.md").read_text(encoding="utf-8")
+    assert without_numbers(script.made(page, tmp_path)) == without_numbers(page)
+    figures = [path.name for path in tmp_path.iterdir()]
+    assert figures == re.findall(r"images/(python-\d+\.png)", page)
+
+
+def without_numbers(page):
+    return re.sub(r" +", " ", re.sub(r"[−+]?\d+(\.\d+)?", "0", page))
