@@ -19,6 +19,8 @@ INSIDE = [
     "brittle/py.typed",
     "brittle/images/data/fashion-sample.npz",
     "brittle/images/data/NOTICE",
+    "brittle/imagenet/classes.tsv",
+    "brittle/imagenet/NOTICE",
     "brittle/classifiers/data/plain.safetensors",
     "brittle/classifiers/data/augmented.safetensors",
 ]

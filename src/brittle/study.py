@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from brittle.changes import differences
+from brittle.classifiers.wildcards import expanded as matching_classifiers
 from brittle.errors import BrittleError
 from brittle.images.id_list import ids_of
 from brittle.images.selection import Selection
@@ -139,6 +140,22 @@ class Study(BaseModel):
             name: item | {"spec": spec} if isinstance(item, dict) else spec
             for (name, spec), item in zip(pairs, items, strict=True)
         }
+
+    @field_validator("classifiers")
+    @classmethod
+    def _without_wildcards(cls, value: dict[str, ClassifierEntry]) -> dict[str, ClassifierEntry]:
+        """A pattern stands for what it matches, which the run's own study names."""
+        found: dict[str, ClassifierEntry] = {}
+        for name, entry in value.items():
+            try:
+                several = matching_classifiers(entry.spec)
+            except BrittleError as error:
+                raise ValueError(str(error).rstrip(".")) from error
+            for each, spec in several.items():
+                found[name if not each else spec if name == entry.spec else f"{name}-{each}"] = (
+                    entry.model_copy(update={"spec": spec}) if each else entry
+                )
+        return found
 
     @field_validator("nuisances")
     @classmethod

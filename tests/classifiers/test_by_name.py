@@ -20,6 +20,7 @@ from brittle.classifiers.base import AdapterOptions
 from brittle.classifiers.configured import Configuration, settings_with
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.transformers_model import processor_steps
+from brittle.classifiers.wildcards import expanded
 from brittle.errors import BrittleError
 
 pytestmark = pytest.mark.usefixtures("torchvision")
@@ -302,3 +303,34 @@ def test_a_vit_is_measured_alike_by_name_and_live(vit_folder: Path) -> None:
         for what in (f"hf:{vit_folder}", ViTForImageClassification.from_pretrained(vit_folder))
     ]
     assert found[0]["rho"] == found[1]["rho"]
+
+
+def test_a_pattern_stands_for_the_models_of_timm_that_match(offline: None) -> None:
+    from brittle.study import Study
+
+    found = Study.of({"classifiers": ["timm:test_resn*,pretrained=no"], "images": ["sample"]}).classifiers
+    assert list(found) == ["timm:test_resnet,pretrained=False"]
+    with pytest.raises(BrittleError, match="matches no classifier that is on this machine"):
+        Study.of({"classifiers": ["timm:no_such*,pretrained=no"], "images": ["sample"]})
+
+
+def test_a_pattern_stands_for_what_is_on_this_machine(offline: None, tmp_path: Path, vit_folder: Path) -> None:
+    from torchvision.models import SqueezeNet1_1_Weights
+
+    file = tmp_path / "hub" / "checkpoints" / SqueezeNet1_1_Weights.DEFAULT.url.rpartition("/")[2]
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert expanded("torchvision:squeeze*") == {"squeezenet1_1": "torchvision:squeezenet1_1"}
+    assert expanded(f"hf:{vit_folder.parent}/vit[0-9]") == {str(vit_folder): f"hf:{vit_folder}"}
+    assert expanded("torchvision:squeezenet1_0") == {"": "torchvision:squeezenet1_0"}
+
+
+def test_a_named_pattern_names_what_it_matches(tmp_path: Path) -> None:
+    from brittle.study import Study
+
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.onnx").touch()
+    study = {"classifiers": {"mine": {"spec": f"onnx:{tmp_path}/*.onnx", "year": 2026}}, "images": ["sample"]}
+    found = Study.of(study).classifiers
+    assert list(found) == [f"mine-{tmp_path}/a.onnx", f"mine-{tmp_path}/b.onnx"]
+    assert [entry.attributes for entry in found.values()] == [{"year": 2026}] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import math
 import os
 import warnings
@@ -162,6 +163,10 @@ class OnnxLoader(AdapterOptions):
 
     path: str = option(dataclasses.MISSING, "the .onnx file", positional=True)
     output_name: str | None = option(None, "which output to read; by default the first 2-D float output")
+
+    def matching(self) -> list[str]:
+        """Files that match."""
+        return sorted(each for each in glob.glob(real_path(self.path)) if each.lower().endswith(".onnx"))
 
     def load(self, device: str = "cpu") -> OnnxClassifier:
         return OnnxClassifier(self.path, output_name=self.output_name, device=device, **self.settings())

@@ -112,6 +112,13 @@ class TimmLoader(NamedModelOptions):
         settings = settings_with(self, timm_configuration(module))
         return TorchClassifier(module, device=device, name=who, **settings)
 
+    def matching(self) -> list[str]:
+        """Models that match, those whose weights are here; all of them where they are to have random weights."""
+        timm = library("timm", "timm", f"the classifier timm:{self.model}")
+        own = self.weights is None and self.pretrained
+        names: list[str] = timm.list_models(self.model, pretrained=own)
+        return sorted(name for name in names if not own or _cached(timm, name) is not None)
+
     def _made(self, timm: Any, who: str, given: dict[str, Any]) -> nn.Module:
         try:
             if self.weights is not None or not self.pretrained:

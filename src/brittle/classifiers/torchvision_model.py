@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,11 @@ def torchvision_configuration(entry: Any, who: str) -> Configuration:
     return Configuration(preprocess, None if categories is None else tuple(map(str, categories)))
 
 
+def cached(entry: Any) -> Path:
+    """Where torchvision keeps the weights of an entry once they are fetched."""
+    return Path(torch.hub.get_dir(), "checkpoints", entry.url.rpartition("/")[2])
+
+
 def _side(sides: Any) -> int:
     (side,) = [sides] if isinstance(sides, int) else sides
     return int(side)
@@ -85,6 +91,13 @@ class TorchvisionLoader(NamedModelOptions):
             own = dataclasses.replace(own, labels=None)
         return TorchClassifier(module, device=device, name=who, **settings_with(self, own))
 
+    def matching(self) -> list[str]:
+        """Models that match, those whose weights are here; all of them where they are to have random weights."""
+        models = library("torchvision.models", "torchvision", f"the classifier torchvision:{self.model}")
+        own = self.weights is None and self.pretrained
+        names = fnmatch.filter(models.list_models(module=models), self.model)
+        return sorted(name for name in names if not own or cached(models.get_model_weights(name).DEFAULT).is_file())
+
     def _made(self, models: Any, name: str, entry: Any, given: dict[str, Any], who: str) -> nn.Module:
         try:
             if self.weights is not None or not self.pretrained:
@@ -93,7 +106,7 @@ class TorchvisionLoader(NamedModelOptions):
                 if self.weights is not None:
                     load_weights(module, self.weights)
                 return module
-            file = Path(torch.hub.get_dir()) / "checkpoints" / entry.url.rpartition("/")[2]
+            file = cached(entry)
             if file.is_file():
                 read_weights(file)  # which refuses a file that would run code; torchvision itself does not
             elif not reachable(entry.url):

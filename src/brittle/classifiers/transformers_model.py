@@ -4,6 +4,7 @@ and what any of them says of itself."""
 from __future__ import annotations
 
 import dataclasses
+import glob
 import importlib
 import warnings
 from collections.abc import Iterator, Mapping
@@ -143,6 +144,11 @@ class TransformersLoader(NamedModelOptions):
         processor = _processor(where, local_files_only=local, **options)
         settings = settings_with(self, _configuration(module, processor, who))
         return TorchClassifier(module, device=device, name=who, **settings)
+
+    def matching(self) -> list[str]:
+        """Folders that match and hold a model."""
+        found = glob.glob(real_path(self.model))
+        return sorted(each for each in found if (Path(each) / "config.json").is_file())
 
     def _made(self, where: str, options: dict[str, Any], is_folder: bool, who: str) -> tuple[nn.Module, bool]:
         """The model, and whether it was found on this machine."""
