@@ -92,6 +92,7 @@ def test_folders_of_wordnet_ids_meet_the_right_classes_of_a_classifier(
         classifier(Sure(), labels=labels), f"folder:{photographs}", nuisance="rotation:sigma=0.001", samples=1
     )
     assert found["accuracy_clean"] == 1.0
+    assert not [each for each in found["warnings"] if "by number" in each]
     assert [each["class"] for each in found["classes"]] == [imagenet.shown(key) for key in (TENCH, GOLDFISH, TISSUE)]
 
 

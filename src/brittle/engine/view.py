@@ -19,6 +19,7 @@ from brittle.engine.ledger import image_range, joined, read_in_full, spans_read
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, gaps, together, whole_tables
 from brittle.errors import BrittleError, Failure
+from brittle.imagenet import by_name
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
 from brittle.measures.distortion import BESIDE, beside
@@ -273,10 +274,10 @@ def _chosen_otherwise(job: Job, name: str) -> list[str]:
             f"the image set {name!r} has {len(chosen.images)} images, fewer than {chosen.asked}: all are taken"
         )
     lines += _unlabelled(job, name)
-    classes = chosen.images.classes
+    classes = job.subject(name).classes
     for classifier, each in job.facts.items():
-        by_name = each.named and set(classes) <= set(each.labels)
-        if classes and len(classes) != len(each.labels) and not by_name:
+        met = each.named and by_name(each.labels).keys() >= set(classes)
+        if classes and len(classes) != len(each.labels) and not met:
             shown = ", ".join(f"{label} = {number}" for number, label in enumerate(classes[:3]))
             lines.append(
                 f"the classes of {name!r} go to the {len(each.labels)} classes of {classifier!r} by number "
