@@ -15,7 +15,7 @@ from brittle.registry.options import option
 @dataclass(frozen=True)
 class Things:
     what: str = option(MISSING, "what it is", positional=True)
-    count: int | None = option(None, "how many", least=1, flag="images")
+    count: int | None = option(None, "how many", least=1, flag="images", also="many")
     mode: Literal["fast", "slow"] = option("fast", "how it goes")
     ways: tuple[float, ...] = option((0.5, 1.0), "numbers", above=0)
     where: tuple[str, ...] = option((), "conditions")
@@ -48,6 +48,10 @@ def test_what_is_typed_arrives_as_the_options_say():
     )
     assert things == Things("it", 4, "slow", (0.25, 2.0), ("a=b/c", "d=e"), ("b", "c"), adapt=False, as_json=True)
     assert others == Others(7)
+
+
+def test_a_flag_may_have_a_second_name():
+    assert call("it", "--many", 4)[1][0].count == 4
 
 
 def test_what_is_not_typed_is_the_default_of_the_option():

@@ -56,7 +56,8 @@ class Parameter:
         elif self.hint is bool:
             info = typer.Option(f"--{self.flag}" + (f"/--no-{self.flag}" if self.default else ""), help=about)
         else:
-            info = typer.Option(f"--{self.flag}", metavar=f"<{shape(self.hint)}>", help=about, autocompletion=completed)
+            names = [f"--{name}" for name in (self.flag, self.field.metadata.get("also")) if name]
+            info = typer.Option(*names, metavar=f"<{shape(self.hint)}>", help=about, autocompletion=completed)
         return inspect.Parameter(
             self.key,
             inspect.Parameter.KEYWORD_ONLY,

@@ -24,7 +24,7 @@ class Subject:
         flag="nuisance",
     )
     train: str | None = option(None, "the image set that the classifiers were trained on, drawn from in the same way")
-    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1)
+    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1, also="images")
 
 
 @dataclass(frozen=True, kw_only=True)
