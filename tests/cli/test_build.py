@@ -62,7 +62,7 @@ def test_what_is_not_typed_is_the_default_of_the_option():
 def test_help_shows_defaults_choices_and_ranges():
     shown = " ".join(call("--help")[0].split())
     for words in (
-        "--images <int> How many. [at least 1]",
+        "--images, --many <int> How many. [at least 1]",
         "--mode <fast|slow> How it goes. [default: fast]",
         "--ways <float/…> Numbers. [above 0] [default: 0.5/1]",
         "--adapt / --no-adapt",
