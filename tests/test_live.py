@@ -265,3 +265,16 @@ def test_specs_given_to_python_are_kept_as_specs(tmp_path, cli):
     said = cli("run", tmp_path / "run" / "study.toml", "--out", tmp_path / "run", "--json")
     assert said.status == 0, said
     assert said.json["measures"]["robustness"]["results"][0]["rho"] == found["rho"]
+
+
+def test_rows_of_live_objects_come_from_the_result(network, tmp_path):
+    found = brittle.measure(network, Clothes(), "rotation:sigma=10", samples=2, out=tmp_path / "run")
+    rows = brittle.rows(found)
+    assert rows.num_rows == 40 * 2
+    assert {"classifier", "nuisance", "class", "theta_angle"} <= set(rows.column_names)
+    with pytest.raises(BrittleError, match=r"has live Python objects .*Give the result of the call"):
+        brittle.rows(tmp_path / "run")
+    in_memory = brittle.rows(brittle.measure(network, Clothes(), "rotation:sigma=10", samples=2))
+    assert in_memory["theta_angle"].to_pylist() == rows["theta_angle"].to_pylist()
+    with pytest.raises(BrittleError, match="no run folder that tables could go to"):
+        brittle.export(brittle.measure(network, Clothes(), "rotation:sigma=10", samples=2))

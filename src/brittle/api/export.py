@@ -10,26 +10,31 @@ from brittle.engine.runs import named_folder
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean
 from brittle.report.export import write_tables
-from brittle.report.page.loaded import LoadedRun, load
+from brittle.report.page.loaded import LoadedRun, load, loaded_of
 from brittle.report.rows import all_rows
+from brittle.results import Tables
 
 FOLDER = "export"  # in the run folder
 
 
-def export(run: str | Path, out: str | Path | None = None, *, format: str = "csv") -> list[Path]:
+def export(run: str | Path | Tables, out: str | Path | None = None, *, format: str = "csv") -> list[Path]:
     """Writes what every measure of a run says and the rows behind it, as "csv" or "parquet", or what they say as
     "markdown", into the folder `out`, `export` in the run folder by default; returns the files.
 
-    Rows have the names of classifier, nuisance, image and classes beside them, and θ. Loads what the study names."""
-    folder = named_folder(run)
-    return write_tables(_loaded(folder), folder / FOLDER if out is None else Path(out), format)
+    Rows have the names of classifier, nuisance, image and classes beside them, and θ. Loads what the study names; the
+    result of a call stands for its run, where that has live objects."""
+    loaded = _loaded(run)
+    if out is None and loaded.path is None:
+        raise BrittleError("there is no run folder that tables could go to", "Name a folder: export.")
+    return write_tables(loaded, (loaded.path or Path()) / FOLDER if out is None else Path(out), format)
 
 
-def rows(run: str | Path, measure: str | None = None, table: str = "rows") -> pa.Table:
+def rows(run: str | Path | Tables, measure: str | None = None, table: str = "rows") -> pa.Table:
     """The rows of one measure of a run, with names and θ beside them; its name may be left out where there is only one.
 
-    `brittle.rows("run").to_pandas()` is a DataFrame. Loads what the study names."""
-    loaded = _loaded(named_folder(run))
+    `brittle.rows("run").to_pandas()` is a DataFrame. Loads what the study names; the result of a call stands for
+    its run, where that has live objects."""
+    loaded = _loaded(run)
     names = list(loaded.summary["measures"])
     if measure is None and len(names) > 1:
         raise BrittleError(f"the run holds several measures: {', '.join(names)}", "Name one of them.")
@@ -39,8 +44,15 @@ def rows(run: str | Path, measure: str | None = None, table: str = "rows") -> pa
     return all_rows(loaded.view(name), table)
 
 
-def _loaded(folder: Path) -> LoadedRun:
-    found = load(folder)
+def _loaded(run: str | Path | Tables) -> LoadedRun:
+    if isinstance(run, Tables):
+        return loaded_of(run.done)
+    found = load(named_folder(run))
+    if found.live:
+        raise BrittleError(
+            f"the run in {run} has live Python objects ({', '.join(found.live)}), which can't be loaded again",
+            "Give the result of the call that made it: the same call reads what is there.",
+        )
     if found.missing:
         raise BrittleError(found.missing[0].rstrip("."), "Restore it: names and θ of the rows follow from it.")
     return found
