@@ -73,6 +73,20 @@ class Layered(Protocol):
 
 
 @runtime_checkable
+class Told(Protocol):
+    """A nuisance whose θ can be told in other numbers, which say more to people than its own."""
+
+    @property
+    def told(self) -> Sequence[str]:
+        """Their names."""
+        ...
+
+    def tell(self, theta: Tensor, height: int, width: int) -> Tensor:
+        """θ (…, d) on images of this size → (…, k)."""
+        ...
+
+
+@runtime_checkable
 class Nuisance(Protocol):
     """A parameter space, a prior p(θ | x), a transform T_θ x, and an identity that changes nothing."""
 

@@ -24,6 +24,7 @@ def sample(
     start: str = "worst",
     tries: int = 64,
     keep: int = 200,
+    failing: bool = False,
     count: int | None = 20,
     where: Where = (),
     ids: Ids = (),
@@ -33,7 +34,9 @@ def sample(
     out: str | Path | None = None,
     progress: Shown = None,
 ) -> WeakPoints:
-    """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None."""
+    """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None.
+
+    With `failing`, draws from the prior where the prediction is another label: p(θ | the prediction is not ℓ, x)."""
     whole = opened(images)
     options = {
         "sampler": sampler,
@@ -44,6 +47,7 @@ def sample(
         "start": start,
         "tries": tries,
         "keep": keep,
+        "failing": failing,
         "count": len(whole),
     }
     selection, how = Selection.of(None if ids else count, where, ids), How(device, batch, out, progress)

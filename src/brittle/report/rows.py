@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 
 from brittle.engine.replay import replay_of
 from brittle.engine.view import View
 from brittle.measures.base import ROWS, Cell
 from brittle.random import draw_keys
 from brittle.report.page.label_names import LabelNames
-from brittle.types import UNLABELLED
+from brittle.types import UNLABELLED, Told
 
 MOST_NUMBERS = 16  # of θ that get a column each; a longer θ is told by its key
 IMAGES_AT_ONCE = 64
@@ -112,16 +113,24 @@ def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
         if not short:
             return {"theta": lists}
         numbers = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), len(words))
-        return {word: pa.array(numbers[:, place]) for place, word in enumerate(words)}
+        columns = [pa.array(numbers[:, place]) for place in range(len(words))]
+        return dict(zip(words, columns, strict=True)) | _told(view, cell, numbers)
     if column not in rows.column_names:
         return {}
     if not short:
         return {"theta_key": _keys(view, cell, rows, column)}
-    return dict(zip(words, _drawn(view, cell, rows, column), strict=True)) if len(rows) else _none(words)
+    numbers = _drawn(view, cell, rows, column) if len(rows) else np.empty((0, len(words)), np.float32)
+    columns = [pa.array(numbers[:, place]) for place in range(len(words))]
+    return dict(zip(words, columns, strict=True)) | _told(view, cell, numbers)
 
 
-def _none(words: list[str]) -> dict[str, Any]:
-    return {word: pa.array([], pa.float32()) for word in words}
+def _told(view: View, cell: Cell, theta: NDArray[Any]) -> dict[str, Any]:
+    """θ (n, d) in the numbers that it can be told in, where all images are of one size."""
+    space, images = view.nuisances[cell.nuisance], view.job.images[cell.images].images
+    if not isinstance(space, Told) or len(images.shapes) > 1:
+        return {}
+    told = space.tell(torch.from_numpy(np.array(theta, np.float32)), *images.shape[1:]).float().numpy()
+    return {f"theta_{word.replace(' ', '_')}": pa.array(told[:, place]) for place, word in enumerate(space.told)}
 
 
 def _keys(view: View, cell: Cell, rows: pa.Table, column: str) -> pa.Array:
@@ -133,8 +142,8 @@ def _keys(view: View, cell: Cell, rows: pa.Table, column: str) -> pa.Array:
     return pa.array([f"{int(key) & (1 << 64) - 1:016x}" for key in every[inverse, draws]], pa.string())
 
 
-def _drawn(view: View, cell: Cell, rows: pa.Table, column: str) -> list[pa.Array]:
-    """Every row's θ, drawn again as it was, a column per number."""
+def _drawn(view: View, cell: Cell, rows: pa.Table, column: str) -> NDArray[Any]:
+    """Every row's θ (n, d), drawn again as it was."""
     replay = replay_of(view.job, cell.images, cell.nuisance, cell.classifier)
     at, inverse = np.unique(view.images[cell.images].places(rows["image"].to_numpy()), return_inverse=True)
     draws, places = rows[column].to_numpy(), at.tolist()
@@ -146,5 +155,4 @@ def _drawn(view: View, cell: Cell, rows: pa.Table, column: str) -> list[pa.Array
             full = replay.extended(batch, [here[member] for member in members.tolist()])
             theta = replay.prior(full, count).float().numpy()
             found |= {start + int(member): theta[place] for place, member in enumerate(members)}
-    numbers = np.stack([found[each] for each in range(len(places))])[inverse, draws]
-    return [pa.array(numbers[:, each]) for each in range(numbers.shape[1])]
+    return np.asarray(np.stack([found[each] for each in range(len(places))])[inverse, draws])

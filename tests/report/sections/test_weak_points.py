@@ -356,14 +356,14 @@ def test_images_without_another_label_are_told_apart_from_those_that_cannot_be_t
     )
     console = as_text({"measures": {"weak-points": {"kind": "weak-points", "entries": [entry]}}})
     assert "draws of 3 images can be trusted" in console
-    assert "on 2 images no draw has another label: failures may still exist" in console
+    assert "only doubts: on 2 images no draw has another label" in console
     warnings = entry_warnings(entry)
     assert "the draws of 1 of 6 images can't be trusted (too few: 1)" in warnings[0]
     assert "on 2 of 6 images no draw has another label" in warnings[1]
     sure = entry | {"statuses": {"trusted": 6}, "trusted": 6, "no_other_label": 0}
     assert "The draws of all 6 images can be trusted." in findings(sure, sections[0].names.names, 0)
     assert entry_warnings(sure) == []
-    assert "another label: failures" not in as_text(
+    assert "only doubts: on" not in as_text(
         {"measures": {"weak-points": {"kind": "weak-points", "entries": [sure]}}}
     )
 

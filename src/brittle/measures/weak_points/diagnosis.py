@@ -13,6 +13,7 @@ from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import fold
 from brittle.samplers.diagnostics import bulk_ess, family_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
 from brittle.samplers.target import PosteriorDraws
+from brittle.types import Told
 
 GREATEST_RHAT = 1.05
 GREATEST_K = 0.7  # beyond it the largest weights rule (Vehtari, Simpson, Gelman, Yao & Gabry 2024)
@@ -48,6 +49,7 @@ class Diagnosis(NamedTuple):
     smallest: list[float] | None  # the θ of another label with the greatest prior density
     smallest_log_prior: float | None
     smallest_predicted: int | None
+    wrong_share: float | None = None  # of the prior's θ: the prediction is another label; only where these are sampled
 
     @property
     def trusted(self) -> bool:
@@ -79,6 +81,7 @@ DIAGNOSIS = pa.schema(
         "smallest": _NUMBERS,
         "smallest_log_prior": pa.float64(),
         "smallest_predicted": pa.int64(),
+        "wrong_share": pa.float64(),
     }
 )
 
@@ -95,15 +98,16 @@ def diagnose(
     places = judged(theta.shape[-1]).to(theta.device)
     looked = theta[..., places].double()
     numbers = torch.arange(PRIOR_DRAWS, device=theta.device)
-    prior = posterior.nuisance.sample(posterior.batch, fold(posterior.prior_keys[:, None], numbers))[..., places]
-    prior_mean, prior_deviation = prior.double().mean(1), prior.double().std(1)
-    varies = prior_deviation > 1e-12
+    drawn = posterior.nuisance.sample(posterior.batch, fold(posterior.prior_keys[:, None], numbers)).double()
+    varies = drawn[..., places].std(1) > 1e-12
     log_weight = sampled.log_weight.flatten(1)
     share = (log_weight - log_weight.amax(1, keepdim=True).nan_to_num(neginf=0.0)).exp()
     share = share / share.sum(1, keepdim=True).clamp(min=1e-300)
-    flat = looked.flatten(1, 2)
-    mean = (share[..., None] * flat).sum(1)
-    deviation = (share[..., None] * (flat - mean[:, None]).square()).sum(1).sqrt()
+    flat, moving = looked.flatten(1, 2), _with_told(posterior, theta.double().flatten(1, 2), places)
+    mean = (share[..., None] * moving).sum(1)
+    deviation = (share[..., None] * (moving - mean[:, None]).square()).sum(1).sqrt()
+    prior = _with_told(posterior, drawn, places)
+    prior_mean, prior_deviation = prior.mean(1), prior.std(1)
     if sampled.chains:
         by_parameter = looked.permute(0, 3, 1, 2)
         effective, rhat = bulk_ess(by_parameter), split_rhat(by_parameter)
@@ -150,7 +154,7 @@ def diagnose(
                 rhat=worst,
                 kish=None if size is None else float(size[image]),
                 pareto_k=k,
-                one_minus_mu=evidence,
+                one_minus_mu=None if posterior.failing else evidence,
                 another_label=float((share[image] * other[image]).sum()) if found[image] else None,
                 parameter_effective=[_number(value) for value in effective[image]],
                 parameter_rhat=[_number(value) for value in rhat[image]],
@@ -161,9 +165,19 @@ def diagnose(
                 smallest=theta[image].flatten(0, 1)[best[image]].tolist() if small else None,
                 smallest_log_prior=float(density[image, best[image]]) if small else None,
                 smallest_predicted=int(predicted[image].flatten()[best[image]]) if small else None,
+                wrong_share=evidence if posterior.failing else None,
             )
         )
     return diagnoses
+
+
+def _with_told(posterior: Posterior, theta: Tensor, places: Tensor) -> Tensor:
+    """θ (B, n, d) → the numbers that are looked at, and after them those that θ can be told in."""
+    space, own = posterior.nuisance, theta[..., places]
+    if not isinstance(space, Told):
+        return own
+    height, width = posterior.batch.images.shape[-2:]
+    return torch.cat((own, space.tell(theta, height, width).to(own)), -1)
 
 
 def judge(

@@ -89,6 +89,7 @@ class WeakPoints(WeakPointsOptions, Measure):
                     drawn.space,
                     measured_draws(task, name),
                     task.tick,
+                    self.failing,
                 ),
                 task.pieces,
                 keep,
@@ -97,7 +98,7 @@ class WeakPoints(WeakPointsOptions, Measure):
         }
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_weak_points(self.sampler, run)
+        return summarise_weak_points(self.sampler, run, self.failing)
 
     def sampled(self, posterior: Posterior, pieces: Sequence[Piece], keep: int) -> Block:
         """Draws for a block of images, `keep` of each kept."""

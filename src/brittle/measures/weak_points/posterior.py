@@ -1,4 +1,7 @@
-"""p(θ | not ℓ, x) ∝ p(not ℓ | T_θ x) · p(θ | x) (Fawzi & Frossard 2016, section 2.3) as samplers see it."""
+"""p(θ | not ℓ, x) ∝ p(not ℓ | T_θ x) · p(θ | x) (Fawzi & Frossard 2016, section 2.3) as samplers see it.
+
+With `failing`, a θ counts only where the prediction is another label, and then fully, as if the classifier said 0 or 1.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ class Posterior:
     space: Literal["latent", "parameters"] = "latent"
     known: Outcome | None = None  # (B, m) outcomes of the prior's first m draws, where they are known already
     tick: Callable[[int], None] = lambda _: None  # told of calls while the work goes on
+    failing: bool = False  # p(θ | the prediction is not ℓ, x) ∝ [prediction ≠ ℓ] · p(θ | x) instead
 
     @property
     def gaussian(self) -> bool:
@@ -67,7 +71,7 @@ class Posterior:
 
     @property
     def hard(self) -> bool:
-        return "hard" in self.classifier.can
+        return self.failing or "hard" in self.classifier.can
 
     @property
     def differentiable(self) -> bool:
@@ -94,7 +98,7 @@ class Posterior:
         seen = [self.known.packed()[:, :have]] if self.known is not None and have else []
         if have < count:
             seen.append(self.evaluate(position[:, have:]).outcomes)
-        return PriorDraws(position, _evaluation(torch.cat(seen, 1)), count - have)
+        return PriorDraws(position, self._looked_at(torch.cat(seen, 1)), count - have)
 
     def _as_measured(self, keys: Tensor) -> bool:
         """Whether there are measured draws, and positions of the prior's draws stand for the very θ of those keys."""
@@ -146,7 +150,15 @@ class Posterior:
         if bad.any():
             row = int(bad.flatten().int().argmax())
             raise BadAnswer(row // record.shape[1], "NaN or infinite outputs", theta=theta.flatten(0, -2)[row])
-        return _evaluation(record)
+        return self._looked_at(record)
+
+    def _looked_at(self, record: Tensor) -> Evaluation:
+        """Packed outcomes (B, n, 5), with the log-likelihood that samplers look at."""
+        seen = Outcome.unpacked(record)
+        likelihood = seen.log_p_other.double()
+        if self.failing:
+            likelihood = torch.zeros_like(likelihood).masked_fill(seen.rank == 0, -torch.inf)
+        return Evaluation(likelihood, record)
 
     def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
         images, count = position.shape[:2]
@@ -183,8 +195,3 @@ class Posterior:
         if drawn.position.shape[1] <= self.measured:
             return self
         return replace(self, known=Outcome.unpacked(drawn.evaluation.outcomes))
-
-
-def _evaluation(record: Tensor) -> Evaluation:
-    """Packed outcomes (B, n, 5), with the log-likelihood that samplers look at."""
-    return Evaluation(Outcome.unpacked(record).log_p_other.double(), record)

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from brittle.measures.base import Cell, ClassifierFacts, RunView, pairs_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, NOTHING, TRUSTED, judged
-from brittle.types import Nuisance
+from brittle.types import Nuisance, Told
+
+DOUBTING = "p(θ | not ℓ, x): the more probable, the less the classifier gives the label"
+FAILING = "p(θ | the prediction is not ℓ, x): the prior, where the prediction is another label"
 
 
 class Weak(NamedTuple):
@@ -51,7 +54,7 @@ def read(run: RunView, cell: Cell) -> list[Weak]:
     return found
 
 
-def summarise_weak_points(sampler: str, run: RunView) -> dict[str, Any]:
+def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> dict[str, Any]:
     """An entry per (image set, nuisance, classifier)."""
     entries, warnings, calls = [], [], dict.fromkeys(run.classifiers, 0)
     for (images, nuisance), name in itertools.product(pairs_of(run), run.classifiers):
@@ -62,6 +65,8 @@ def summarise_weak_points(sampler: str, run: RunView) -> dict[str, Any]:
             "nuisance": nuisance,
             "prior": run.prior(images, nuisance),
             "sampler": sampler,
+            "failing": failing,
+            "draws_of": FAILING if failing else DOUBTING,
             "seed": run.seed,
         }
         entry |= summarise(weak, run.classifiers[name], run.nuisances[nuisance], run.images[images].names)
@@ -77,7 +82,10 @@ def summarise(
     """Numbers of one classifier under one nuisance, and a row per image."""
     statuses = Counter(each.diagnosis["status"] for each in weak)
     told = [each for each in weak if each.found and not each.wrong]
-    known = [each.diagnosis["one_minus_mu"] for each in weak if each.diagnosis["one_minus_mu"] is not None]
+    known, wrong = (
+        [each.diagnosis[key] for each in weak if each.diagnosis.get(key) is not None]
+        for key in ("one_minus_mu", "wrong_share")
+    )
     return {
         "images": len(weak),
         "found": sum(each.found for each in weak),
@@ -92,6 +100,7 @@ def summarise(
         "effective": _median([each.diagnosis["effective"] for each in weak]),
         "per_1000": _median([each.diagnosis["per_1000"] for each in weak]),
         "one_minus_mu": float(np.mean(known)) if known else None,
+        "wrong_share": float(np.mean(wrong)) if wrong else None,
         "flows": flows(told, classifier),
         "parameters": parameters(told, nuisance),
         "per_image": [_of_image(each, classifier, names) for each in weak],
@@ -144,6 +153,7 @@ def parameters(weak: Sequence[Weak], nuisance: Nuisance) -> list[dict[str, Any]]
             "signed_shift": float(signed[:, at].mean()),
             "spread": float(ratio[:, at].mean()),
             "information": float(information[:, at].mean()),
+            "told": isinstance(nuisance, Told) and words[at] in nuisance.told,
         }
         for at in range(numbers)
         if np.all(prior_deviation[:, at] > 1e-12)
@@ -154,6 +164,8 @@ def parameters(weak: Sequence[Weak], nuisance: Nuisance) -> list[dict[str, Any]]
 def parameter_names(nuisance: Nuisance, numbers: int) -> list[str]:
     """A name for each parameter that was looked at."""
     words = list(nuisance.parameters)
+    if isinstance(nuisance, Told) and numbers > len(judged(len(words))):
+        return [*(words[place] for place in judged(len(words)).tolist()), *nuisance.told]
     if len(words) >= numbers and numbers == len(judged(len(words))):
         return [words[place] for place in judged(len(words)).tolist()]
     return [f"{words[0]} {place + 1}" for place in range(numbers)]
@@ -188,6 +200,7 @@ def _of_image(each: Weak, classifier: ClassifierFacts, names: Sequence[str]) -> 
                 "smallest_log_prior",
             )
         },
+        "wrong_share": found.get("wrong_share"),
         "smallest_label": None
         if found["smallest_predicted"] is None
         else classifier.labels[found["smallest_predicted"]],

@@ -53,6 +53,24 @@ class Affine(MatrixNuisance):
     metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: by how much a map changes the image")
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
+    told: ClassVar = ("rotation", "zoom x", "zoom y", "shear", "shift right", "shift down")
+
+    def tell(self, theta: Tensor, height: int, width: int) -> Tensor:
+        """θ (…, 6) → (…, 6): what happens to the content, in degrees (clockwise), factors and pixels.
+
+        θ says where pixels come from, in half widths and heights. The content moves by the inverse M of that map in
+        pixels, M = R(rotation) · [[zoom x, zoom y · tan(shear)], [0, zoom y]], and its centre by −M t."""
+        a11, a21, a12, a22, t1, t2 = theta.double().unbind(-1)
+        a12, a21 = a12 * (width / height), a21 * (height / width)
+        size = a11 * a22 - a12 * a21
+        m11, m12, m21, m22 = a22 / size, -a12 / size, -a21 / size, a11 / size
+        zoom_x = torch.hypot(m11, m21)
+        zoom_y = 1 / (size * zoom_x)
+        shear = torch.atan((m11 * m12 + m21 * m22) / (zoom_x * zoom_y))
+        x, y = t1 * (width / 2), t2 * (height / 2)
+        turned = torch.atan2(m21, m11)
+        told = (turned.rad2deg(), zoom_x, zoom_y, shear.rad2deg(), -(m11 * x + m12 * y), -(m21 * x + m22 * y))
+        return torch.stack(told, -1)
 
     def centre(self, batch: Batch) -> Tensor:
         return constant(IDENTITY, batch.images.device)

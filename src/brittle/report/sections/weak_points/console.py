@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from brittle.measures.weak_points.diagnosis import TRUSTED
+from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
 from brittle.report.sections.base import EVERYTHING, line, plain_table
 
-FLOWS, PARAMETERS, IMAGES = 6, 6, 20
+FLOWS, PARAMETERS, IMAGES = 6, 6, 10
 MOST_ENTRIES, MOST_ROWS = 16, 40  # in detail; of a table
 
 
@@ -63,8 +63,13 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
         f"  {entry['images']} images ({methods}), {entry['calls']:,} classifier calls, "
         f"{per_1000} effective draws per 1,000 calls (median); draws of {entry['trusted']} images can be trusted"
     )
+    if entry.get("failing"):
+        yield line(f"  draws are of {entry['draws_of']}")
     if entry["no_other_label"]:
-        yield line(f"  on {entry['no_other_label']} images no draw has another label: failures may still exist")
+        yield line(
+            f"  only doubts: on {entry['no_other_label']} images no draw has another label, it is less sure "
+            "of its own; failures may still exist, and --failing looks for them alone"
+        )
     if entry["already_wrong"]:
         yield line(f"  {entry['already_wrong']} are wrong untouched: {entry['already_wrong_are']}")
     if entry["hard"]:
@@ -77,23 +82,24 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
     if entry["parameters"]:
         shown = (
             f"{row['parameter']} (shift {row['shift']:.2f}, spread {row['spread']:.2f})"
-            for row in entry["parameters"][:PARAMETERS]
+            for row in ([row for row in entry["parameters"] if row.get("told")] or entry["parameters"])[:PARAMETERS]
         )
         yield line(f"  break it: {'; '.join(shown)}, in standard deviations of the prior")
-    yield _table(entry["per_image"][:IMAGES])
+    yield _table(entry["per_image"][:IMAGES], bool(entry.get("failing")))
     if len(entry["per_image"]) > IMAGES:
         yield line(f"  … and {len(entry['per_image']) - IMAGES} more images ({EVERYTHING})")
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = plain_table("image", "label", "leads to", "1 − µ", "effective", "R̂ or k̂", "draws")
+def _table(rows: Sequence[Mapping[str, Any]], failing: bool) -> Table:
+    share, key = ("wrong", "wrong_share") if failing else ("1 − µ", "one_minus_mu")
+    table = plain_table("image", "label", "leads to", share, "effective", "R̂ or k̂", "draws")
     for row in rows:
         quality = row["rhat"] if row["rhat"] is not None else row["pareto_k"]
         table.add_row(
             row["name"],
             row["label"] + (" (wrong untouched)" if row["already_wrong"] else ""),
-            row["leads_to"] or "–",
-            "–" if row["one_minus_mu"] is None else f"{row['one_minus_mu']:.2g}",
+            row["leads_to"] or ("only doubts" if row["status"] == NO_OTHER_LABEL else "–"),
+            "–" if row[key] is None else f"{row[key]:.2g}",
             f"{row['effective']:.0f}",
             "–" if quality is None else f"{quality:.2f}".replace("-", "−"),
             row["status"] if row["status"] != TRUSTED else "ok",

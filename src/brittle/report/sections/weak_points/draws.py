@@ -100,4 +100,4 @@ def told_parameters(entry: Row, nuisance: Nuisance, size: int, most: int) -> dic
     places = judged(size).tolist()
     names = dict(zip(parameter_names(nuisance, len(places)), places, strict=True))
     told = [row["parameter"] for row in entry["parameters"] if row["parameter"] not in SEED_NAMES]
-    return {name: names[name] for name in told[:most] if name in names}
+    return {name: names[name] for name in [name for name in told if name in names][:most]}

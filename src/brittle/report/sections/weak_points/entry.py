@@ -232,7 +232,7 @@ class EntryMaker:
     def _posterior(self) -> Markup:
         """The map of a posterior of two parameters, for some of the images shown."""
         classifier, words = self.classifier, list(self.nuisance.parameters)
-        if classifier is None or len(words) != 2:
+        if classifier is None or len(words) != 2 or self.entry.get("failing"):
             return Markup()
         maps = [each for row in self._mapped if (each := self._posterior_map(classifier, row)) is not None]
         first, second = (with_unit(self.nuisance, word) for word in words)

@@ -95,6 +95,7 @@ def findings(entry: Row, names: Sequence[str], unlabelled: int) -> list[str]:
 
 def _parameters(entry: Row) -> list[str]:
     rows = [row for row in entry["parameters"] if row["parameter"] not in SEED_NAMES]
+    rows = [row for row in rows if row.get("told")] or rows
     if not rows:
         return []
     told = ", then along ".join(f"{row['parameter']} ({_moved(row)})" for row in rows[:PARAMETERS])
