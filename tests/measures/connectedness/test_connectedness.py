@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import brittle
+from brittle.api.carried_out import How
 from brittle.api.one_measure import one_measure
 from brittle.engine import worker
 from brittle.errors import BrittleError, MissingPackage
@@ -29,7 +30,8 @@ def connected(module, points, labels, batch=None, **options):
         None,
         Selection.of(None),
         0,
-    )(None, batch, None)
+        How(batch=batch),
+    )
     view = done.view("connectedness")
     cell = view.cell("it", "points")
     return (
@@ -213,8 +215,8 @@ def test_outputs_that_are_not_finite_name_the_image():
 
 def test_images_of_several_classes_on_a_convolutional_network():
     done = one_measure(
-        "connectedness", {"per-class": 6}, {"plain": "bundled:plain"}, "sample", None, Selection.of(None), 0
-    )(None, None, None)
+        "connectedness", {"per-class": 6}, {"plain": "bundled:plain"}, "sample", None, Selection.of(None), 0, How()
+    )
     said = done.summary["measures"]["connectedness"]
     assert [row["class"] for row in said["classes"]] == list(brittle.image_set("sample").classes)
     assert all(row["images"] == 6 for row in said["classes"])

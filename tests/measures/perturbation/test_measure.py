@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from brittle.api.carried_out import How
 from brittle.api.one_measure import one_measure
 from brittle.errors import BrittleError
 from brittle.images.arrays import from_arrays
@@ -33,8 +34,8 @@ def images(count=24, seed=0):
 def done(classifiers=None, batch=None, subset=None, ids=(), **options):
     things = classifiers or {"net": network()}
     options = {"rate": 0.02, "steps": 300} | options
-    run = one_measure("perturbation", options, things, subset or images(), None, Selection.of(None, (), ids), 0)
-    return run("cpu", batch, None)
+    which = Selection.of(None, (), ids)
+    return one_measure("perturbation", options, things, subset or images(), None, which, 0, How("cpu", batch))
 
 
 def rows(found, name="net", table="rows"):
