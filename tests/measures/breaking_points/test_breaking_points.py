@@ -125,7 +125,7 @@ def test_the_same_noise_field_is_scaled_along_a_path():
     order = found.places  # of the rows' images in the set
     batch = Batch(images[order], labels[order], ids)
     theta = draw_theta(
-        space, batch, torch.zeros(20, dtype=torch.int64), stream_root(0, found._done.job.stream("noise:clip=no"))
+        space, batch, torch.zeros(20, dtype=torch.int64), stream_root(0, found.done.job.stream("noise:clip=no"))
     )
     with torch.no_grad():
         logits = module(images[order])

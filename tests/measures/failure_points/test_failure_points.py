@@ -247,7 +247,7 @@ class Doubled:
 
 def test_duplicate_rows_are_an_error():
     found = found_with()
-    view = found._done.view("failure-points")
+    view = found.done.view("failure-points")
     with pytest.raises(Failure, match="there twice"):
         trajectories(Doubled(view), "classifier", found["image_set"], "written-severity", STEPS, 1)
 

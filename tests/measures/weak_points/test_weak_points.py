@@ -111,7 +111,7 @@ def found():
 
 
 def test_draws_reproduce_what_was_stored(found):
-    job = found._done.job
+    job = found.done.job
     images = next(iter(job.images.values())).images
     for place, number in enumerate(found.ids[:3]):
         batch = images.batch([place])
