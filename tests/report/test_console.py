@@ -11,6 +11,8 @@ import pytest
 from brittle.errors import BrittleError
 from brittle.report.console import as_html, as_text, one_table, print_found
 
+SHOWN = 10  # images of an entry
+
 
 def _summary(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "summary.json").read_text())
@@ -27,8 +29,9 @@ def test_every_measure_is_printed_in_turn(both_folder: Path, capsys: pytest.Capt
         assert f"{row['rho']:.3f} [{low:.3f}, {high:.3f}]" in out
     assert out.count("weak points of") == len(entries)
     assert out.index("95 % intervals for") < out.index("weak points of")
-    for row in entries[0]["per_image"][:20]:
-        assert f" {row['name']} " in out
+    for place, row in enumerate(entries[0]["per_image"]):
+        assert (f" {row['name']} " in out) == (place < SHOWN)
+    assert f"… and {len(entries[0]['per_image']) - SHOWN} more images" in out
 
 
 def test_text_is_what_is_printed_and_the_warnings(both_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from brittle.engine.job import Job
 from brittle.engine.kept_json import without_nan
 from brittle.engine.labels import doubtful
 from brittle.engine.ledger import image_range, joined, read_in_full, spans_read
+from brittle.engine.live import is_live
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, gaps, together, whole_tables
 from brittle.errors import BrittleError, Failure
@@ -257,7 +258,7 @@ def _unlabelled(job: Job, name: str) -> list[str]:
     """A spec says that its images have no labels; −1 among labels may be a mistake."""
     labels = job.images[name].images.labels
     without, spec = int((labels < 0).sum()), job.entries.get("images", {}).get(name, {}).get("spec")
-    if not without or (without == len(labels) and spec is not None):
+    if not without or (without == len(labels) and spec is not None and not is_live(spec)):
         return []
     return [
         f"{without} of the {len(labels)} images of {name!r} have no label (−1): for them agreement with the "

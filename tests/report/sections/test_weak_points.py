@@ -363,9 +363,7 @@ def test_images_without_another_label_are_told_apart_from_those_that_cannot_be_t
     sure = entry | {"statuses": {"trusted": 6}, "trusted": 6, "no_other_label": 0}
     assert "The draws of all 6 images can be trusted." in findings(sure, sections[0].names.names, 0)
     assert entry_warnings(sure) == []
-    assert "only doubts: on" not in as_text(
-        {"measures": {"weak-points": {"kind": "weak-points", "entries": [sure]}}}
-    )
+    assert "only doubts: on" not in as_text({"measures": {"weak-points": {"kind": "weak-points", "entries": [sure]}}})
 
 
 def test_each_images_row_says_its_status(sections: list[ShownEntry]) -> None:
