@@ -1,4 +1,4 @@
-"""How much each level of frost and snow changes an image: whether a higher level is always a larger change.
+"""How much each level of a few corruptions changes an image: whether a higher level is always a larger change.
 
     python benchmarks/levels.py
 
@@ -43,7 +43,7 @@ def main() -> None:
     pictures = {"photograph": photograph(), "sample": image_set("sample").batch(range(DRAWS)).images}
     print(f"| nuisance | on | {' | '.join(f'{level:g}' for level in LEVELS)} |")
     print("| --- " * (2 + len(LEVELS)) + "|")
-    for name in ("frost", "snow"):
+    for name in ("frost", "snow", "elastic-transform"):
         for on, images in pictures.items():
             changes = [change(name, images, level) for level in LEVELS]
             falls = [False, *(later < before for before, later in itertools.pairwise(changes))]

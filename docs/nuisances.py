@@ -35,14 +35,14 @@ Made by `make docs`. Each strip shows the untouched image, then one draw from th
 what is salient is so to `bundled:plain`.
 Nuisances are joined by +, applied in order, with the product of their priors: `affine:alpha=50+noise:sigma=0.1`.
 
-**ImageNet-C's levels.** Blurs, JPEG, pixelation and weather have a `level`, ImageNet-C's severity 1 to 5 or any
-number between and beyond (Hendrycks & Dietterich 2019); their prior varies it by the factor `spread`. Noise,
-brightness, contrast and saturation take a `level` in place of their own strength. In both, severity multiplies the
-level, so that with `level=1` (and `spread=0`) severity *is* ImageNet-C's. Lengths in pixels hold for a shorter side of
-224 and go with it (`scaled=false` keeps them). Frost is drawn, not ImageNet-C's photographs; rain, smog, dust and
-sandstorm are not in ImageNet-C, and their levels are ours. A higher level is not always a larger change: from
-3 to 4 frost changes a photograph by 34.5 instead of 35.5 % of the range of values, and from 2.5 to 3 snow by 25.7
-instead of 27.6 % (`python benchmarks/levels.py`).
+**ImageNet-C's levels.** Blurs, JPEG, pixelation, weather and `elastic-transform` have a `level`, ImageNet-C's severity
+1 to 5 or any number between and beyond (Hendrycks & Dietterich 2019); their prior varies it by the factor `spread`.
+Noise, brightness, contrast and saturation take a `level` in place of their own strength. In both, severity multiplies
+the level, so that with `level=1` (and `spread=0`) severity *is* ImageNet-C's. Lengths in pixels hold for a shorter
+side of 224 and go with it (`scaled=false` keeps them). Frost is drawn, not ImageNet-C's photographs; rain, smog, dust
+and sandstorm are not in ImageNet-C, and their levels are ours. A higher level is not always a larger change: from 3 to
+4 frost changes a photograph by 34.5 instead of 35.5 % of the range of values, from 2.5 to 3 snow by 25.7 instead of
+27.6 %, and from 2 to 3 elastic-transform by 5.2 instead of 18.9 % (`python benchmarks/levels.py`).
 """
 
 

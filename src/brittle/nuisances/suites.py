@@ -17,7 +17,7 @@ from brittle.nuisances import nuisances
 from brittle.registry.spec import parse_named
 
 LEVELS = (1, 2, 3, 4, 5)
-# By ImageNet-C's names. Its elastic_transform is left out: `elastic` is another map, without published levels.
+# By ImageNet-C's names.
 IMAGENET_C = {
     "gaussian_noise": "noise:level={}",
     "shot_noise": "shot:level={}",
@@ -31,6 +31,7 @@ IMAGENET_C = {
     "fog": "fog:level={},spread=0",
     "brightness": "brightness:level={}",
     "contrast": "contrast:level={}",
+    "elastic_transform": "elastic-transform:level={},spread=0",
     "pixelate": "pixelate:level={},spread=0",
     "jpeg_compression": "jpeg:level={},spread=0",
 }

@@ -66,6 +66,35 @@ def gaussian_matrix(sigma: Tensor, count: int) -> Tensor:
     return torch.addcmul(torch.addcmul(matrix, beyond[..., None], first), beyond.flip(-1)[..., None], last)
 
 
+@lru_cache(maxsize=16)
+def _mirrored_distances(count: int, device: torch.device) -> Tensor:
+    """From each pixel to each pixel's image in the edges' mirrors, the nearest one (count²,)."""
+    with torch.inference_mode(False):
+        places = torch.arange(count, device=device)
+        beyond = places[:, None] + places + 1
+        return torch.minimum(beyond, 2 * count - beyond).flatten()
+
+
+def mirrored_gaussian_matrix(sigma: Tensor, count: int, reach: float, widest: float) -> Tensor:
+    """sigma (B,) in pixels, none above `widest` → (B, count, count): a sampled Gaussian, cut off after `reach` standard
+    deviations, with the image mirrored at its edges (… b a | a b … y z | z y …) as often as it takes."""
+    if sigma.device.type == "cpu":  # where inspecting it costs nothing
+        widest = float(sigma.detach().max())
+    turns = math.ceil((reach * widest + 1 + count) / (2 * count))
+    # Mirrored, an image repeats after twice its side: W(d) = Σₖ g(d + 2·count·k), and row i has W(|i − j|) for pixel j
+    # and W(i + j + 1) for its image in the mirror.
+    repeats = 2 * count * torch.arange(-turns, turns + 1, device=sigma.device)
+    away = (torch.arange(count + 1, device=sigma.device)[:, None] + repeats).abs()
+    precision = (0.5 / sigma.square().clamp(min=1e-4))[:, None, None]
+    weights = torch.exp(-precision * away.square()).masked_fill(
+        away > (reach * sigma + 0.5).floor()[:, None, None], 0.0
+    )
+    folded = weights.sum(-1)
+    direct = folded.index_select(1, _distances(count, sigma.device))
+    matrix = (direct + folded.index_select(1, _mirrored_distances(count, sigma.device))).view(-1, count, count)
+    return matrix / matrix.sum(-1, keepdim=True)
+
+
 def gaussian_blur(images: Tensor, sigma: Tensor) -> Tensor:
     """images (B, C, H, W), sigma (B,) in pixels → blurred, with the edge pixels repeated outside.
 
