@@ -152,4 +152,4 @@ def narrowed(network: Network) -> Network:
     kind, _, options = network.network.partition(":")
     if kind not in (PREACT, "small-vgg", "bagnet-9", "bagnet-17"):
         return replace(network, epochs=1)
-    return replace(network, epochs=1, network=f"{kind}:{options + ',' if options else ''}width=2")
+    return replace(network, epochs=1, network=f"{kind}:{options + ',' if options else ''}width=4")

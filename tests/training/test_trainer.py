@@ -334,3 +334,14 @@ def test_a_fingerprint_tells_pixels_labels_and_ids_apart():
     assert len(found) == 4
     assert of(pixels, labels, ids) in found
     assert fingerprint_of_images(image_set((other, labels), ids=ids)) == of(other, labels, ids)
+
+
+def test_strided_convolutions_of_few_channels_do_not_kill_the_process():
+    """Channels last, 56×56 pixels: torch 2.13's backward pass of the second convolution writes beyond its memory."""
+    net = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 8, 1, stride=2), nn.Flatten(), nn.Linear(8 * 28 * 28, 3)
+    )
+    random = np.random.default_rng(0)
+    pixels, labels = random.integers(0, 256, (64, 56, 56), dtype=np.uint8), random.integers(0, 3, 64)
+    went = train(net, TrainingImages(image_set((pixels, labels))), replace(RECIPE, epochs=8, batch=32, rate=0.001))
+    assert went.losses[-1] < went.losses[0]

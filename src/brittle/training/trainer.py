@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -38,6 +38,7 @@ NOTHING: Mapping[str, Loss] = MappingProxyType({})
 STEPS_PER_TICK = 20  # between updates of the progress bar
 DRAWN_AT_ONCE = 1 << 23  # pixels, as if each image had a mask of its own
 SCORED_AT_ONCE = 1 << 20  # numbers
+BLOCK = 16  # channels that oneDNN computes at once
 
 
 class TrainingHistory(NamedTuple):
@@ -100,7 +101,7 @@ def train(
     progress = progress or Progress()
     module.to(data.device).train()
     # The faster layout for convolutions on a CPU and in bfloat16; values do not change.
-    if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolves(module):
+    if (data.device.type == "cpu" or recipe.precision == "bfloat16") and _convolutions(module):
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = optimiser_for(recipe, module)
     known = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
@@ -113,7 +114,8 @@ def train(
     for epoch in range(resumed, recipe.epochs):
         said = f" · loss {known[-1][0]:.4f}" if known else ""
         progress.at(f"{name} · epoch {epoch + 1}/{recipe.epochs}{said}")
-        means = _epoch(step, recipe, augmentation, epoch, seed, progress)
+        with _safely(module, data.device):
+            means = _epoch(step, recipe, augmentation, epoch, seed, progress)
         if not math.isfinite(means[0]):
             raise Failure(
                 f"{name}: the loss was {means[0]} in epoch {epoch + 1}",
@@ -158,8 +160,18 @@ def _drawn(
             yield from ({name: values[place] for name, values in every.items()} for place in range(len(rows)))
 
 
-def _convolves(module: nn.Module) -> bool:
-    return any(isinstance(part, nn.Conv2d) for part in module.modules())
+def _convolutions(module: nn.Module) -> list[nn.Conv2d]:
+    return [part for part in module.modules() if isinstance(part, nn.Conv2d)]
+
+
+def _safely(module: nn.Module, device: torch.device) -> AbstractContextManager[Any]:
+    """Without oneDNN where strided 1×1 convolutions have few channels: there the backward pass of torch 2.13 writes
+    beyond its memory when images are large and channels come last, and the process dies."""
+    deadly = device.type == "cpu" and any(
+        max(each.kernel_size) == 1 and max(each.stride) > 1 and each.in_channels < BLOCK
+        for each in _convolutions(module)
+    )
+    return torch.backends.mkldnn.flags(enabled=False) if deadly else nullcontext()
 
 
 def _batches(order: Tensor, size: int) -> list[Tensor]:
