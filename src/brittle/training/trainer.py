@@ -171,7 +171,7 @@ def _safely(module: nn.Module, device: torch.device) -> AbstractContextManager[A
         max(each.kernel_size) == 1 and max(each.stride) > 1 and each.in_channels < BLOCK
         for each in _convolutions(module)
     )
-    return torch.backends.mkldnn.flags(enabled=False) if deadly else nullcontext()
+    return torch.backends.mkldnn.flags(enabled=False, allow_tf32=False) if deadly else nullcontext()
 
 
 def _batches(order: Tensor, size: int) -> list[Tensor]:
