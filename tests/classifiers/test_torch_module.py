@@ -209,3 +209,11 @@ def test_a_bug_in_the_network_on_a_shape_that_worked_is_not_blamed_on_the_shape(
     network[1].register_forward_hook(lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         found.log_probs(images)
+
+
+def test_a_scripted_module_answers_as_the_module_it_was_made_from(network):
+    images = torch.rand(4, 1, 8, 8)
+    scripted, plain = classifier(torch.jit.script(network)), classifier(network)
+    scripted.check(images)
+    torch.testing.assert_close(scripted.log_probs(images), plain.log_probs(images))
+    assert scripted.layers == ("input", "output", "weights")  # its parts take no hooks

@@ -21,6 +21,7 @@ from brittle.types import Change
 
 INPUT, OUTPUT, WEIGHTS = "input", "output", "weights"
 IDLE = (nn.Identity, nn.Flatten, _DropoutNd)
+CLOSED = (torch.jit.ScriptModule,)  # takes no hooks, so its parts can't be looked at
 
 
 def traced(module: nn.Module, call: Callable[[], Tensor]) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ def traced(module: nn.Module, call: Callable[[], Tensor]) -> tuple[str, ...]:
 
     with ExitStack() as hooks:
         for name, part in module.named_modules():
-            if name and not isinstance(part, IDLE):
+            if name and not isinstance(part, IDLE + CLOSED):
                 hooks.callback(part.register_forward_hook(record(name)).remove)
         outputs = call()
     ends_itself = bool(found) and last[0].shape == outputs.shape and torch.equal(last[0].to(outputs), outputs)

@@ -11,8 +11,9 @@ from brittle.classifiers import classifier
 from brittle.device import pick_device
 from brittle.engine.assignments import Assignment, assign
 from brittle.engine.border import bordered, told_as_theirs
+from brittle.engine.identity import identity
 from brittle.engine.job import Job
-from brittle.engine.live import Opened, identity, is_live, nuisance_text, refuse_live, spec_text
+from brittle.engine.live import Opened, is_live, nuisance_text, refuse_live, spec_text
 from brittle.engine.named_files import files_hash
 from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
