@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -164,14 +164,20 @@ def _convolutions(module: nn.Module) -> list[nn.Conv2d]:
     return [part for part in module.modules() if isinstance(part, nn.Conv2d)]
 
 
-def _safely(module: nn.Module, device: torch.device) -> AbstractContextManager[Any]:
+@contextmanager
+def _safely(module: nn.Module, device: torch.device) -> Iterator[None]:
     """Without oneDNN where strided 1×1 convolutions have few channels: there the backward pass of torch 2.13 writes
     beyond its memory when images are large and channels come last, and the process dies."""
     deadly = device.type == "cpu" and any(
         max(each.kernel_size) == 1 and max(each.stride) > 1 and each.in_channels < BLOCK
         for each in _convolutions(module)
     )
-    return torch.backends.mkldnn.flags(enabled=False, allow_tf32=False) if deadly else nullcontext()
+    set_flags = torch.backends.mkldnn.set_flags  # `flags` also sets what only Intel's GPUs have, with a warning
+    before, *_ = set_flags(False if deadly else None, _fp32_precision=None)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        set_flags(before, _fp32_precision=None)  # type: ignore[no-untyped-call]
 
 
 def _batches(order: Tensor, size: int) -> list[Tensor]:
