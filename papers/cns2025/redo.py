@@ -11,6 +11,7 @@ Networks that papers/marcu2022/redo.py has trained (in --work) are not trained a
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -35,14 +36,16 @@ from brittle.engine.runs import environment
 HERE = Path(__file__).resolve().parent
 PARTS = ("fashion", "lite")
 LITES = ("lite0", "lite1", "lite2")
-# ImageNet-C's fifteen but for elastic, which has no level here, the extra ones, and weather of the same kind.
-CORRUPTIONS = (
-    *("noise", "shot", "impulse", "speckle"),
+# ImageNet-C's fifteen, its extra ones, and weather of the same kind. Of the first the level is all; the prior of the
+# others varies it, unless its spread is 0.
+FIXED = ("noise", "shot", "impulse", "speckle", "brightness", "contrast", "saturation")
+VARIED = (
     *("defocus-blur", "glass-blur", "motion-blur", "zoom-blur", "gaussian-blur"),
-    *("snow", "frost", "fog", "brightness", "contrast", "saturation", "pixelate", "jpeg"),
+    *("snow", "frost", "fog", "elastic-transform", "pixelate", "jpeg"),
     *("rain", "dust", "smog", "sandstorm"),
 )
-GREY = tuple(name for name in CORRUPTIONS if name != "saturation")
+CORRUPTIONS = {name: f"{name}:level=1" for name in FIXED} | {name: f"{name}:level=1,spread=0" for name in VARIED}
+GREY = {name: spec for name, spec in CORRUPTIONS.items() if name != "saturation"}
 CONTRAST = (1, 2, 3, 4, 5, 6, 7)  # appendix A.4
 FEW = 2  # corruptions, where only a few images are used
 FEW_PHOTOGRAPHS = 3
@@ -56,6 +59,10 @@ def _measures(reference: str, line: bool = True) -> dict[str, Any]:
         "ranking": {"kind": "ranking"},
     }
     return found | ({"line": {"kind": "line", "attributes": ["parameters"]}} if line else {})
+
+
+def some(corruptions: dict[str, str], small: bool) -> dict[str, str]:
+    return dict(itertools.islice(corruptions.items(), FEW)) if small else corruptions
 
 
 def parameters(facts: dict[str, Any]) -> int:
@@ -87,7 +94,7 @@ def fashion(settings: training.Settings, rows: Sequence[dict[str, Any]]) -> Stud
     """One network of each kind under every corruption, and five sizes of one architecture with three runs each."""
     there, numbers = trained(settings), {row["name"]: row["parameters"] for row in rows}
     images = {"test": {"spec": data.fashion(settings.data, "t10k"), "count": 30 if settings.small else 2000}}
-    spaces = {name: f"{name}:level=1" for name in (GREY[:FEW] if settings.small else GREY)}
+    spaces = some(GREY, settings.small)
 
     def study(chosen: dict[str, plan.Network], reference: str) -> dict[str, Any]:
         classifiers = {
@@ -117,7 +124,7 @@ def lite(options: argparse.Namespace) -> Studies:
     spec, names = photographs.written(folder, options.work, FEW_PHOTOGRAPHS if options.small else None)
     classifiers = {name: photographs.classifier(name, options.packed, names) for name in LITES}
     about = {"classifiers": classifiers, "images": {"photographs": {"spec": spec}}}
-    every = {name: f"{name}:level=1" for name in (CORRUPTIONS[:FEW] if options.small else CORRUPTIONS)}
+    every = some(CORRUPTIONS, options.small)
     yield "corruptions", about | {"nuisances": every, "measures": _measures(LITES[0], line=False)}
     seven = {"failure-points": {"kind": "failure-points", "severities": list(CONTRAST)}, "ranking": {"kind": "ranking"}}
     yield "contrast", about | {"nuisances": {"contrast": "contrast:level=1"}, "measures": seven}
