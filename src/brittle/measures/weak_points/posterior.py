@@ -23,6 +23,12 @@ from brittle.types import Batch, Classifier, Differentiable, ExchangeableParts, 
 CELL = -2  # the stream that says where in its cell a θ lies
 
 
+def log_likelihood(seen: Outcome, failing: bool) -> Tensor:
+    """log p(not ℓ | T_θ x), float64; with `failing` 0 where the prediction is another label and −∞ elsewhere."""
+    likelihood = seen.log_p_other.double()
+    return torch.zeros_like(likelihood).masked_fill(seen.rank == 0, -torch.inf) if failing else likelihood
+
+
 @dataclass(frozen=True)
 class Posterior:
     """The weak points of one classifier on a block of images under one nuisance.
@@ -154,11 +160,7 @@ class Posterior:
 
     def _looked_at(self, record: Tensor) -> Evaluation:
         """Packed outcomes (B, n, 5), with the log-likelihood that samplers look at."""
-        seen = Outcome.unpacked(record)
-        likelihood = seen.log_p_other.double()
-        if self.failing:
-            likelihood = torch.zeros_like(likelihood).masked_fill(seen.rank == 0, -torch.inf)
-        return Evaluation(likelihood, record)
+        return Evaluation(log_likelihood(Outcome.unpacked(record), self.failing), record)
 
     def evaluate_with_gradient(self, position: Tensor) -> tuple[Evaluation, Tensor]:
         images, count = position.shape[:2]

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
 from brittle.report.sections.base import EVERYTHING, line, plain_table
+from brittle.report.sections.weak_points.draws import telling
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 10
 MOST_ENTRIES, MOST_ROWS = 16, 40  # in detail; of a table
@@ -31,14 +32,15 @@ def printed(entries: Sequence[Mapping[str, Any]]) -> RenderableType:
 def _overview(entries: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     """All classifiers under one nuisance."""
     first = entries[0]
-    table = plain_table("", "trusted", "no other label", "1 − µ", "effective", "most often leads")
+    share, key = _share(first)
+    table = plain_table("", "trusted", "no other label", share, "effective", "most often leads")
     for entry in entries[:MOST_ROWS]:
         flow = entry["flows"][0] if entry["flows"] else None
         table.add_row(
             entry["classifier"],
             f"{entry['trusted']} of {entry['images']}",
             str(entry["no_other_label"]),
-            "–" if entry["one_minus_mu"] is None else f"{entry['one_minus_mu']:.2g}",
+            "–" if entry[key] is None else f"{entry[key]:.2g}",
             "–" if entry["effective"] is None else f"{entry['effective']:.0f}",
             "–" if flow is None else f"{flow['from_label']} → {flow['to_label']} {100 * flow['share']:.0f} %",
         )
@@ -79,21 +81,23 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
             f"{flow['from_label']} → {flow['to_label']} {100 * flow['share']:.0f} %" for flow in entry["flows"][:FLOWS]
         )
         yield line(f"  lead to: {'; '.join(shown)}")
-    if entry["parameters"]:
-        shown = (
-            f"{row['parameter']} (shift {row['shift']:.2f}, spread {row['spread']:.2f})"
-            for row in ([row for row in entry["parameters"] if row.get("told")] or entry["parameters"])[:PARAMETERS]
-        )
+    if told := telling(entry)[:PARAMETERS]:
+        shown = (f"{row['parameter']} (shift {row['shift']:.2f}, spread {row['spread']:.2f})" for row in told)
         yield line(f"  break it: {'; '.join(shown)}, in standard deviations of the prior")
-    yield _table(entry["per_image"][:IMAGES], bool(entry.get("failing")))
+    yield _table(entry)
     if len(entry["per_image"]) > IMAGES:
         yield line(f"  … and {len(entry['per_image']) - IMAGES} more images ({EVERYTHING})")
 
 
-def _table(rows: Sequence[Mapping[str, Any]], failing: bool) -> Table:
-    share, key = ("wrong", "wrong_share") if failing else ("1 − µ", "one_minus_mu")
+def _share(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """How much of the prior is weak: its title and its key."""
+    return ("wrong", "wrong_share") if entry.get("failing") else ("1 − µ", "one_minus_mu")
+
+
+def _table(entry: Mapping[str, Any]) -> Table:
+    share, key = _share(entry)
     table = plain_table("image", "label", "leads to", share, "effective", "R̂ or k̂", "draws")
-    for row in rows:
+    for row in entry["per_image"][:IMAGES]:
         quality = row["rhat"] if row["rhat"] is not None else row["pareto_k"]
         table.add_row(
             row["name"],

@@ -7,17 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 
 from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
 from brittle.measures.weak_points.summary import parameter_names
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.random import fold, stream_root, uniform
-from brittle.types import Nuisance
+from brittle.types import Nuisance, Told
 
 SHOWN = "weak points shown"  # the stream that says which draws are shown
 
 Row = Mapping[str, Any]
+Columns = dict[str, NDArray[Any]]  # numbers of θ, by name
 
 
 class Draws(NamedTuple):
@@ -95,9 +97,19 @@ def random_mistakes(draws: Draws, id: int, seed: int, most: int) -> list[int]:
     return list(different.values())[:most]
 
 
-def told_parameters(entry: Row, nuisance: Nuisance, size: int, most: int) -> dict[str, int]:
-    """Name → place in θ (of `size` numbers) of the parameters that tell most; seeds tell nothing."""
-    places = judged(size).tolist()
-    names = dict(zip(parameter_names(nuisance, len(places)), places, strict=True))
-    told = [row["parameter"] for row in entry["parameters"] if row["parameter"] not in SEED_NAMES]
-    return {name: names[name] for name in [name for name in told if name in names][:most]}
+def telling(entry: Row) -> list[Row]:
+    """The entry's rows of parameters, most telling first: where θ is told in other numbers, those alone. Seeds tell
+    nothing."""
+    rows = [row for row in entry["parameters"] if row["parameter"] not in SEED_NAMES]
+    return [row for row in rows if row.get("told")] or rows
+
+
+def columns(entry: Row, nuisance: Nuisance, theta: NDArray[np.float32], size: tuple[int, int], most: int) -> Columns:
+    """θ (k, d) on images of this height and width, as the numbers (k,) that tell most, by name."""
+    places = judged(theta.shape[1]).tolist()
+    named = {name: theta[:, place] for name, place in zip(parameter_names(nuisance, len(places)), places, strict=True)}
+    if isinstance(nuisance, Told):
+        told = nuisance.tell(torch.from_numpy(theta), *size).numpy()
+        named |= dict(zip(nuisance.told, told.T, strict=True))
+    names = [row["parameter"] for row in telling(entry)]
+    return {name: named[name] for name in [name for name in names if name in named][:most]}

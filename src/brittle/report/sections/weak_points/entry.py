@@ -24,14 +24,15 @@ from brittle.report.page.pictures import EXACT_UP_TO, data_uri, longest_side
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.weak_points import sentences, strips
 from brittle.report.sections.weak_points.draws import (
+    Columns,
     Draws,
     Row,
+    columns,
     read_draws,
     shown_images,
-    told_parameters,
     trusted_images,
 )
-from brittle.report.sections.weak_points.figures import Panel, flow_figure, marginal_figure, trace_figure
+from brittle.report.sections.weak_points.figures import Panel, Trace, flow_figure, marginal_figure, trace_figure
 from brittle.report.sections.weak_points.maps import (
     OcclusionMap,
     PosteriorMap,
@@ -76,12 +77,14 @@ class ShownEntry(NamedTuple):
 
 
 def with_pictures(entries: Sequence[Row]) -> list[Row]:
-    """The entries that are shown in full, in their order: all, or those of some classifiers by their mean 1 − µ."""
+    """The entries that are shown in full, in their order: all, or those of some classifiers by the mean share of the
+    prior that is weak."""
     if len(entries) <= MOST_ENTRIES:
         return list(entries)
     doubt: dict[str, list[float]] = {}
     for entry in entries:
-        doubt.setdefault(entry["classifier"], []).append(entry["one_minus_mu"] or 0.0)
+        share = entry.get("wrong_share") if entry.get("failing") else entry["one_minus_mu"]
+        doubt.setdefault(entry["classifier"], []).append(share or 0.0)
     cells = len({(entry["image_set"], entry["nuisance"]) for entry in entries})
     means = {name: float(np.mean(values)) for name, values in doubt.items()}
     shown = some_of(list(doubt), means, max(1, min(MOST_CLASSIFIERS, MOST_ENTRIES // cells)))
@@ -204,6 +207,12 @@ class EntryMaker:
         """θ (n, d) of the prior of one image, d numbers each."""
         return self.source.prior(row, max(1, min(PRIOR_DRAWS, PRIOR_NUMBERS // numbers)))
 
+    def _columns(self, theta: np.ndarray[Any, Any], most: int) -> Columns:
+        """θ (k, d) as the numbers (k,) that tell most, by names with units."""
+        height, width = self.images.shape[1:]
+        found = columns(self.entry, self.nuisance, theta, (height, width), most)
+        return {with_unit(self.nuisance, name): values for name, values in found.items()}
+
     @torch.inference_mode()
     def _marginals(self) -> Markup:
         """Prior and posterior of the parameters that tell most, pooled over images whose draws can be trusted."""
@@ -213,15 +222,12 @@ class EntryMaker:
         for row in pooled:
             theta = self.draws[row["id"]].theta
             drawn = self._prior(row, theta.shape[1]).numpy()
-            for name, place in told_parameters(self.entry, self.nuisance, theta.shape[1], PARAMETERS).items():
-                prior.setdefault(name, []).append(drawn[:, place])
-                posterior.setdefault(name, []).append(theta[:, place])
+            for pool, numbers in ((prior, drawn), (posterior, theta)):
+                for name, values in self._columns(numbers, PARAMETERS).items():
+                    pool.setdefault(name, []).append(values)
         if not prior:
             return Markup()
-        panels = [
-            Panel(with_unit(self.nuisance, name), np.concatenate(prior[name]), np.concatenate(posterior[name]))
-            for name in prior
-        ]
+        panels = [Panel(name, np.concatenate(prior[name]), np.concatenate(posterior[name])) for name in prior]
         return marginal_figure(f"{self.key}m", panels, len(pooled))
 
     @property
@@ -232,7 +238,7 @@ class EntryMaker:
     def _posterior(self) -> Markup:
         """The map of a posterior of two parameters, for some of the images shown."""
         classifier, words = self.classifier, list(self.nuisance.parameters)
-        if classifier is None or len(words) != 2 or self.entry.get("failing"):
+        if classifier is None or len(words) != 2:
             return Markup()
         maps = [each for row in self._mapped if (each := self._posterior_map(classifier, row)) is not None]
         first, second = (with_unit(self.nuisance, word) for word in words)
@@ -246,7 +252,8 @@ class EntryMaker:
         )
         at_once = self.run.whole.job.batch_size(self.entry["image_set"])
         place, label = self.source.place(row), self._label(row)
-        found = posterior_on_grid(classifier, self.source.replay, place, label, first, second, at_once)
+        failing = bool(self.entry.get("failing"))
+        found = posterior_on_grid(classifier, self.source.replay, place, label, first, second, at_once, failing)
         if found is None or not found.isfinite().any():
             return None
         still = self.nuisance.identity(self.images.batch([place]))[0].tolist()
@@ -294,6 +301,9 @@ class EntryMaker:
         walked = [row for row in self.shown if row["kish"] is None and row["id"] in self.draws][:TRACES]
         if not walked:
             return Markup()
-        traces = [(self._titled(row), self.draws[row["id"]]) for row in walked]
-        told = told_parameters(self.entry, self.nuisance, traces[0][1].theta.shape[1], TRACED)
-        return trace_figure(f"{self.key}t", traces, told) if told else Markup()
+        draws = [self.draws[row["id"]] for row in walked]
+        traces = [
+            Trace(self._titled(row), each.chain, each.step, self._columns(each.theta, TRACED))
+            for row, each in zip(walked, draws, strict=True)
+        ]
+        return trace_figure(f"{self.key}t", traces) if traces[0].columns else Markup()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from brittle.report.page.colours import OKABE_ITO
 from brittle.report.page.figures import WIDTH, short, svg
-from brittle.report.sections.weak_points.draws import Draws, Row
+from brittle.report.sections.weak_points.draws import Columns, Row
 
 MOST_CLASSES, MOST_BARS = 20, 20
 LONGEST_NAME = 24  # letters
@@ -127,7 +127,7 @@ def marginal_figure(key: str, panels: Sequence[Panel], images: int) -> Markup:
 
 def _marginal(axes: Axes, panel: Panel) -> None:
     both = np.concatenate((panel.prior, panel.posterior))
-    low, high = np.quantile(both, [0.001, 0.999])
+    low, high = np.quantile(both, [0.005, 0.995])  # zooms have long tails
     if np.all(panel.prior == np.rint(panel.prior)) and high - low <= 64:
         # What the prior draws whole, a real number of a sampler's stands for the nearest whole one of.
         edges = np.arange(math.floor(low), math.ceil(high) + 2) - 0.5
@@ -142,23 +142,33 @@ def _marginal(axes: Axes, panel: Panel) -> None:
     axes.tick_params(labelsize=8)
 
 
-def trace_figure(key: str, traces: Sequence[tuple[str, Draws]], parameters: Mapping[str, int]) -> Markup:
+class Trace(NamedTuple):
+    """The chains of one image: k kept draws, each of a chain and a step."""
+
+    title: str
+    chain: Numbers  # (k,)
+    step: Numbers  # (k,)
+    columns: Columns  # the parameters that are shown, (k,) each
+
+
+def trace_figure(key: str, traces: Sequence[Trace]) -> Markup:
     """Kept draws against the step of the chain: a row per image (its title), a column per parameter, a line per
     chain."""
+    names = list(traces[0].columns)
 
     def draw(figure: Figure) -> None:
-        grid = figure.subplots(len(traces), len(parameters), squeeze=False, sharex=True, sharey="col")
-        for row, (title, draws) in enumerate(traces):
-            for axes, (name, place) in zip(grid[row], parameters.items(), strict=True):
-                for chain in np.unique(draws.chain):
-                    here = draws.chain == chain
+        grid = figure.subplots(len(traces), len(names), squeeze=False, sharex=True, sharey="col")
+        for row, trace in enumerate(traces):
+            for axes, name in zip(grid[row], names, strict=True):
+                for chain in np.unique(trace.chain):
+                    here = trace.chain == chain
                     colour = OKABE_ITO[int(chain) % len(OKABE_ITO)]
-                    axes.plot(draws.step[here], draws.theta[here, place], color=colour, linewidth=0.8, alpha=0.8)
+                    axes.plot(trace.step[here], trace.columns[name][here], color=colour, linewidth=0.8, alpha=0.8)
                 axes.tick_params(labelsize=8)
                 if row == len(traces) - 1:
                     axes.set_xlabel("step after burn-in", fontsize=9)
                 axes.set_ylabel(name, fontsize=9)
-            grid[row][0].set_title(title, fontsize=9, loc="left")
+            grid[row][0].set_title(trace.title, fontsize=9, loc="left")
 
-    about = f"Chains of {', '.join(title for title, _ in traces)}: {', '.join(parameters)} against the step"
+    about = f"Chains of {', '.join(each.title for each in traces)}: {', '.join(names)} against the step"
     return svg(key, (WIDTH, 0.3 + 1.6 * len(traces)), about, draw)

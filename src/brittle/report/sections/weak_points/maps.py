@@ -18,6 +18,7 @@ from torch import Tensor
 
 from brittle.engine.replay import Replay
 from brittle.measures.outcomes import outcome
+from brittle.measures.weak_points.posterior import log_likelihood
 from brittle.memory import slices
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.report.page.figures import WIDTH, svg
@@ -30,7 +31,8 @@ Numbers = NDArray[np.float64]
 
 
 class PosteriorMap(NamedTuple):
-    """p(not ℓ | T_θ x) p(θ | x) over a grid of two parameters, relative to its greatest value there."""
+    """p(not ℓ | T_θ x) p(θ | x), or p(θ | x) where the prediction is not ℓ, over a grid of two parameters, relative to
+    its greatest value there."""
 
     title: str
     badge: str
@@ -43,10 +45,17 @@ class PosteriorMap(NamedTuple):
 
 @torch.inference_mode()
 def posterior_on_grid(
-    classifier: Classifier, replay: Replay, place: int, label: int, first: Tensor, second: Tensor, at_once: int
+    classifier: Classifier,
+    replay: Replay,
+    place: int,
+    label: int,
+    first: Tensor,
+    second: Tensor,
+    at_once: int,
+    failing: bool = False,
 ) -> Tensor | None:
     """log p(not ℓ | T_θ x) + log p(θ | x) of the image at `place`, (m, n) for θ = (first (n,), second (m,)); None where
-    the prior has no density."""
+    the prior has no density. With `failing` the prior alone, where the prediction is another label."""
     down, across = torch.meshgrid(second, first, indexing="ij")
     theta = torch.stack((across.flatten(), down.flatten()), -1)
     log_prior = replay.nuisance.log_prior(theta[None].double(), replay.images.batch([place]))
@@ -55,7 +64,7 @@ def posterior_on_grid(
     found = []
     for part in slices(len(theta), at_once):
         answers = classifier.log_probs(replay.at(place, theta[part].float()))
-        found.append(outcome(answers, torch.full((len(theta[part]),), label)).log_p_other.double())
+        found.append(log_likelihood(outcome(answers, torch.full((len(theta[part]),), label)), failing))
     return (torch.cat(found) + log_prior[0]).view(len(second), len(first))
 
 

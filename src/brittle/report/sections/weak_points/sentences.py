@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
-from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.report.page.words import counted, listed, number
+from brittle.report.sections.weak_points.draws import Row, telling
 
-Row = Mapping[str, Any]
 FLOWS, PARAMETERS = 3, 2
 ONE_SIDED = 0.7  # of the shifts: how much of them must point one way to be called a direction
 LIMITS = (
@@ -94,8 +92,7 @@ def findings(entry: Row, names: Sequence[str], unlabelled: int) -> list[str]:
 
 
 def _parameters(entry: Row) -> list[str]:
-    rows = [row for row in entry["parameters"] if row["parameter"] not in SEED_NAMES]
-    rows = [row for row in rows if row.get("told")] or rows
+    rows = telling(entry)
     if not rows:
         return []
     told = ", then along ".join(f"{row['parameter']} ({_moved(row)})" for row in rows[:PARAMETERS])
