@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from brittle.changes import differences
 from brittle.classifiers.wildcards import expanded as matching_classifiers
@@ -17,7 +17,7 @@ from brittle.images.id_list import ids_of
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
-from brittle.nuisances.suites import expanded
+from brittle.nuisances.suites import chosen, expanded
 from brittle.registry import did_you_mean, options_of, parse_named
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -163,6 +163,20 @@ class Study(BaseModel):
         """A suite stands for its members, which the run's own study names."""
         try:
             return expanded(value)
+        except BrittleError as error:
+            raise ValueError(str(error).rstrip(".")) from error
+
+    @field_validator("measures")
+    @classmethod
+    def _restricted_to_members(cls, value: dict[str, MeasureEntry], info: ValidationInfo) -> dict[str, MeasureEntry]:
+        """Where a measure is restricted to a suite of the study, to its members."""
+        try:
+            return {
+                name: entry.model_copy(update={"nuisances": chosen(entry.nuisances, info.data.get("nuisances", {}))})
+                if entry.nuisances
+                else entry
+                for name, entry in value.items()
+            }
         except BrittleError as error:
             raise ValueError(str(error).rstrip(".")) from error
 

@@ -54,6 +54,28 @@ def test_studies_name_suites_and_keep_their_members(tmp_path):
     assert study.resolved()["nuisances"] == {"jpeg": "jpeg", "pixelate": "pixelate"} | own
 
 
+def test_a_measure_may_be_restricted_to_a_suite(tmp_path):
+    (tmp_path / "mine.toml").write_text('nuisances = ["strong=affine:alpha=10", "gamma"]')
+    study = {
+        "classifiers": "bundled:plain",
+        "images": "sample",
+        "nuisances": ["digital", "own=weather", f"{tmp_path}/mine.toml", "rotation"],
+        "robustness": {"nuisances": ["rotation", "digital", "jpeg"]},
+        "weak-points": {"nuisances": [f"{tmp_path}/mine.toml"]},
+        "breaking-points": {"nuisances": ["own"]},
+    }
+    measures = Study.of(study).resolved()["measures"]
+    assert measures["robustness"]["nuisances"] == ["rotation", "jpeg", "pixelate"]
+    assert measures["weak-points"]["nuisances"] == ["strong", "gamma"]
+    assert measures["breaking-points"]["nuisances"] == [f"own/{name}" for name in SUITES["weather"]]
+    with pytest.raises(BrittleError, match=r"measures\.robustness\.nuisances names 'noise', which the study does not"):
+        Study.of(study | {"robustness": {"nuisances": ["noises"]}})
+    with pytest.raises(BrittleError, match="names 'wether', which the study does not have"):
+        Study.of(study | {"robustness": {"nuisances": ["wether"]}})
+    with pytest.raises(BrittleError, match="there is no suite"):
+        Study.of(study | {"robustness": {"nuisances": ["gone.toml"]}})
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

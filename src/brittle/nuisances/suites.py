@@ -7,7 +7,7 @@ may stand in a study or on the command line, and is replaced by its members befo
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,18 @@ def expanded(specs: Mapping[str, str]) -> dict[str, str]:
                     f"Give the suite a name, which goes before its members': mine={spec}.",
                 )
     return found
+
+
+def chosen(names: Sequence[str], among: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of nuisances `among` those of a study, in which a suite stands for its members: by its own name, or by the
+    one that the study has given it."""
+    found: dict[str, None] = {}
+    for name in names:
+        members = [name]
+        if name not in among:
+            members = [member for member in among if member.startswith(f"{name}/")] or list(suite_of(name) or members)
+        found |= dict.fromkeys(members)
+    return tuple(found)
 
 
 def by_name(what: Any) -> dict[str, Any]:
