@@ -1,6 +1,7 @@
 """Live objects: networks, functions, datasets and nuisances of the program that measures them, kept like any other."""
 
 import copy
+import re
 import warnings
 from dataclasses import dataclass
 
@@ -255,9 +256,19 @@ def test_a_kept_run_of_live_objects_can_be_reported_but_not_run_by_others(networ
     said = cli("run", tmp_path / "run" / "study.toml", "--out", tmp_path / "other")
     assert said.status == 2
     assert "was a live Python object, which no spec names" in said.err
+    report = tmp_path / "run" / "report.html"
+    before = report.read_text()
     said = cli("report", tmp_path / "run")
     assert said.status == 0
-    assert "was a live Python object" in (tmp_path / "run" / "report.html").read_text()
+    assert "is left as it is: it shows live Python objects" in said.err
+    assert report.read_text() == before
+    assert "data:image/" in before
+    report.write_text(re.sub('live-objects-of" content="....', 'live-objects-of" content="0000', before))
+    assert cli("report", tmp_path / "run").err == "", "what tells of another summary is written anew"
+    assert "was a live Python object" in report.read_text()
+    assert "data:image/" not in report.read_text()
+    assert cli("report", tmp_path / "run", "--no-load").status == 0
+    assert "Nothing that the study names was loaded" in report.read_text()
 
 
 def test_specs_given_to_python_are_kept_as_specs(tmp_path, cli):

@@ -68,6 +68,13 @@ def write_report(folder: str, *, load: bool = True) -> Path:
     return write(Path(folder), nothing_loaded=not load)
 
 
+def kept_report(folder: str) -> Path | None:
+    """The report of a run of live objects, which must not be lost."""
+    from brittle.report.html import kept_report as kept
+
+    return kept(Path(folder))
+
+
 def code_named(folder: str) -> list[str]:
     """What a report of the run in a folder would run."""
     from brittle.report.page.loaded import code_named as named

@@ -9,7 +9,17 @@ from typing import Literal
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import code_named, print_json, print_report, run_study, say, show, warn, write_report
+from brittle.cli.carry_out import (
+    code_named,
+    kept_report,
+    print_json,
+    print_report,
+    run_study,
+    say,
+    show,
+    warn,
+    write_report,
+)
 from brittle.cli.parameters import Execution, Output
 from brittle.registry.options import option
 
@@ -147,6 +157,15 @@ def _carried_out(study: str, out: str, how: Execution, *, as_json: bool) -> None
 
 def _report(given: Given) -> None:
     what = given.made(Report)
+    if what.load and (kept := kept_report(what.folder)) is not None:
+        warn(
+            [
+                f"the report in {what.folder} is left as it is: it shows live Python objects, which can't be loaded "
+                "again; --no-load writes one without pictures"
+            ]
+        )
+        print_report(kept)
+        return
     if what.load and (code := code_named(what.folder)):
         warn(
             [f"code that the study in {what.folder} names is run: {', '.join(code)}; --no-load writes a report without"]

@@ -161,6 +161,10 @@ class RunFolder:
             )
         return summary
 
+    def summary_hash(self) -> str:
+        """Tells one summary from another."""
+        return hashlib.sha256(read_whole(self.summary)).hexdigest()
+
     def compare(self, study: dict[str, Any]) -> None:
         """Holds the study against the one kept: entries may be added, and none may change."""
         if self.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -15,10 +16,23 @@ from brittle.report.page.loaded import LoadedRun, load, loaded_of
 from brittle.report.page.shell import figures_of, render
 from brittle.report.sections import section_of
 
+LIVE_OBJECTS_OF = re.compile('<meta name="live-objects-of" content="([0-9a-f]+)">')
+
 
 def write_report(folder: Path, *, nothing_loaded: bool = False) -> Path:
     """Writes `report.html` into a run folder and returns its path. Loading what the study names may run code."""
     return _written(load(Path(folder), nothing=nothing_loaded), RunFolder(Path(folder)).report)
+
+
+def kept_report(folder: Path) -> Path | None:
+    """The report that the program with the live objects of a run has written, where it tells what the run says now:
+    nobody else can make its pictures."""
+    run = RunFolder(Path(folder))
+    run.read_summary()
+    if not run.report.is_file():
+        return None
+    of = LIVE_OBJECTS_OF.search(run.report.read_text(encoding="utf-8", errors="replace"))
+    return run.report if of is not None and of[1] == run.summary_hash() else None
 
 
 def report_of(done: Done, path: Path | None = None) -> Path:

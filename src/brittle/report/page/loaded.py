@@ -123,6 +123,12 @@ class LoadedRun:
         texts = {name: entry.spec for name, entry in entries.items()} | self.study.nuisances
         return [name for name, text in texts.items() if is_live(text)]
 
+    @property
+    def pictured(self) -> str:
+        """The hash of the summary of a run whose live objects are all at hand; "" where they are not, or there are
+        none."""
+        return RunFolder(self.path).summary_hash() if self.path is not None and self.live and not self.missing else ""
+
 
 def loaded_of(done: Done) -> LoadedRun:
     """A run that this process has carried out, with everything that it had; nothing is loaded again."""
