@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import IterableDataset
+from torch.utils.data import DataLoader, IterableDataset
 
 from brittle.errors import BrittleError
 from brittle.images import image_set
@@ -37,6 +37,31 @@ def test_a_stream_is_read_once_and_gives_what_the_same_items_give_by_index() -> 
     assert torch.equal(found.labels, listed.labels)
     assert torch.equal(found.ids, listed.ids)
     assert stream.times == 1
+
+
+class WithLength(Stream):
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@pytest.mark.parametrize("kind", [Stream, WithLength])
+@pytest.mark.parametrize("size", [None, 4])
+def test_a_data_loader_of_a_stream_is_the_items_it_gives(kind: type[Stream], size: int | None) -> None:
+    stream = kind([(image, place % 4) for place, image in enumerate(torch.from_numpy(SHADES).permute(0, 3, 1, 2))])
+    found = image_set(DataLoader(stream, batch_size=size))
+    assert found.name == kind.__name__
+    assert found.labels.tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0]
+    assert torch.equal(found.batch(range(9)).images, torch.from_numpy(SHADES).permute(0, 3, 1, 2) / 255)
+
+
+def test_batches_without_a_length_are_taken_apart() -> None:
+    images = torch.from_numpy(SHADES).permute(0, 3, 1, 2)
+    batches = [{"image": images[:5], "label": torch.arange(5)}, {"image": images[5:], "label": torch.arange(4)}]
+    found = image_set(iter(batches))
+    assert found.labels.tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3]
+    assert torch.equal(found.batch([6]).images, images[6:7] / 255)
+    with pytest.raises(BrittleError, match="of batches, an iterator over them"):
+        image_set(batches)
 
 
 def test_a_generator_of_dictionaries_with_encoded_images_and_labels_as_text() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brittle.api.carried_out import How, Ids, Shown, Where, carried_out
-from brittle.api.one_measure import opened, source_of
+from brittle.api.one_measure import named_classifiers, opened, source_of
 from brittle.engine.assemble import Things
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
@@ -143,4 +143,4 @@ def _things(
         FAILURE_POINTS: MeasureEntry(kind=FAILURE_POINTS, images=(whole.name,), **meant, **along),
         kind: MeasureEntry(kind=kind, **meant, **options),
     }
-    return Things(classifiers, sets, spaces, measures, seed, facts=facts or {})
+    return Things(named_classifiers(classifiers), sets, spaces, measures, seed, facts=facts or {})

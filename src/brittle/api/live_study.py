@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from brittle.engine.assemble import Things
 from brittle.engine.live import LIVE, nuisance_text, spec_text
+from brittle.errors import BrittleError
 from brittle.registry import parse_named
 from brittle.study import Study
 
@@ -53,10 +54,22 @@ def _written(entries: Any, text_of: Callable[[Any], str]) -> tuple[Any, dict[str
         several = list(entries) if isinstance(entries, (list, tuple)) else [entries]
         if all(isinstance(_what(each), str) for each in several):
             return entries, {}
-        entries = dict(_named(each, text_of) for each in several)
+        entries = _by_name([_named(each, text_of) for each in several])
     live = {name: _what(entry) for name, entry in entries.items() if not isinstance(_what(entry), str)}
     texts = {name: text_of(what) for name, what in live.items()}
     return {name: _with(entry, texts[name]) if name in live else entry for name, entry in entries.items()}, live
+
+
+def _by_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, entry in pairs:
+        if name in found:
+            raise BrittleError(
+                f"two things in a list of the study are called {name!r}",
+                f"Give them names of their own in a dictionary: {{{name!r}: …, 'other': …}}.",
+            )
+        found[name] = entry
+    return found
 
 
 def _named(entry: Any, text_of: Callable[[Any], str]) -> tuple[str, Any]:

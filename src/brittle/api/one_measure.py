@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from brittle.api.carried_out import How, carried_out
 from brittle.engine.assemble import Things
 from brittle.engine.carry_out import Done
 from brittle.engine.live import Opened
+from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.images.selection import Selection
@@ -36,7 +37,7 @@ def one_measure(
     """A measure of a classifier, or of several by name, on one image set under one nuisance or a list of them, or under
     what it uses where None is given, carried out. `train` is the image set that the classifiers were trained on, and
     `groups` says which of them are runs of one model."""
-    classifiers = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    classifiers = named_classifiers(classifier)
     whole = opened(images)
     spaces = by_name(nuisance)
     given = {key: value for key, value in options.items() if value is not None}
@@ -51,6 +52,21 @@ def one_measure(
     facts = {name: ClassifierFacts(name, (), group=group) for name, group in (groups or {}).items()}
     wanted = {kind: MeasureEntry(kind=kind, **given)}
     return carried_out(Things(classifiers, sets, spaces, wanted, seed, trained_on, facts), how)
+
+
+def named_classifiers(classifier: Any) -> Mapping[str, Any]:
+    """Classifiers by name: a dictionary of them, or the only one."""
+    if isinstance(classifier, (list, tuple)):
+        raise BrittleError("the classifiers have no names", "Give a dictionary: {'mine': …, 'theirs': …}.")
+    if isinstance(classifier, Mapping) and not classifier:
+        raise BrittleError("no classifier is given", "Give a dictionary with at least one: {'mine': …}.")
+    return classifier if isinstance(classifier, Mapping) else {IT: classifier}
+
+
+def refuse_several(what: str, names: Collection[str], remedy: str) -> None:
+    """Where one result is asked for."""
+    if len(names) > 1:
+        raise BrittleError(f"{len(names)} {what} are given, and one result is asked for", remedy)
 
 
 def opened(images: Any) -> ImageSet:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brittle.api.carried_out import How, Ids, Shown, Where
-from brittle.api.one_measure import IT, one_measure, opened, source_of
+from brittle.api.one_measure import IT, one_measure, opened, refuse_several, source_of
 from brittle.errors import BrittleError
 from brittle.images.selection import Selection
 from brittle.nuisances.suites import by_name
@@ -48,11 +48,7 @@ def measure(
             f"the image set {whole.name!r} brings {len(whole.shifts)} shifts, and one result is asked for",
             "Choose one with shifts=…, or use brittle.compare, which has a result for each.",
         )
-    if len(by_name(nuisance)) > 1:
-        raise BrittleError(
-            f"{len(by_name(nuisance))} nuisances are given, and one result is asked for",
-            "Use brittle.compare, which has a result for each.",
-        )
+    refuse_several("nuisances", by_name(nuisance), "Use brittle.compare, which has a result for each.")
     found = compare(
         {IT: classifier},
         source_of(images, whole),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from brittle.api.carried_out import How, Ids, Shown, Where
-from brittle.api.one_measure import one_measure, opened, source_of
+from brittle.api.one_measure import one_measure, opened, refuse_several, source_of
 from brittle.images.selection import Selection
+from brittle.nuisances.suites import by_name
 from brittle.results import WeakPoints
 
 
@@ -37,6 +39,9 @@ def sample(
     """Weak points of a classifier: draws from p(θ | not ℓ, x) for each of `count` images, all with None.
 
     With `failing`, draws from the prior where the prediction is another label: p(θ | the prediction is not ℓ, x)."""
+    remedy = "Call it for each, or use brittle.run with a [weak-points] table, which takes several."
+    refuse_several("nuisances", by_name(nuisance), remedy)
+    refuse_several("classifiers", classifier if isinstance(classifier, Mapping) else (), remedy)
     whole = opened(images)
     options = {
         "sampler": sampler,

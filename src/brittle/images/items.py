@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from brittle.errors import BrittleError
@@ -26,6 +26,16 @@ def paired(item: Any, place: int) -> tuple[Any, Any]:
         f"item {place} is {type(item).__name__}, not a pair",
         "Make every item a pair (image, label), or a dictionary with image and label.",
     )
+
+
+def one_by_one(items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Items as pairs; batches among them, as loaders give, as the pairs that they hold."""
+    for place, item in enumerate(items):
+        image, label = paired(item, place)
+        if getattr(image, "ndim", 0) == 4:
+            yield from zip(image, [None] * len(image) if label is None else label, strict=True)
+        else:
+            yield image, label
 
 
 def label_key(names: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler, SubsetRandomSampler
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, SubsetRandomSampler
 from torch.utils.data.dataloader import default_collate
 
 from brittle.errors import BrittleError
@@ -36,11 +36,6 @@ def items_of(loader: DataLoader[Any]) -> Any:
 
 def places_of(loader: DataLoader[Any]) -> list[int]:
     """The places in its dataset of what a loader gives in an epoch, in ascending order."""
-    if isinstance(loader.dataset, IterableDataset):
-        raise BrittleError(
-            f"a DataLoader of {type(loader.dataset).__name__} is not an image set: its items can't be read by index",
-            "Give a map-style Dataset, or a list of its items.",
-        )
     sampler: Any = getattr(loader.batch_sampler, "sampler", loader.sampler)
     if isinstance(sampler, SubsetRandomSampler):
         return sorted(map(int, sampler.indices))

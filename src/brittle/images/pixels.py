@@ -89,7 +89,8 @@ def from_anything(image: Any, name: str) -> Array:
     if pixels.ndim not in (2, 3):
         raise BrittleError(
             f"{name} has the shape {tuple(pixels.shape)}, which is not that of an image",
-            "Give (H, W), (C, H, W) or (H, W, C).",
+            "Give (H, W), (C, H, W) or (H, W, C)"
+            + ("; of batches, an iterator over them." if pixels.ndim == 4 else "."),
         )
     check_pixels(pixels, name)
     return channels_first(pixels, prefer_first=first)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from brittle.errors import BrittleError
 from brittle.images import image_sets
@@ -50,12 +50,13 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         what = _zipped(*what)
     if isinstance(what, DataLoader):
         settings.setdefault("name", type(what.dataset).__name__)
-        what = items_of(what)
+        if not is_stream(what.dataset):
+            what = items_of(what)
         if isinstance(what, LoaderItems):
             settings.setdefault("ids", what.places)
     if is_hugging_face(what) and not settings.keys() - {"name", "classes"}:
         return from_hugging_face(what, **settings)
-    if isinstance(what, Iterable) and not hasattr(what, "__len__"):
+    if is_stream(what):
         further = next((key for key in settings if key not in ("name", "classes")), None)
         if further is not None:
             raise BrittleError(f"images that are read as a stream take no {further}", "Give them by index instead.")
@@ -66,6 +67,13 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
             "Give a spec such as 'folder:photos', (images, labels), or a list, Dataset or DataLoader of pairs.",
         )
     return from_sequence(what, **settings)
+
+
+def is_stream(what: Any) -> bool:
+    """Whether items only come one after another. A DataLoader has a length, and so may an IterableDataset."""
+    if isinstance(what, DataLoader):
+        return is_stream(what.dataset)
+    return isinstance(what, IterableDataset) or (isinstance(what, Iterable) and not hasattr(what, "__len__"))
 
 
 def from_spec(text: str, options: Mapping[str, Any]) -> ImageSet:

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from PIL import Image
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet, IndexNames
 from brittle.images.encoded import EncodedOptions, EncodedReader, Extents
-from brittle.images.items import paired
+from brittle.images.items import one_by_one
 from brittle.images.limits import reason
 from brittle.images.packed import LabelList
 from brittle.images.pixels import from_anything
@@ -34,14 +35,12 @@ def from_stream(
     options: EncodedOptions | None = None,
     most: int | None = None,
 ) -> ImageSet:
-    """Items (image, label) or dictionaries, the first `most` or all of them; ids are their places in the stream."""
+    """Items (image, label) or dictionaries, or batches of them, the first `most` or all; ids are their places in the
+    stream."""
     # The file is closed, and thereby removed, with the reader that holds it.
     kept = tempfile.NamedTemporaryFile(prefix="brittle-stream-")  # noqa: SIM115
     extents, labels, end = Extents(), LabelList(), 0
-    for place, item in enumerate(items):
-        if place == most:
-            break
-        image, label = paired(item, place)
+    for place, (image, label) in enumerate(islice(one_by_one(items), most)):
         content = encoded(image, f"index {place}")
         if shutil.disk_usage(tempfile.gettempdir()).free < SPARED + len(content):
             raise BrittleError(

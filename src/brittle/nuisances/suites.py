@@ -95,7 +95,12 @@ def by_name(what: Any) -> dict[str, Any]:
         pairs = [parse_named(each) if isinstance(each, str) else (nuisances.spec_of(each), each) for each in several]
     found: dict[str, Any] = {}
     for name, each in pairs:
-        found |= expanded({name: each}) if isinstance(each, str) else {name: each}
+        for member, one in (expanded({name: each}) if isinstance(each, str) else {name: each}).items():
+            if found.setdefault(member, one) != one:
+                raise BrittleError(
+                    f"two nuisances are called {member!r}: {found[member]} and {one}",
+                    "Give them names of their own in a dictionary: {'one': …, 'other': …}.",
+                )
     return found
 
 

@@ -1,0 +1,61 @@
+"""Several things given from Python: each by a name of its own, and none lost silently."""
+
+import pytest
+
+import brittle
+from brittle.errors import BrittleError
+
+PLAIN, AUGMENTED = "bundled:plain", "bundled:augmented"
+
+
+def study(**changed):
+    return {
+        "classifiers": {"plain": PLAIN},
+        "images": {"sample": {"spec": "sample", "count": 5}},
+        "nuisances": ["rotation"],
+        "robustness": {"samples": 2},
+    } | changed
+
+
+@pytest.mark.parametrize("sort", ["classifiers", "images"])
+def test_two_live_objects_of_one_name_in_a_list_are_refused(sort):
+    opened = {"classifiers": brittle.classifier, "images": brittle.image_set}[sort]
+    twice = [opened({"classifiers": PLAIN, "images": "sample"}[sort]) for _ in range(2)]
+    with pytest.raises(BrittleError, match=r"two things in a list of the study are called .*Give them names"):
+        brittle.run(study(**{sort: twice}))
+
+
+@pytest.mark.parametrize(
+    "nuisances",
+    [
+        ["turned=rotation:sigma=5", "turned=rotation:sigma=30"],
+        ["turned=rotation:sigma=5", "turned=noise"],
+        ["rotation", "geometry", "rotation=noise"],
+    ],
+)
+def test_two_nuisances_of_one_name_are_refused(nuisances):
+    with pytest.raises(BrittleError, match="two nuisances are called"):
+        brittle.compare({"plain": PLAIN}, "sample", nuisances, samples=2, count=5)
+
+
+def test_a_nuisance_that_is_given_twice_is_measured_once():
+    found = brittle.compare({"plain": PLAIN}, "sample", ["rotation", "rotation"], samples=2, count=5)
+    assert [row["nuisance"] for row in found["results"]] == ["rotation"]
+
+
+@pytest.mark.parametrize("call", [brittle.compare, brittle.rank, brittle.failure_points])
+def test_a_list_of_classifiers_is_refused_for_want_of_names(call):
+    with pytest.raises(BrittleError, match=r"the classifiers have no names\. Give a dictionary"):
+        call([PLAIN, AUGMENTED], "sample", "rotation")
+
+
+def test_no_classifier_at_all_is_refused():
+    with pytest.raises(BrittleError, match="no classifier is given"):
+        brittle.compare({}, "sample", "rotation", samples=2)
+
+
+def test_weak_points_of_several_at_once_are_refused_with_another_way():
+    with pytest.raises(BrittleError, match=r"7 nuisances are given, and one result is asked for.*brittle\.run"):
+        brittle.sample(PLAIN, "sample", "geometry")
+    with pytest.raises(BrittleError, match="2 classifiers are given, and one result is asked for"):
+        brittle.sample({"plain": PLAIN, "augmented": AUGMENTED}, "sample", "rotation")
