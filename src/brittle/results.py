@@ -265,7 +265,9 @@ class Rankings(AlongShifts):
 
     def ranks(self, nuisance: str | None = None, by: str = "accuracy", ties: str = "tests") -> dict[str, list[int]]:
         """Classifier → its rank at every severity of the first shift, or of the one named; ties by "tests" or by
-        "overlap" of intervals. Ranks by accuracy begin at severity 0."""
+        "overlap" of intervals. Ranks by accuracy begin at severity 0, where there are images."""
+        if by == "drop" and not any(row["by"] == by for row in self["results"]):
+            raise BrittleError("nothing is ranked by drop, since there are no images at scale 0", "Use by='accuracy'.")
         key = {"tests": "rank", "overlap": "rank_by_overlap"}[ties]
         return {row["classifier"]: row[key] for row in self._of(nuisance=nuisance, by=by)[0]["classifiers"]}
 

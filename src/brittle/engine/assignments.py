@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
@@ -97,14 +98,35 @@ def assign(
     ordered = _in_order(found)
     _widen(ordered)
     for each in sorted(ordered.values(), key=lambda one: not one.asked):
-        if not all(map(each.nuisances_on, each.axis(IMAGES))):
-            raise BrittleError(
-                f"the measure {each.name!r} needs a nuisance, and the study names none",
-                'Add nuisances = ["affine"] to it.',
-            )
+        _check_nuisances(each, ordered)
     for name, entry in entries.items():
         _check_restrictions(name, entry, ordered)
     return ordered
+
+
+def _check_nuisances(assignment: Assignment, found: Mapping[str, Assignment]) -> None:
+    """Refuses an image set without a nuisance for it, unless the measure, or one that it is only there for, takes it
+    so."""
+    takers = [assignment] if assignment.asked else found.values()
+    taken = {images for each in takers for images in each.measure.unshifted()}
+    sets = assignment.axis(IMAGES)
+    lacking = [images for images in sets if not assignment.nuisances_on(images)]
+    refused = next((images for images in lacking if images not in taken), None)
+    if refused is None and len(lacking) < len(sets):
+        return
+    if refused is None or len(lacking) == len(sets):
+        raise BrittleError(
+            f"the measure {assignment.name!r} needs a nuisance, and the study names none",
+            'Add nuisances = ["affine"] to it.',
+        )
+    raise BrittleError(
+        f"the measure {assignment.name!r} needs a nuisance for {refused!r}, and the study names none",
+        f'Add nuisances = ["affine"] to it, or leave the set out: images = {json.dumps(_without(sets, lacking))}.',
+    )
+
+
+def _without(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    return [name for name in names if name not in others]
 
 
 def _check_restrictions(name: str, entry: MeasureEntry, found: Mapping[str, Assignment]) -> None:

@@ -72,6 +72,7 @@ def checked(job: Job) -> Checked:
         for cell in assignment.cells():
             if cell.images and cell.classifier:
                 job.references(cell.classifier, cell.images)
+            _check_origin(assignment, cell, job)
             assignment.measure.check(job.about(cell))
             _check_needs(assignment, cell, job)
             _check_paths(assignment, cell, job)
@@ -132,6 +133,23 @@ def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
                     "images",
                     "Its module detaches its input or computes without gradients (no_grad, numpy): remove that.",
                 )
+
+
+def _check_origin(assignment: Assignment, cell: Cell, job: Job) -> None:
+    """Refuses a set without images at scale 0 where the measure looks at these, or another nuisance would change
+    them."""
+    if not cell.images or job.subject(cell.images).origin:
+        return
+    if assignment.measure.needs_origin:
+        raise BrittleError(
+            f"the image set {cell.images!r} has no images at scale 0, and the measure {assignment.name!r} needs them",
+            "Name them: clean=SPEC of the image set, in a table rows at scale 0.",
+        )
+    if cell.nuisance and cell.nuisance not in job.images[cell.images].images.shifts:
+        raise BrittleError(
+            f"the image set {cell.images!r} has no images at scale 0 that {cell.nuisance!r} could change",
+            "Name them: clean=SPEC of the image set, in a table rows at scale 0; or use its own shifts alone.",
+        )
 
 
 def _check_paths(assignment: Assignment, cell: Cell, job: Job) -> None:

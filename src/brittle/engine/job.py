@@ -68,6 +68,7 @@ class Job:
             cell.nuisance,
             self.stream(cell.nuisance) if cell.nuisance else "",
             self.facts.get(cell.classifier),
+            cell.images,
         )
 
     def plan(self, cell: Cell) -> Plan:
@@ -159,6 +160,7 @@ def subject_of(chosen: Chosen, train: str = "") -> Subject:
         chosen.asked,
         images.columns,
         train,
+        images.origin,
     )
 
 

@@ -52,6 +52,7 @@ class ImageSet:
     skipped: tuple[str, ...] = ()  # files left out because they are unreadable
     shifts: Mapping[str, InScales] = field(default_factory=dict)  # by name: what it brings of its images in scales
     notes: tuple[str, ...] = ()  # sentences that a reader of the numbers must know
+    origin: bool = True  # False: its images exist above scale 0 only, and its own merely stand in for those at 0
 
     def __post_init__(self) -> None:
         for key in ("ids", "labels"):

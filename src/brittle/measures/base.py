@@ -121,6 +121,7 @@ class Subject:
     asked: int | None = None  # how many images the study asks for
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     train: str = ""  # the image set that the classifiers were trained on
+    origin: bool = True  # False: it has no images at severity 0, and those of the set merely stand in for them
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -155,6 +156,7 @@ class About:
     nuisance_name: str = ""
     stream: str = ""  # names the nuisance's random numbers
     classifier: ClassifierFacts | None = None
+    images: str = ""  # what the study calls the subject
 
     @property
     def count(self) -> int:
@@ -298,6 +300,7 @@ class Measure(ABC):
     needs: ClassVar[tuple[type, ...]] = ()  # protocols that a classifier must satisfy
     with_training: ClassVar[bool] = False  # whether it is also asked about what its image sets name as `train`
     leaves_out: ClassVar[bool] = False  # whether it has no rows of images that a stored shift lacks
+    needs_origin: ClassVar[bool] = True  # whether it looks at images as they are at severity 0
     prior_column: ClassVar[str] = ""  # the column of its rows that numbers draws of the prior, where θ is one of these
 
     @property
@@ -323,6 +326,10 @@ class Measure(ABC):
 
     def nuisances(self) -> Sequence[str]:
         """Specs of the nuisances used where a study names none."""
+        return ()
+
+    def unshifted(self) -> Sequence[str]:
+        """Image sets that it also takes where the study has no nuisance for them."""
         return ()
 
     def plan(self, about: About) -> Plan:

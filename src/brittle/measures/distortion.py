@@ -37,13 +37,18 @@ class Wrong(NamedTuple):
 
 def beside(run: RunView, where: str, with_training: bool = False) -> list[dict[str, Any]]:
     """The index of every model on every image set under every nuisance of a measure that distorts images; nothing where
-    labels, or clean predictions, are missing. `where` says which answers its rows hold, such as "at the break";
-    `with_training`, that it is also about images that were trained on, of which nothing is said here."""
+    labels, images at severity 0, or clean predictions, are missing. `where` says which answers its rows hold, such as
+    "at the break"; `with_training`, that it is also about images that were trained on, of which nothing is said
+    here."""
     if run.read(CLEAN) is None:
         return []
     found = []
     for images, nuisance in dict.fromkeys((cell.images, cell.nuisance) for cell in run.cells()):
-        if labelled(run.images[images]) and (not with_training or images in tested(run.images)):
+        if (
+            labelled(run.images[images])
+            and run.images[images].origin
+            and (not with_training or images in tested(run.images))
+        ):
             for group, names in models(run):
                 classes = len(run.classifiers[names[0]].labels)
                 simulations = min(SIMULATIONS, max(FEWEST_SIMULATIONS, SIMULATED // (classes * len(names))))

@@ -1,6 +1,7 @@
 """Right answers at every severity of a shift, as measures derived from failure points read them.
 
-A shift is a nuisance with a severity, or one of an image set that comes in scales. Severity 0 is the clean answer.
+A shift is a nuisance with a severity, or one of an image set that comes in scales. Severity 0 is the clean answer,
+where there is one.
 """
 
 from __future__ import annotations
@@ -27,15 +28,23 @@ class Shifted(NamedTuple):
     severities: tuple[float, ...]  # (S,) as they are told
     unit: str
     paths: int  # per image
-    right: Mapping[str, NDArray[np.int64]]  # (M, 1 + S): paths that are right, from severity 0 on
+    right: Mapping[str, NDArray[np.int64]]  # (M, S): paths that are right at the severities above 0
+    clean: Mapping[str, NDArray[np.int64]] | None  # (M,): those that are right at 0; None where there are no images
 
     def share(self, classifier: str) -> NDArray[np.float64]:
-        """(M, 1 + S) of an image's paths that are right."""
+        """(M, S) of an image's paths that are right."""
         found: NDArray[np.float64] = self.right[classifier] / self.paths
         return found
 
+    def clean_share(self, classifier: str) -> NDArray[np.float64]:
+        """(M,) the same at severity 0; NaN where there are no images."""
+        if self.clean is None:
+            return np.full(len(self.images), np.nan)
+        found: NDArray[np.float64] = self.clean[classifier] / self.paths
+        return found
+
     def accuracy(self, classifier: str) -> NDArray[np.float64]:
-        """(1 + S,)"""
+        """(S,)"""
         found: NDArray[np.float64] = self.share(classifier).mean(0)
         return found
 
@@ -73,9 +82,11 @@ def shifted(run: RunView, images: str, nuisance: str) -> Shifted:
     place, severity = rows["place"].to_numpy(), rows["severity"].to_numpy()
     first = np.unique(place, return_index=True)[1]
     paths, scale = int(rows["repeat"].to_numpy().max(initial=0)) + 1, scale_of(measured.nuisances[nuisance])
-    right = {}
+    right, clean = {}, {}
     for name in names:
         found = trajectories(measured, name, images, nuisance, len(first), paths)
-        right[name] = (~found.wrong).sum(1)
+        here = (~found.wrong).sum(1)
+        right[name], clean[name] = here[:, 1:], here[:, 0]
     told = tuple(float(f"{scale.per_severity * value:.6g}") for value in severity[first].astype(np.float64))
-    return Shifted(measured.images[images].ids[found.places], told, scale.unit, paths, right)
+    ids = measured.images[images].ids[found.places]
+    return Shifted(ids, told, scale.unit, paths, right, clean if found.origin else None)

@@ -55,6 +55,11 @@ class TrainingImages:
 
 
 def check_labels(images: ImageSet) -> None:
+    if not images.origin:
+        raise BrittleError(
+            f"the image set {images.name!r} has no images at scale 0",
+            "Train and test on untouched images: name them, clean=SPEC of the image set.",
+        )
     unlabelled = (images.labels == UNLABELLED).nonzero()
     if len(unlabelled):
         name = images.names[int(unlabelled[0])]

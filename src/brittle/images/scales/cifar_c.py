@@ -1,6 +1,7 @@
 """CIFAR-C's layout (Hendrycks & Dietterich 2019): arrays CORRUPTION.npy with the images of every severity in turn.
 
-labels.npy holds their labels. The images at scale 0 are another image set, in the same order.
+labels.npy holds their labels. The images at scale 0 are another image set, in the same order, or paths begin at
+severity 1.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path
 from brittle.images import register
 from brittle.images.arrays import ArrayReader, whole_numbers
-from brittle.images.base import ImageSet, LazyNames
+from brittle.images.base import ImageSet, IndexNames, LazyNames, SubsetReader
 from brittle.images.limits import reason, size_of
 from brittle.images.pixels import Array, channels_last
+from brittle.images.scales.clean import HELP, opened_clean, unnamed
 from brittle.images.scales.gather import ShiftChoice, chosen_shifts
-from brittle.images.scales.imagenet_c import CLEAN_HELP, opened_clean
 from brittle.images.scales.shift import StoredShift
+from brittle.names import class_names
 from brittle.registry import option
 from brittle.types import UNLABELLED
 
@@ -31,28 +34,35 @@ LABELS = "labels"
 @register("cifar-c")
 @dataclass(frozen=True)
 class CifarC(ShiftChoice):
-    """CIFAR-C's arrays: the images of `clean`, and every corruption in a nuisance's place, its severities 1, 2, … as
-    scales."""
+    """CIFAR-C's arrays: the images of `clean`, where it is given, and every corruption in a nuisance's place, its
+    severities 1, 2, … as scales."""
 
     in_scales: ClassVar[bool] = True
 
     path: str = option(MISSING, "the folder that holds the corruptions' .npy files", positional=True)
-    clean: Any = option(None, f"{CLEAN_HELP}, in the same order", image_set=True)
+    clean: Any = option(None, f"{HELP}, in the same order; without it there is no drop and no rCE", image_set=True)
+    severities: int = option(5, "how many each array holds, where no clean images tell", least=1)
+    classes: str | tuple[str, ...] | None = option(
+        None, "class names a/b/c, or a text file, where no clean images tell"
+    )
 
     def load(self) -> ImageSet:
         root = Path(real_path(self.path))
         if not root.is_dir():
             raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the .npy files.")
-        clean = opened_clean(self.clean, self.path, "clean=npz:cifar10.npz")
+        clean = opened_clean(self.clean, self.path)
         title = printable(root.resolve().name or str(root))
         there = {printable(file.stem): file for file in root.glob("*.npy") if file.stem != LABELS}
         if not there:
             raise BrittleError(f"{self.path} has no corruptions", "They are called CORRUPTION.npy.")
-        if (root / f"{LABELS}.npy").is_file():
+        chosen = chosen_shifts(title, list(there), self.shifts)
+        if clean is None:
+            clean = self._standing_in(root, there[chosen[0]], title)
+        elif (root / f"{LABELS}.npy").is_file():
             clean = _with_labels(clean, opened(root / f"{LABELS}.npy"))
         order = np.argsort(clean.ids.numpy())
         shifts = {}
-        for shift in chosen_shifts(title, list(there), self.shifts):
+        for shift in chosen:
             pixels = _images(there[shift], len(clean))
             severities = len(pixels) // len(clean)
             positions = order[:, None] + len(clean) * np.arange(severities)
@@ -64,8 +74,31 @@ class CifarC(ShiftChoice):
                 positions,
                 ArrayReader(pixels),
                 Rows(there[shift].name, len(pixels)),
+                origin=clean.origin,
             )
         return replace(clean, name=title, shifts=shifts)
+
+    def _standing_in(self, root: Path, array: Path, title: str) -> ImageSet:
+        """The images of an array at severity 1, for want of those at scale 0; ids count them."""
+        pixels = opened(array)
+        count, left = divmod(len(pixels) if pixels.ndim else 0, self.severities)
+        if left or not count:
+            raise BrittleError(
+                f"{array} has {len(pixels) if pixels.ndim else 0} images: not {self.severities} severities of the same",
+                "Say how many severities each array holds: severities=….",
+            )
+        ids = torch.arange(count)
+        return ImageSet(
+            title,
+            ids,
+            _labels_alone(root / f"{LABELS}.npy", count, self.severities),
+            class_names(self.classes),
+            IndexNames(ids.numpy()),
+            {},
+            SubsetReader.of(ArrayReader(_images(array, count)), ids.numpy()),
+            notes=(unnamed(title, "npz:cifar10.npz"),),
+            origin=False,
+        )
 
 
 class Rows(LazyNames):
@@ -100,10 +133,29 @@ def _images(file: Path, count: int) -> Array:
         )
     if len(pixels) == 0 or len(pixels) % count:
         raise BrittleError(
-            f"{file} has {len(pixels)} images, and clean has {count}: not a whole number of severities",
-            "Give clean all images that the corruptions were made from, in the same order.",
+            f"{file} has {len(pixels)} images: not a whole number of severities of {count} images each",
+            "Give clean all images that the corruptions were made from, in the same order, or set severities=….",
         )
     return np.moveaxis(pixels, -1, 1) if channels_last(pixels.shape, prefer_first=False) else pixels
+
+
+def _labels_alone(file: Path, count: int, severities: int) -> Tensor:
+    """The labels (n,) of images that labels.npy alone tells of: once, or the same for each severity."""
+    if not file.is_file():
+        raise BrittleError(f"{file.parent} has no {file.name}, so its images have no labels", "Save them there.")
+    labels = whole_numbers(opened(file), file.name)
+    if len(labels) not in (count, count * severities):
+        raise BrittleError(
+            f"{file} has {len(labels)} labels for {severities} times {count} images", "Give one for each image."
+        )
+    for severity in range(1, len(labels) // count):
+        other = torch.nonzero(labels[severity * count :][:count] != labels[:count])[:, 0]
+        if len(other):
+            raise BrittleError(
+                f"{file} gives image {int(other[0])} another label at severity {severity + 1} than at 1",
+                "Say how many severities each array holds: severities=….",
+            )
+    return labels[:count]
 
 
 def _with_labels(clean: ImageSet, found: Array) -> ImageSet:

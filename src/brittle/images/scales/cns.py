@@ -54,8 +54,9 @@ class Cns(ResizedOptions):
         right, wrong = _without_wrong_classes(found, _annotated(root))
         title = printable(root.resolve().name or str(root))
         shifts = set(chosen_shifts(title, {each.shift for each in right}, self.shifts))
-        damaged = self.damaged(root, [each.file for each in right if each.shift in shifts])
-        entries = [each for each in right if each.shift in shifts and each.file not in damaged]
+        wanted = [each for each in right if each.shift in shifts or each.scale == 0]  # at 0 all shifts are the same
+        damaged = self.damaged(root, [each.file for each in wanted])
+        entries = [each for each in wanted if each.file not in damaged]
         if not entries:
             raise BrittleError(f"no image of {self.path} can be used", "Check its folders' names and its files.")
         files = [each.file for each in entries]

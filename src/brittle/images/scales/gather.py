@@ -1,7 +1,8 @@
 """From pictures that each have a class, a seed, a shift and a scale to an image set that brings its shifts.
 
 (class, seed) is one picture at scale 0, whatever the shift, and a path for each shift. A path is followed only where
-all of its scales exist; what is left out is named.
+all of its scales exist; what is left out is named. Where no picture is at scale 0, paths begin at the first scale, and
+each image at its lowest scale stands in for the one at 0: it has the shape, and nothing is measured on it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class Followed(NamedTuple):
     keys: list[str]  # of the images, in order
     complete: Mapping[str, Collection[str]]  # shift → keys of its paths that are followed
     notes: list[str]
+    origin: bool  # whether they begin at scale 0
 
 
 def gathered(
@@ -71,9 +73,10 @@ def gathered(
 ) -> ImageSet:
     """The pictures at scale 0, with the shifts that lead away from them."""
     clean, stored = _sorted_out(name, pictures, files, options.shifts)
-    found = followed(name, stored, clean, options.paths)
+    found = followed(name, stored, clean or None, options.paths)
     ids = {key: path_id(key) for key in found.keys}
-    chosen = [clean[key] for key in found.keys]
+    own = {each.position: each for each in pictures}
+    chosen = [clean[key] for key in found.keys] if clean else [own[place] for place in stand_ins(found, stored)]
     return ImageSet(
         name,
         torch.tensor([ids[key] for key in found.keys], dtype=torch.int64),
@@ -83,12 +86,31 @@ def gathered(
         {"seed": [each.seed for each in chosen]},
         SubsetReader.of(reader, np.array([each.position for each in chosen], dtype=np.int64)),
         shifts=shifts_of(found, stored, ids, reader, files, options.prefix),
-        notes=tuple(found.notes),
+        notes=(*([] if clean else [without_origin(name, "add such images to get them")]), *found.notes),
+        origin=bool(clean),
     )
 
 
-def followed(name: str, stored: Stored, clean: Collection[str], paths: Literal["each", "all"]) -> Followed:
-    """Which paths are followed, where `clean` are the keys of the pictures at scale 0."""
+def without_origin(name: str, remedy: str) -> str:
+    """What can't be said of a set that has no images at scale 0."""
+    return (
+        f"{name!r} has no images at scale 0, so drops, rCE, rankings by drop and the number of images that are wrong "
+        f"at 0 are left out; {remedy}"
+    )
+
+
+def stand_ins(found: Followed, stored: Stored) -> list[int]:
+    """For each image, the reader's position of the lowest scale in the first shift that follows it."""
+    chosen: dict[str, int] = {}
+    for shift, keys in found.complete.items():
+        for key in keys:
+            scales = stored[shift][key]
+            chosen.setdefault(key, scales[min(scales)])
+    return [chosen[key] for key in found.keys]
+
+
+def followed(name: str, stored: Stored, clean: Collection[str] | None, paths: Literal["each", "all"]) -> Followed:
+    """Which paths are followed, where `clean` are the keys of the pictures at scale 0, or None if there are none."""
     complete = {shift: _complete(each, clean) for shift, each in stored.items()}
     notes = [note for shift in stored for note in _left_out(shift, stored[shift], clean, complete[shift])]
     sets = [set(keys) for keys in complete.values() if keys]
@@ -101,7 +123,7 @@ def followed(name: str, stored: Stored, clean: Collection[str], paths: Literal["
     some = set.union(*sets)
     if paths == "all" and len(keys) < len(some):
         notes.append(f"{len(some) - len(keys)} images of {name!r} are left out, since some shift lacks scales of them")
-    return Followed(keys, complete, notes)
+    return Followed(keys, complete, notes, clean is not None)
 
 
 def shifts_of(
@@ -115,7 +137,9 @@ def shifts_of(
             scales, numbers = scales_of(stored[shift]), np.array([ids[key] for key in there], dtype=np.int64)
             order = np.argsort(numbers)
             positions = np.array([[stored[shift][key][scale] for scale in scales] for key in there], dtype=np.int64)
-            made[prefix + shift] = StoredShift(prefix + shift, scales, numbers[order], positions[order], reader, files)
+            made[prefix + shift] = StoredShift(
+                prefix + shift, scales, numbers[order], positions[order], reader, files, origin=found.origin
+            )
     return made
 
 
@@ -139,8 +163,11 @@ def _sorted_out(
     shifts = chosen_shifts(name, {each.shift for each in pictures if each.shift}, wanted)
     stored: dict[str, dict[str, dict[float, int]]] = {shift: {} for shift in ("", *shifts)}
     clean: dict[str, Picture] = {}
+    elsewhere: dict[str, Picture] = {}  # at scale 0 of shifts that are not wanted: the same pictures
     for each in sorted(pictures, key=lambda one: (one.key, one.shift, one.scale, one.position)):
         if each.shift not in stored:
+            if each.scale == 0:
+                elsewhere.setdefault(each.key, each)
             continue
         scales = stored[each.shift].setdefault(each.key, {})
         if each.scale in scales:
@@ -154,17 +181,18 @@ def _sorted_out(
         if each.scale == 0:
             clean.setdefault(each.key, each)
     del stored[""]
-    return clean, stored
+    return elsewhere | clean, stored
 
 
-def _complete(paths: Mapping[str, Scales], clean: Collection[str]) -> list[str]:
-    """The keys whose paths have all scales of the shift, and 0."""
+def _complete(paths: Mapping[str, Scales], clean: Collection[str] | None) -> list[str]:
+    """The keys whose paths have all scales of the shift, and 0 where there is one."""
     scales = scales_of(paths)
-    return [key for key in paths if key in clean and all(scale in paths[key] for scale in scales)] if scales else []
+    there = [key for key in paths if clean is None or key in clean]
+    return [key for key in there if all(scale in paths[key] for scale in scales)] if scales else []
 
 
 def _left_out(
-    shift: str, paths: Mapping[str, Scales], clean: Collection[str], complete: Collection[str]
+    shift: str, paths: Mapping[str, Scales], clean: Collection[str] | None, complete: Collection[str]
 ) -> Iterator[str]:
     """A sentence about the paths of a shift that are not followed."""
     scales, kept = scales_of(paths), set(complete)
@@ -174,7 +202,7 @@ def _left_out(
     lacking = {}
     for key in paths:
         if key not in kept:
-            missing = [] if key in clean else ["0"]
+            missing = [] if clean is None or key in clean else ["0"]
             lacking[key] = missing + [f"{scale:g}" for scale in scales if scale not in paths[key]]
     if lacking:
         some = [f"{key} (scale {', '.join(missing)})" for key, missing in list(lacking.items())[:NAMED]]

@@ -1,7 +1,7 @@
 """ImageNet-C's layout (Hendrycks & Dietterich 2019): CORRUPTION/SEVERITY/CLASS/FILE, with severities 1 to 5.
 
-It has no images at scale 0: these are another image set, matched by class and file name. Its images are cut to 224×224
-already and are read as they are.
+It has no images at scale 0: these are another image set, matched by class and file name, or paths begin at severity 1.
+Its images are cut to 224×224 already and are read as they are.
 """
 
 from __future__ import annotations
@@ -11,29 +11,34 @@ from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import torch
+
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path
 from brittle.images import register
-from brittle.images.base import ImageSet
-from brittle.images.folder import FolderReader, entries, image_files, is_folder
+from brittle.images.base import ImageSet, SubsetReader
+from brittle.images.folder import FolderReader, channels_of, entries, image_files, is_folder, path_id
+from brittle.images.scales.clean import HELP, opened_clean, unnamed
 from brittle.images.scales.files import FileOptions
-from brittle.images.scales.gather import chosen_shifts, followed, shifts_of
-from brittle.images.source import open_source
+from brittle.images.scales.gather import Followed, chosen_shifts, followed, shifts_of, stand_ins
 from brittle.registry import option
 
-CLEAN_HELP = "the same images without a shift: another image set's spec (commas as \\,)"
+Stored = dict[str, dict[str, dict[float, int]]]  # corruption → CLASS/FILE → severity → place of the file
 
 
 @register("imagenet-c")
 @dataclass(frozen=True)
 class ImageNetC(FileOptions):
-    """ImageNet-C's folders: the images of `clean`, and every corruption in a nuisance's place, its severities as
-    scales."""
+    """ImageNet-C's folders: the images of `clean`, where it is given, and every corruption in a nuisance's place, its
+    severities as scales."""
 
     in_scales: ClassVar[bool] = True
 
     path: str = option(MISSING, "the folder that holds the corruptions' folders", positional=True)
-    clean: Any = option(None, f"{CLEAN_HELP}, matched by class and file name", image_set=True)
+    clean: Any = option(
+        None, f"{HELP}, matched by class and file name; without it there is no drop and no rCE", image_set=True
+    )
 
     def load(self) -> ImageSet:
         root = Path(real_path(self.path))
@@ -41,37 +46,26 @@ class ImageNetC(FileOptions):
             raise BrittleError(
                 f"there is no folder {self.path}", "Name the folder that holds the corruptions' folders."
             )
-        clean = opened_clean(self.clean, self.path, "clean=folder:val\\,size=256\\,crop=224")
-        there = [entry.name for entry in entries(root) if is_folder(entry)]
+        clean = opened_clean(self.clean, self.path)
         title = printable(root.resolve().name or str(root))
-        files: list[str] = []
-        stored: dict[str, dict[str, dict[float, int]]] = {}
-        for shift in chosen_shifts(title, there, self.shifts):
-            stored[printable(shift)] = {}
-            for file in sorted(image_files(root / shift)):
-                severity, _, key = file.partition("/")
-                if severity.isdecimal() and int(severity) > 0 and key.count("/") == 1:
-                    stored[printable(shift)].setdefault(printable(key), {})[float(severity)] = len(files)
-                    files.append(f"{shift}/{file}")
-        if not files:
-            raise BrittleError(
-                f"{self.path} has no images in ImageNet-C's layout", "They are called CORRUPTION/SEVERITY/CLASS/FILE."
-            )
+        files, stored = self._stored(root, title)
         damaged = self.damaged(root, files)
         if damaged:
-            stored = {
-                shift: {
-                    key: {scale: place for scale, place in scales.items() if files[place] not in damaged}
-                    for key, scales in paths.items()
-                }
-                for shift, paths in stored.items()
-            }
-        places = _by_class_and_name(clean)
-        _refuse_strangers(title, stored, places, clean)
-        found = followed(title, stored, places, self.paths)
-        images = clean.take([places[key] for key in found.keys])
+            stored = _without(stored, {place for place, file in enumerate(files) if file in damaged})
+        if clean is None:
+            channels = channels_of(root, [file for file in files if file not in damaged], "auto", self.megapixels)
+        else:
+            channels = "grey" if clean.shape[0] == 1 else "rgb"
+        reader = FolderReader(root, tuple(files), None, None, channels, self.megapixels)
+        if clean is None:
+            found = followed(title, stored, None, self.paths)
+            images = _standing_in(found, stored, _class_folders(root), reader, title)
+        else:
+            places = _by_class_and_name(clean)
+            _refuse_strangers(title, stored, places, clean)
+            found = followed(title, stored, places, self.paths)
+            images = clean.take([places[key] for key in found.keys])
         ids = dict(zip(found.keys, images.ids.tolist(), strict=True))
-        reader = FolderReader(root, tuple(files), None, None, "grey" if clean.shape[0] == 1 else "rgb", self.megapixels)
         shifts = shifts_of(found, stored, ids, reader, list(map(printable, files)), self.prefix)
         return replace(
             images,
@@ -80,19 +74,69 @@ class ImageNetC(FileOptions):
                 name: replace(shift, benchmark=f"imagenet-c:{name.removeprefix(self.prefix)}")
                 for name, shift in shifts.items()
             },
-            skipped=(*clean.skipped, *sorted(map(printable, damaged))),
-            notes=(*clean.notes, *found.notes),
+            skipped=(*images.skipped, *sorted(map(printable, damaged))),
+            notes=(*images.notes, *found.notes),
         )
 
+    def _stored(self, root: Path, title: str) -> tuple[list[str], Stored]:
+        """The files of the chosen corruptions, and what each of them holds."""
+        files: list[str] = []
+        stored: Stored = {}
+        for shift in chosen_shifts(title, _folders(root), self.shifts):
+            stored[printable(shift)] = {}
+            for file in sorted(image_files(root / shift)):
+                severity, _, key = file.partition("/")
+                if _is_severity(severity) and key.count("/") == 1:
+                    stored[printable(shift)].setdefault(printable(key), {})[float(severity)] = len(files)
+                    files.append(f"{shift}/{file}")
+        if not files:
+            raise BrittleError(
+                f"{self.path} has no images in ImageNet-C's layout", "They are called CORRUPTION/SEVERITY/CLASS/FILE."
+            )
+        return files, stored
 
-def opened_clean(what: Any, path: str, example: str) -> ImageSet:
-    """The image set at scale 0, without which nothing can be said of a drop."""
-    if what is None:
-        raise BrittleError(
-            f"{path} has no images at scale 0, and without them there is no drop, no relative error and no path",
-            f"Name them: {example}. One severity alone is an image set like any other, folder:….",
-        )
-    return open_source(what, {})
+
+def _folders(folder: Path) -> list[str]:
+    return [entry.name for entry in entries(folder) if is_folder(entry)]
+
+
+def _is_severity(name: str) -> bool:
+    return name.isdecimal() and int(name) > 0
+
+
+def _class_folders(root: Path) -> list[str]:
+    """Of all corruptions, chosen or not, so that labels do not depend on the choice."""
+    severities = [
+        root / shift / name for shift in _folders(root) for name in _folders(root / shift) if _is_severity(name)
+    ]
+    return sorted({printable(name) for severity in severities for name in _folders(severity)})
+
+
+def _without(stored: Stored, damaged: set[int]) -> Stored:
+    return {
+        shift: {
+            key: {scale: place for scale, place in scales.items() if place not in damaged}
+            for key, scales in paths.items()
+        }
+        for shift, paths in stored.items()
+    }
+
+
+def _standing_in(found: Followed, stored: Stored, classes: Sequence[str], reader: FolderReader, title: str) -> ImageSet:
+    """The images that paths lead through, for want of those at scale 0; ids are what a folder of these would have."""
+    number = {name: label for label, name in enumerate(classes)}
+    folders = [key.partition("/")[0] for key in found.keys]
+    return ImageSet(
+        title,
+        torch.tensor([path_id(key) for key in found.keys], dtype=torch.int64),
+        torch.tensor([number[folder] for folder in folders], dtype=torch.int64),
+        tuple(classes),
+        found.keys,
+        {"folder": folders},
+        SubsetReader.of(reader, np.array(stand_ins(found, stored), dtype=np.int64)),
+        notes=(unnamed(title, "folder:val\\,size=256\\,crop=224"),),
+        origin=False,
+    )
 
 
 def _by_class_and_name(clean: ImageSet) -> dict[str, int]:

@@ -32,6 +32,7 @@ class StoredShift:
     reader: Reader = field(repr=False)
     files: Sequence[str] = field(repr=False)  # what the images at the reader's positions are called
     benchmark: str = ""  # what it is in a benchmark whose results are published: imagenet-c:fog
+    origin: bool = True  # whether there are images at scale 0
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -76,6 +77,8 @@ class StoredShift:
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         scales = theta[:, 0].cpu().numpy()
         moved = np.flatnonzero(np.abs(scales) > ROUNDING)
+        if len(moved) < len(scales) and not self.origin:
+            raise BrittleError(f"the shift {self.name!r} has no images at scale 0", "Name them: clean=SPEC.")
         if not len(moved):
             return batch.images.clone()
         wanted = self._positions(batch.ids.cpu().numpy()[moved], scales[moved])
@@ -118,8 +121,8 @@ class StoredShift:
         other = next((place for place, each in enumerate(shapes) if tuple(each) != shape), None)
         if other is not None:
             raise BrittleError(
-                f"{self.files[positions[other]]} is {_size(shapes[other])} and the same image at scale 0 "
-                f"{_size(shape)} (channels × height × width)",
+                f"{self.files[positions[other]]} is {_size(shapes[other])} and the same image at "
+                f"{'scale 0' if self.origin else 'another scale'} {_size(shape)} (channels × height × width)",
                 "Bring them to one size: size=… and crop=… of the image set, or of clean=….",
             )
         return read if isinstance(read, Tensor) else stack(read)

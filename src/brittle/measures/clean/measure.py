@@ -46,12 +46,14 @@ MOST_PER_UNIT = 256
 @register(KIND)
 @dataclass(frozen=True)
 class Clean(CleanOptions, Measure):
-    """What classifiers say of the untouched images: accuracy and confidence."""
+    """What classifiers say of the untouched images: accuracy and confidence. Of a set without any, nothing."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+    needs_origin: ClassVar[bool] = False
 
     def plan(self, about: About) -> Grid:
-        return Grid(about.count, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
+        there = about.count if about.subject is not None and about.subject.origin else 0
+        return Grid(there, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
@@ -67,7 +69,7 @@ class Clean(CleanOptions, Measure):
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results = []
-        for cell in run.cells():
+        for cell in (cell for cell in run.cells() if run.images[cell.images].origin):
             rows = run.table(cell)
             labels, right = run.images[cell.images].labels, rows["rank"].to_numpy() == 0
             labelled = bool((labels >= 0).all())

@@ -41,6 +41,7 @@ class CorruptionError(CorruptionErrorOptions, Measure):
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
     leaves_out: ClassVar[bool] = True
+    needs_origin: ClassVar[bool] = False
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
     def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
@@ -74,6 +75,8 @@ class CorruptionError(CorruptionErrorOptions, Measure):
             example = next(iter(said.values()))
             if example.ce[nuisance].value is None:
                 warnings.append(f"{reference!r} makes no error under {nuisance!r} on {images!r}: there is no CE")
+            if found[nuisance].clean is None:
+                continue  # the image set has said so
             if example.rce[nuisance].value is None:
                 warnings.append(f"{reference!r} does not drop under {nuisance!r} on {images!r}: there is no rCE")
             elif any(each.rce[nuisance].interval is None for each in said.values()):
@@ -121,8 +124,7 @@ def _unpublished(nuisance: str, images: str) -> BrittleError:
 
 
 def _errors(found: Shifted, classifier: str) -> Errors:
-    share = found.share(classifier)
-    return Errors.of(found.images, share[:, 1:], share[:, 0])
+    return Errors.of(found.images, found.share(classifier), found.clean_share(classifier))
 
 
 def _means(said: CorruptionErrors, errors: Mapping[str, Errors], confidence: float) -> dict[str, Any]:
@@ -144,14 +146,14 @@ def _means(said: CorruptionErrors, errors: Mapping[str, Errors], confidence: flo
 
 
 def _one_shift(nuisance: str, found: Shifted, classifier: str, said: CorruptionErrors) -> dict[str, Any]:
-    accuracy = found.accuracy(classifier)
+    clean = None if found.clean is None else float(1 - found.clean_share(classifier).mean())
     return {
         "nuisance": nuisance,
         "unit": found.unit,
         "severities": list(found.severities),
         "images": len(found.images),
-        "error_clean": float(1 - accuracy[0]),
-        "errors": (1 - accuracy[1:]).tolist(),
+        "error_clean": clean,
+        "errors": (1 - found.accuracy(classifier)).tolist(),
         "ce": said.ce[nuisance].value,
         "ce_interval": _ends(said.ce[nuisance]),
         "rce": said.rce[nuisance].value,

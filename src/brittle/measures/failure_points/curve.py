@@ -25,23 +25,26 @@ QUALITY = ("ece", "nll", "aurc")
 def curve(
     paths: Trajectories, grid: Severities, classifier: ClassifierFacts, confidence: float
 ) -> list[dict[str, Any]]:
-    """An entry per severity, the first of which is 0."""
+    """An entry per severity, the first of which is 0 where there are images at 0."""
     first, values = paths.first, (0.0, *grid.values)
-    known = len(values) if bool(paths.seen.all()) else 1
-    failed = (first[..., None] <= np.arange(len(values))).mean(1)  # (M, 1 + K)
-    right = 1.0 - paths.wrong[..., :known].mean(1)
-    said = np.exp(paths.log_p_predicted[..., :known]).mean(1).clip(0, 1)
-    means = {
+    begin, known = paths.begin, len(values) if paths.whole else 1
+    failed = (first[..., None] <= np.arange(begin, len(values))).mean(1)
+    right = 1.0 - paths.wrong[..., begin:known].mean(1)
+    said = np.exp(paths.log_p_predicted[..., begin:known]).mean(1).clip(0, 1)
+    drop = [(0.0, None), *averages((right[:, :1] - right)[:, 1:], confidence, (-1.0, 1.0))] if paths.origin else []
+    means: dict[str, list[Mean]] = {
         "accuracy": averages(right, confidence),
         "mean_confidence": averages(said, confidence),
-        "drop": [(0.0, None), *averages((right[:, :1] - right)[:, 1:], confidence, (-1.0, 1.0))],
+        "drop": drop,
         "failed": averages(failed, confidence),
     }
     found = []
-    for place, value in enumerate(values):
+    for place, value in list(enumerate(values))[begin:]:
         entry: dict[str, Any] = {"value": value, "severity": value / grid.per_severity}
         for name, pairs in means.items():
-            entry[name], entry[f"{name}_interval"] = pairs[place] if place < len(pairs) else (None, None)
+            entry[name], entry[f"{name}_interval"] = (
+                pairs[place - begin] if place - begin < len(pairs) else (None, None)
+            )
         here = first == place
         entry["first_failures"] = int(here.sum())
         entry["wrong"] = int(paths.wrong[..., place].sum()) if place < known else None
@@ -56,7 +59,7 @@ Mean = tuple[float | None, list[float] | None]
 
 def averages(values: Array, confidence: float, support: Support = (0.0, 1.0)) -> list[Mean]:
     """The means of values (M, n) over images, each with its interval."""
-    if not len(values):
+    if not values.size:
         return [(None, None)] * values.shape[1]
     means = values.mean(0)
     bounds = betting_bounds(values.T, confidence, planned=len(values), support=support)
@@ -96,11 +99,11 @@ def falls(predicted: NDArray[np.int64], classifier: ClassifierFacts) -> list[dic
 
 
 def class_map(paths: Trajectories, subject: Subject) -> list[dict[str, Any]]:
-    """Per class of the images: accuracy at every severity, the first of which is 0; where paths end at their first
-    failure, the share that has failed by then."""
-    labels, whole = subject.labels[paths.places], bool(paths.seen.all())
+    """Per class of the images: accuracy at every severity that there is; where paths end at their first failure, the
+    share that has failed by then."""
+    labels, whole = subject.labels[paths.places], paths.whole
     failed = paths.first[..., None] <= np.arange(paths.wrong.shape[-1])
-    per_image = 1.0 - paths.wrong.mean(1) if whole else failed.mean(1)
+    per_image = (1.0 - paths.wrong.mean(1) if whole else failed.mean(1))[:, paths.begin :]
     return [
         {
             "label": int(label),

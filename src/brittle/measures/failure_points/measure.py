@@ -2,7 +2,8 @@
 
 Every image is followed along a path: θ and key are drawn once, and severity rises from 0, whose answer is the clean
 one. All answers on the way are kept, since an image may be right again further along; with `only=first` a path ends at
-its first failure. The label is what counts as right, so images without one are left out.
+its first failure. The label is what counts as right, so images without one are left out. Paths through stored images
+may begin above 0; then nobody knows which images are right there, and all are followed.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class FailurePoints(FailurePointsOptions, Measure):
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
     leaves_out: ClassVar[bool] = True
+    needs_origin: ClassVar[bool] = False
 
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 def pooled(
     measure: FailurePoints, run: RunView, images: str, under: Mapping[str, Mapping[str, Trajectories]]
 ) -> list[dict[str, Any]]:
-    """Per classifier, over all nuisances of an image set; none where there is one, or paths end at failures."""
-    whole = all(bool(paths.seen.all()) for found in under.values() for paths in found.values())
+    """Per classifier, over all nuisances of an image set; none where there is one, paths end at failures, or there is
+    no severity 0."""
+    whole = all(paths.whole and paths.origin for found in under.values() for paths in found.values())
     if len(under) < 2 or not whole:
         return []
     grids = [measure.grid(run.about(run.cell(next(iter(run.classifiers)), images, nuisance))) for nuisance in under]

@@ -1,6 +1,7 @@
 """What failure points say: per classifier, image set and nuisance, between classifiers, and over several nuisances.
 
 Failure points are averaged over the images that are right at severity 0; those that are wrong there are counted apart.
+Where there are no images at 0, all of them are averaged over, and nothing is said of drops.
 A path that never fails counts with the last severity, so that the mean is a restricted one. Intervals are over images,
 each of which is one value however many paths and nuisances it was followed along.
 """
@@ -61,7 +62,7 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
                 for name, paths in found.items()
             ]
             results += rows
-            warnings += [_all_wrong(row) for row in rows if row["images"] and not row["correct"]]
+            warnings += [_all_wrong(row) for row in rows if row["images"] and row["correct"] == 0]
             for row in rows:
                 calls[row["classifier"]] += row["calls"]
             comparisons += [names | pair for pair in _compared(found, grid, measure.confidence, family)]
@@ -121,18 +122,18 @@ def _one(
     right = ~paths.wrong[:, 0, 0]
     rows = int(paths.seen[..., 1:].sum())
     refined = _narrowed(run, classifier, images, nuisance, paths, grid) if measure.tolerance is not None else None
-    whole = bool(paths.seen.all())
+    whole = paths.whole
     # A path that ended at its first failure was not looked at further: nobody knows whether it would have come back.
     recovered = paths.recovered
     return {
         "images": len(first),
         "incomplete": _incomplete(run, images, nuisance),
         "paths": first.size,
-        "wrong_at_0": int((~right).sum()),
+        "wrong_at_0": int((~right).sum()) if paths.origin else None,
         **average("never", (first > count).mean(1), measure.confidence),
         "recovered": int(recovered.sum()) if whole else None,
         "recovered_share": float(recovered.mean()) if whole and recovered.size else None,
-        "correct": int(right.sum()),
+        "correct": int(right.sum()) if paths.origin else None,
         **points(np.append(0.0, grid.values), first[right], grid.end, measure.confidence),
         "refined": None if refined is None else _refined(measure, refined, first, right, grid),
         "calls": rows + (0 if refined is None else refined.calls),
@@ -193,14 +194,15 @@ def _refined(
 
 
 def _compared(found: dict[str, Trajectories], grid: Severities, confidence: float, family: int) -> list[dict[str, Any]]:
-    """First minus second of every pair: failure points over the images that all classifiers get right at 0, and, where
-    paths are followed to the end, drops averaged over the severities above 0 over all images."""
+    """First minus second of every pair: failure points over the images that all classifiers get right at 0, or over all
+    where there is no 0, and, where paths are followed to the end, drops averaged over the severities above 0 over all
+    images."""
     pairs = list(itertools.combinations(found, 2))
     common = ~np.logical_or.reduce([each.wrong[:, 0, 0] for each in found.values()])
     values, together = np.append(np.append(0.0, grid.values), np.inf), simultaneous(confidence, family)
     points = {name: np.minimum(values[each.first[common]], grid.end).mean(1) for name, each in found.items()}
     later = _differences("", points, pairs, grid.end, together, ("first", "second"))
-    whole = all(bool(each.seen.all()) for each in found.values())
+    whole = all(each.whole and each.origin for each in found.values())
     drops = {name: _drop(each) if whole else np.zeros(0) for name, each in found.items()}
     less = _differences("drop_", drops, pairs, 2.0, together, ("second", "first"))
     about = {"confidence": confidence, "family": family, "images": int(common.sum())}

@@ -18,7 +18,7 @@ REFINED = "refined"  # the table of failure points that were narrowed
 
 
 class Trajectories(NamedTuple):
-    """M images × R paths × 1 + K severities, the first of which is 0."""
+    """M images × R paths × 1 + K severities, the first of which is 0; without an origin nothing is seen there."""
 
     places: NDArray[np.int64]  # (M,) of the images in planned order
     labels: NDArray[np.int64]  # (M,) as the classifier counts its classes
@@ -27,11 +27,22 @@ class Trajectories(NamedTuple):
     predicted: NDArray[np.int64]  # (M, R, 1 + K)
     log_p_label: Array  # (M, R, 1 + K)
     log_p_predicted: Array  # (M, R, 1 + K)
+    origin: bool  # whether there are images at severity 0
+
+    @property
+    def begin(self) -> int:
+        """The place of the lowest severity that there is."""
+        return 0 if self.origin else 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether all paths were followed to the end."""
+        return bool(self.seen[..., 1:].all())
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """(M, R) where each path fails first: 0 for an image that is wrong untouched, 1 + K for one that never fails
-        (CNS-Bench 2025, equation 3, on a grid)."""
+        """(M, R) where each path fails first: 0 for an image that is known to be wrong untouched, 1 + K for one that
+        never fails (CNS-Bench 2025, equation 3, on a grid)."""
         failed = self.wrong & self.seen
         return np.asarray(np.where(failed.any(-1), failed.argmax(-1), failed.shape[-1]), np.int64)
 
@@ -67,16 +78,17 @@ def trajectories(run: RunView, classifier: str, images: str, nuisance: str, coun
             f"(path {int(repeat)}, severity {int(place)} of {count})",
             "Remove the run folder and carry it out again.",
         )
-    clean = clean_columns(run, classifier, images)
+    clean = clean_columns(run, classifier, images) if subject.origin else None
 
     def spread(name: str, kind: type) -> NDArray[Any]:
         made: NDArray[Any] = np.zeros(shape, kind)
-        made[..., 0] = clean[name][places].astype(kind)[:, None]
+        if clean is not None:
+            made[..., 0] = clean[name][places].astype(kind)[:, None]
         made.reshape(-1)[at] = columns[name].astype(kind)
         return made
 
     seen = np.zeros(shape, bool)
-    seen[..., 0] = True
+    seen[..., 0] = subject.origin
     seen.reshape(-1)[at] = True
     return Trajectories(
         places,
@@ -86,4 +98,5 @@ def trajectories(run: RunView, classifier: str, images: str, nuisance: str, coun
         spread("predicted", np.int64),
         spread("log_p_label", np.float64),
         spread("log_p_predicted", np.float64),
+        subject.origin,
     )

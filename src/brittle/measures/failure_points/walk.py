@@ -40,7 +40,10 @@ class Walk:
         self.root = stream_root(task.about.seed, task.about.stream, self.device)
 
     def right(self, classifier: str) -> NDArray[np.bool_]:
-        """(B,) whether the clean image is classified correctly."""
+        """(B,) whether the clean image is classified correctly; True where there is none."""
+        subject = self.task.about.subject
+        if subject is not None and not subject.origin:
+            return np.ones(len(self.task.ids), bool)
         return np.asarray(looked_up(self.task.given[classifier][CLEAN][ROWS], "rank", self.task.ids) == 0, bool)
 
     def paths(self, wanted: NDArray[np.bool_] | None = None) -> Paths:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.base import IMAGES, NUISANCE, About, ClassifierFacts, Measure, Read, RunView
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.line.attributes import is_number, partials, unsaid
@@ -37,7 +37,11 @@ class OnTheLine(LineOptions, Measure):
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
     leaves_out: ClassVar[bool] = True
+    needs_origin: ClassVar[bool] = False
     reads: ClassVar[tuple[Read, ...]] = (READ, CLEAN)
+
+    def unshifted(self) -> Sequence[str]:
+        return (self.id,) if self.id else ()
 
     def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
         if self.id and self.id not in images:
@@ -67,6 +71,13 @@ class OnTheLine(LineOptions, Measure):
         if self.baseline and len(self._drawn_through(models)) < FEWEST:
             raise BrittleError(f"the baseline has fewer than {FEWEST} models", "Name more, or none for all.")
 
+    def check(self, about: About) -> None:
+        if about.subject is not None and not about.subject.origin and self.id in ("", about.images):
+            raise BrittleError(
+                f"the image set {about.images!r} has no images at scale 0 to take accuracy without a shift from",
+                "Name another image set, id = …; or its images at scale 0, clean=SPEC of the image set.",
+            )
+
     def summarise(self, run: RunView) -> dict[str, Any]:
         self.check_together(classifiers_of(run), list(run.images))
         models, sets = grouped(classifiers_of(run)), covered(run)
@@ -81,12 +92,12 @@ class OnTheLine(LineOptions, Measure):
     def _one_set(
         self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]
     ) -> dict[str, Any]:
-        identical = self._identical(run, images, found, models)
-        count = len(run.images[self.id or images])
+        followed = np.unique(np.concatenate([each.images for each in found.values()]))
+        identical, count = self._identical(run, images, followed, models)
         over = {nuisance: _by_model(each, models) for nuisance, each in found.items()}
         overall = np.mean([each.mean(1) for each in over.values()], 0)
         baseline = np.array([name in self._drawn_through(models) for name in models])
-        on = {axis: (_axis(identical, axis, count), _axis(overall, axis, count)) for axis in AXES}
+        on = {axis: (_axis(identical, axis, count), _axis(overall, axis, len(followed))) for axis in AXES}
         left = {axis: gains(x, y, baseline, self.confidence) for axis, (x, y) in on.items()}
         return {
             "image_set": images,
@@ -131,15 +142,15 @@ class OnTheLine(LineOptions, Measure):
             said[axis] = {key: [each[key] for each in lines] for key in lines[0]}
         return said
 
-    def _identical(self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]) -> Array:
-        """Accuracy without a shift, by model: on the images that are followed under some shift, or on another set."""
-        if not self.id:
-            ids = np.unique(np.concatenate([each.images for each in found.values()]))
-            of = {name: _clean(run, name, images, ids) for model in models.values() for name in model.classifiers}
-        else:
-            ids = run.images[self.id].ids[run.images[self.id].labels >= 0]
-            of = {name: _clean(run, name, self.id, ids) for model in models.values() for name in model.classifiers}
-        return np.array([np.mean([of[name] for name in model.classifiers]) for model in models.values()])
+    def _identical(
+        self, run: RunView, images: str, followed: NDArray[np.int64], models: Mapping[str, Model]
+    ) -> tuple[Array, int]:
+        """Accuracy without a shift, by model, and of how many images: those that are `followed` under some shift, or
+        those of another set."""
+        ids = run.images[self.id].ids[run.images[self.id].labels >= 0] if self.id else followed
+        names = [name for model in models.values() for name in model.classifiers]
+        of = {name: _clean(run, name, self.id or images, ids) for name in names}
+        return np.array([np.mean([of[name] for name in model.classifiers]) for model in models.values()]), len(ids)
 
     def _drawn_through(self, models: Mapping[str, Model]) -> list[str]:
         wanted = set(self.baseline)
@@ -153,7 +164,7 @@ def _clean(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -
 
 def _by_model(found: Shifted, models: Mapping[str, Model]) -> Array:
     """(n, S) accuracy of every model at the severities above 0."""
-    return np.stack([np.mean([found.accuracy(name)[1:] for name in model.classifiers], 0) for model in models.values()])
+    return np.stack([np.mean([found.accuracy(name) for name in model.classifiers], 0) for model in models.values()])
 
 
 def _axis(accuracy: Array, axis: str, images: int) -> Array:

@@ -2,6 +2,7 @@
 
 Derived from the rows of failure points and of clean predictions. Ties are given twice: by the paper's rule, where
 intervals of one standard error overlap; and by paired tests, corrected for all pairs, severities and shifts together.
+Where there are no images at severity 0, nothing is ranked by drop.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Ranking(RankingOptions, Measure):
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
     leaves_out: ClassVar[bool] = True
+    needs_origin: ClassVar[bool] = False
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
     def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
@@ -69,6 +71,8 @@ class Ranking(RankingOptions, Measure):
         }
         for by in (ACCURACY, DROP):
             contests = list(_contests(found, by))
+            if not contests:
+                continue
             adjusted = holm(np.concatenate([each.compared.p_value.ravel() for each in contests]))
             ends = np.cumsum([each.compared.p_value.size for each in contests])
             for contest, end in zip(contests, ends, strict=True):
@@ -125,9 +129,13 @@ class Ranking(RankingOptions, Measure):
 
 def _contests(found: Mapping[tuple[str, str], Shifted], by: str) -> Iterator[Contest]:
     for (images, nuisance), each in found.items():
-        right = np.stack(list(each.right.values()))
-        scores = right if by == ACCURACY else right[..., 1:] - right[..., :1]
-        severities = (0.0, *each.severities) if by == ACCURACY else each.severities
+        scores, severities = np.stack(list(each.right.values())), each.severities
+        if each.clean is None and by == DROP:
+            continue
+        if each.clean is not None:
+            clean = np.stack(list(each.clean.values()))[..., None]
+            scores = np.concatenate([clean, scores], -1) if by == ACCURACY else scores - clean
+            severities = (0.0, *severities) if by == ACCURACY else severities
         yield Contest(images, nuisance, by, each, severities, scores, compared(scores, each.paths))
 
 

@@ -13,6 +13,7 @@ from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, line, plain_table
 
 ACCURACY = 0.45  # how much the finding matters
+NOTHING = "no image set has images at scale 0"
 
 
 @register("clean")
@@ -23,6 +24,8 @@ class CleanSection(BaseSection):
 
     def console(self, summary: Summary) -> RenderableType:
         rows = summary["results"]
+        if not rows:
+            return line((self.title, "bold"), f": {NOTHING}")
         table = plain_table("", "image set", "images", "accuracy", "confidence", folds=2)
         for row in rows:
             table.add_row(
@@ -54,4 +57,6 @@ class CleanSection(BaseSection):
 
     def body(self, run: MeasureRun) -> Markup:
         rows = run.summary["results"]
+        if not rows:
+            return Markup("<p>{}.</p>").format(NOTHING.capitalize())
         return self.rendered("body.html.j2", run, rows=rows, percent=percent(rows[0]["confidence"]))

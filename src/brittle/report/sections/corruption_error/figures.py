@@ -20,10 +20,13 @@ def errors_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> M
     """A line per shift, a mark per classifier, with intervals; the last line is the mean over shifts."""
     shifts = rows[0]["shifts"][:MOST_SHIFTS]
     several = len(rows[0]["shifts"]) > 1
+    both = [("ce", "mce"), ("rce", "mean_rce")]
+    if all(shift["error_clean"] is None for shift in rows[0]["shifts"]):
+        both = both[:1]
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, 2, sharey=True)
-        for axes, name, mean in zip(panels, ("ce", "rce"), ("mce", "mean_rce"), strict=True):
+        panels = figure.subplots(1, len(both), sharey=True, squeeze=False)[0]
+        for axes, (name, mean) in zip(panels, both, strict=True):
             for place, row in enumerate(rows):
                 look, off = looks[row["classifier"]], 0.7 * ((place + 0.5) / len(rows) - 0.5)
                 filled = FILLED[look.dashes]

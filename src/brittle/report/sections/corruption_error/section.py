@@ -128,9 +128,10 @@ def _printed(results: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
         yield table
         if len(rows) > MOST_PRINTED:
             yield line(f"  … and {len(rows) - MOST_PRINTED} more classifiers (--json or --out has them all)")
+        without = "; – without images at scale 0" if rows[0]["shifts"][0]["error_clean"] is None else ""
         over = f"means over {len(shifts)} shifts" if several else f"under {shifts[0]}"
         yield line(
             f"  {names[0]} and {names[1]}: {over}, lower is better; drop: over images"
-            f"{', all shifts pooled' * several}; {percent(rows[0]['confidence'])} intervals over images."
+            f"{', all shifts pooled' * several}{without}; {percent(rows[0]['confidence'])} intervals over images."
         )
         yield line()

@@ -44,10 +44,10 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    refined = rows[0]["refined"] is not None
-    table = plain_table("", "right at 0", "mean", *(["narrowed"] if refined else []), "median", "never", "recovered")
+    refined, origin = rows[0]["refined"] is not None, ["right at 0"] if words.origin(rows[0]) else []
+    table = plain_table("", *origin, "mean", *(["narrowed"] if refined else []), "median", "never", "recovered")
     for row in rows:
-        cells = [f"{row['correct']}", words.estimate(row, row["mean"], row["mean_interval"])]
+        cells = [f"{row['correct']}" for _ in origin] + [words.estimate(row, row["mean"], row["mean_interval"])]
         cells += [words.value(row, row["refined"]["mean"])] if refined else []
         cells += [words.median(row), words.share(row["never"], row["never_interval"])]
         cells += ["–" if row["recovered"] is None else f"{row['recovered']}"]
@@ -58,22 +58,23 @@ def _table(rows: Sequence[Row]) -> Table:
 def _curves(rows: Sequence[Row]) -> Table:
     """Accuracy per severity; of a long grid some columns."""
     whole = rows[0]["only"] is None
+    drops = whole and words.origin(rows[0])
     count = len(rows[0]["severities"])
     wanted = min(count, MOST_COLUMNS)
     places = [place * (count - 1) // max(1, wanted - 1) for place in range(wanted)]
     values = [rows[0]["severities"][place]["value"] for place in places]
-    table = plain_table("", *(f"{value:g}" for value in values), *(["mean drop"] if whole else []))
+    table = plain_table("", *(f"{value:g}" for value in values), *(["mean drop"] if drops else []))
     for row in rows:
         entries = [row["severities"][place] for place in places]
         key = "accuracy" if whole else "failed"
         cells = ["–" if entry[key] is None else f"{entry[key]:.3f}" for entry in entries]
-        table.add_row(row["classifier"], *cells, *([words.points(mean_drop(row))] if whole else []))
+        table.add_row(row["classifier"], *cells, *([words.points(mean_drop(row))] if drops else []))
     return table
 
 
 def mean_drop(row: Row) -> float | None:
     """Over the severities above 0."""
-    drops = [entry["drop"] for entry in row["severities"][1:]]
+    drops = [entry["drop"] for entry in row["severities"] if entry["value"] > 0]
     return None if not drops or None in drops else sum(drops) / len(drops)
 
 
@@ -83,7 +84,7 @@ def _difference(row: Row, pair: Mapping[str, Any]) -> str:
     better = {"first": pair["first"], "second": pair["second"]}.get(pair["better"])
     family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
     return (
-        f"{pair['first']} − {pair['second']}, paired over {pair['images']} images that all get right at 0: "
+        f"{pair['first']} − {pair['second']}, paired over {words.common(row, pair['images'])}: "
         f"{words.estimate(row, pair['difference'], pair['interval'], '+')}{family}, "
         f"{'a tie' if better is None else f'{better} fails later'}"
     )
@@ -107,8 +108,8 @@ def _pooled(each: Mapping[str, Any]) -> str:
 
 def _closing(rows: Sequence[Row]) -> RenderableType:
     first = rows[0]
+    drop = "drop: accuracy at 0 minus accuracy there, in points; " if any(map(words.origin, rows)) else ""
     return line(
-        f"{percent(first['confidence'])} intervals over images. mean: {words.mean_is(first)}, over images right at 0; "
-        f"never: right at every severity; recovered: wrong, then right further along; drop: accuracy at 0 minus "
-        f"accuracy there, in points; seed {first['seed']}."
+        f"{percent(first['confidence'])} intervals over images. mean: {words.mean_is(first)}, {words.over(first)}; "
+        f"never: right at every severity; recovered: wrong, then right further along; {drop}seed {first['seed']}."
     )

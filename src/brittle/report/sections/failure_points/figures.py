@@ -18,15 +18,16 @@ PANELS = {"accuracy": "accuracy", "drop": "drop (accuracy at 0 − accuracy)", "
 
 
 def curve_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
-    """Accuracy, drop and the share of failed images against severity, with intervals as bands."""
-    names = [name for name in PANELS if rows[0]["only"] is None or name == "failed"]
+    """Accuracy, drop and the share of failed images against severity, with intervals as bands; those that are known."""
+    there = {name for row in rows for entry in row["severities"] for name in PANELS if entry[name] is not None}
+    names = [name for name in PANELS if name in there and (rows[0]["only"] is None or name == "failed")]
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(names), squeeze=False)[0]
         for axes, name in zip(panels, names, strict=True):
             for row in rows:
                 _line(axes, row, name, looks[row["classifier"]])
-            axes.set_xlim(0, rows[0]["limit"])
+            axes.set_xlim(*_ends(rows[0]))
             lowest = min((entry[name] or 0.0 for row in rows for entry in row["severities"]), default=0.0)
             axes.set_ylim(min(0.0, 1.1 * lowest), 1)
             axes.set_xlabel(rows[0]["unit"])
@@ -37,6 +38,12 @@ def curve_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Ma
     about = ", ".join(PANELS[name] for name in names)
     told = ", ".join(row["classifier"] for row in rows)
     return svg(key, (WIDTH, 3.2), f"{about} of {told} against {rows[0]['unit']}, with intervals", draw)
+
+
+def _ends(row: Row) -> tuple[float, float]:
+    """Of the axis of severities; a single one stands in the middle of it."""
+    first, last = row["severities"][0]["value"], row["limit"]
+    return (first, last) if first < last else (0.9 * first, 1.1 * first)
 
 
 def _line(axes: Axes, row: Row, name: str, look: Look) -> None:
@@ -66,7 +73,8 @@ def histogram_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -
                     wrong = entry["wrong"] / paths
                     ends = [at - width * 0.45, at + width * 0.45]
                     axes.plot(ends, [wrong, wrong], color=look.colour, linewidth=1.8, solid_capstyle="butt")
-        axes.axvline(0.5, color="#bbbbbb", linewidth=0.8, linestyle=(0, (1, 3)))
+        if rows[0]["severities"][0]["value"] == 0:
+            axes.axvline(0.5, color="#bbbbbb", linewidth=0.8, linestyle=(0, (1, 3)))
         axes.axvline(len(values) - 0.5, color="#bbbbbb", linewidth=0.8, linestyle=(0, (1, 3)))
         step = max(1, -(-len(values) // MOST_TICKS))
         ticks = [*range(0, len(values), step), len(values)]

@@ -45,7 +45,7 @@ class Films(NamedTuple):
 
 
 def films(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[str]) -> Films:
-    """Images that the classifiers get right at 0, from one that fails first to one that fails last."""
+    """Images that the classifiers get right at the lowest severity, from the first that fails to the last."""
     names = run.whole.seen_by(nuisance, classifiers)[:MOST_CLASSIFIERS]
     view, why_not = run.view, run.whole.why_unreadable(images, nuisance, classifiers)
     if view is None or why_not:
@@ -56,9 +56,10 @@ def films(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[str
     count = len(grid.values)
     found = {name: trajectories(view, name, images, nuisance, count, measure.repeats) for name in names}
     first = np.stack([each.first[:, 0] for each in found.values()])  # (classifiers, M)
-    usable = np.flatnonzero((first > 0).all(0) & (first <= count).any(0))
+    begin = found[names[0]].begin
+    usable = np.flatnonzero((first > begin).all(0) & (first <= count).any(0))
     if not len(usable):
-        return Films(why_not="No image that is right at 0 fails along its path.")
+        return Films(why_not=f"No image that is right at {(0, *grid.values)[begin]:g} fails along its path.")
     order = usable[np.argsort(first[:, usable].mean(0), kind="stable")]
     chosen = order[np.unique(np.linspace(0, len(order) - 1, MOST_IMAGES).round().astype(int))]
     replay, subject = run.whole.replay(images, nuisance, names[0]), view.images[images]
@@ -66,7 +67,7 @@ def films(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[str
     for each in chosen.tolist():
         place = int(found[names[0]].places[each])
         frames = []
-        for at in _shown(first[:, each], count):
+        for at in _shown(first[:, each], begin, count):
             image = replay.images.batch([place]).images[0]
             if at:
                 image = replay.draws([(place, 0)], severities[at])[0]
@@ -77,12 +78,12 @@ def films(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[str
     return Films(tuple(made), confirmation)
 
 
-def _shown(first: np.ndarray[tuple[int], np.dtype[np.int64]], count: int) -> list[int]:
-    """Places along the grid: all of a short one, otherwise 0, every failure and what lies between."""
+def _shown(first: np.ndarray[tuple[int], np.dtype[np.int64]], begin: int, count: int) -> list[int]:
+    """Places along the grid: all of a short one, otherwise the first, every failure and what lies between."""
     if count < MOST_FRAMES:
-        return list(range(count + 1))
-    wanted = {0, *(int(at) for at in first if at <= count)}
-    for at in np.linspace(0, count, MOST_FRAMES).round().astype(int).tolist():
+        return list(range(begin, count + 1))
+    wanted = {begin, *(int(at) for at in first if at <= count)}
+    for at in np.linspace(begin, count, MOST_FRAMES).round().astype(int).tolist():
         if len(wanted) < MOST_FRAMES:
             wanted.add(at)
     return sorted(wanted)

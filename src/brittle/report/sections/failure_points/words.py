@@ -25,6 +25,21 @@ class Sink(NamedTuple):
     failures: int
 
 
+def origin(row: Row) -> bool:
+    """Whether there are images at severity 0."""
+    return row["wrong_at_0"] is not None
+
+
+def over(row: Row) -> str:
+    """The images that failure points are averaged over."""
+    return "over images right at 0" if origin(row) else "over all images, since none are stored at 0"
+
+
+def common(row: Row, count: int) -> str:
+    """The images that failure points of several classifiers are compared over."""
+    return f"{count} images that all get right at 0" if origin(row) else f"all {count} images"
+
+
 def value(row: Row, given: float | None, sign: str = "-") -> str:
     """Of 255 one decimal is enough; levels and severities need two."""
     return number(given, 1 if row["unit"] == "σ of 255" else 2, sign)
