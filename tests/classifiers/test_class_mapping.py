@@ -145,6 +145,7 @@ def test_a_tiny_probability_keeps_its_logarithm():
         ({"a": [0], "b": []}, "not a list of members"),
         ({"a": [0], "b": [1.5]}, "not a list of members"),
         ({"a": [0], "b": [0]}, "belongs to 'a' and 'b'"),
+        ({"a": [0, 0], "b": [1]}, "stands twice in 'a'"),
         ({"a": [0], "b": [5]}, "has no class 5"),
         ({"a": [0], "b": ["rat"]}, "has no class 'rat'"),
         ({"a": [0], "b": ["n02123045"]}, "none with the WordNet id"),

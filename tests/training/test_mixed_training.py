@@ -259,6 +259,11 @@ def test_the_command_trains_as_python_does(cli, trained, tmp_path):
         ({"mix": "mixup", "mix_with": "sample"}, r"labels can't be mixed .* Use --objective reformulated"),
         ({"mix": "cutout", "objective": "reformulated"}, "cutout mixes no images"),
         ({"mix": "mixupp"}, r"unknown mix 'mixupp'\. Did you mean 'mixup'"),
+        (
+            {"mix": "mixup", "batch_size": 1},
+            r"mixup mixes the images of a batch, and a batch has one\. Use --batch-size 2",
+        ),
+        ({"crop": 28}, "some crops would be black"),
         ({"mix": "mixup", "objective": "both"}, "objective is 'both', but must be mixed or reformulated"),
     ],
 )

@@ -66,6 +66,8 @@ class ClassMapping:
         for name, members in zip(self.names, self.members, strict=True):
             row = [_number(member, numbers, count, who) for member in members]
             for member, place in zip(members, row, strict=True):
+                if found.get(place) == name:
+                    raise BrittleError(f"class {place} of {who} ({member}) stands twice in {name!r}", "Name it once.")
                 if place in found:
                     raise BrittleError(
                         f"class {place} of {who} ({member}) belongs to {found[place]!r} and {name!r}",

@@ -49,6 +49,12 @@ def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.de
     mixed_with, held = None, True
     if own is not None:
         parts.append(Keyed(own))
+    if options.crop >= min(kind.shape[1:]):
+        raise BrittleError(
+            f"crop is {options.crop}, as much as images of {kind.shape[1]}×{kind.shape[2]} pixels have on a side: some "
+            "crops would be black",
+            "Use a smaller --crop, such as 4.",
+        )
     if options.crop or options.flip:
         parts.append(Moves(options.crop, options.flip))
         about |= {"crop": options.crop, "flip": options.flip}
@@ -70,6 +76,13 @@ def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.de
             else:
                 record[MIX_DIVERSITY] = mixed_cross_entropy
     return Plan(Chain(parts) if parts else None, loss, record, about, mixed_with, held)
+
+
+def refuse_lonely(plan: Plan, images: int, batch: int) -> None:
+    """An image that is alone in its batch would be mixed with itself."""
+    if plan.record and min(images, batch) < 2:
+        remedy = "Give more images." if images < 2 else "Use --batch-size 2 or more."
+        raise BrittleError(f"{plan.about['mix']} mixes the images of a batch, and a batch has one", remedy)
 
 
 def random_labels(data: TrainingImages, classes: int, seed: int) -> TrainingImages:

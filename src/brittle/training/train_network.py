@@ -25,7 +25,7 @@ from brittle.registry import written
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
 from brittle.training.options import Recipe, TrainingOptions
-from brittle.training.plan import RECORDED, Plan, planned, random_labels
+from brittle.training.plan import RECORDED, Plan, planned, random_labels, refuse_lonely
 from brittle.training.trainer import refuse_changes, score, seeded, train
 from brittle.training.weights import read_facts, save_weights, state_of
 
@@ -67,6 +67,7 @@ def train_network(
     data = _loaded(images, kind, name, place)
     testing = None if test is None else _loaded(test, kind, name, place)
     plan = planned(kind, options, seed, place)
+    refuse_lonely(plan, len(data), recipe.batch)
     module = seeded(kind.module, seed)
     about = {"network": name, "seed": seed, "images": data.fingerprint(), "recipe": asdict(recipe), **plan.about}
     with _held(out):
