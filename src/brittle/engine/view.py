@@ -266,6 +266,15 @@ def _unlabelled(job: Job, name: str) -> list[str]:
     ]
 
 
+def _trained_on_itself(job: Job, name: str) -> list[str]:
+    """The images that were trained on are those that are tested: there is no gap to speak of."""
+    train, entries = job.trained_on.get(name, ""), job.entries.get("images", {})
+    if train not in entries or name not in entries or entries[train]["fingerprint"] != entries[name]["fingerprint"]:
+        return []
+    other = "itself" if train == name else f"{train!r}, which holds the same images"
+    return [f"the image set {name!r} names as its training images {other}: a gap between the two says nothing"]
+
+
 def _chosen_otherwise(job: Job, name: str) -> list[str]:
     """What a user may not expect of the images: fewer than the count, or classes matched by number."""
     chosen = job.images[name]
@@ -275,6 +284,7 @@ def _chosen_otherwise(job: Job, name: str) -> list[str]:
             f"the image set {name!r} has {len(chosen.images)} images, fewer than {chosen.asked}: all are taken"
         )
     lines += _unlabelled(job, name)
+    lines += _trained_on_itself(job, name)
     classes = job.subject(name).classes
     for classifier, each in job.facts.items():
         met = each.named and by_name(each.labels).keys() >= set(classes)

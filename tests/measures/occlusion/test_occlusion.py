@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import brittle
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, BrittleWarning
 
 SIDE = 9
 
@@ -286,3 +286,19 @@ def test_what_makes_no_sense_is_refused(case):
     make, spec, said = REFUSED[case]
     with pytest.raises(BrittleError, match=said):
         brittle.occlusion(one_pixel(4, 4), make(), spec)
+
+
+def test_training_images_that_are_the_test_images_are_said_to_be():
+    same = images(numbered(40), np.arange(40) % 2)
+    with pytest.warns(BrittleWarning, match="holds the same images: a gap between the two says nothing"):
+        found = brittle.occlusion(one_pixel(0, 0), same, "patch", train=same, shares=(0.5,))
+    assert found["points"][0]["iocclusion"] is None
+
+
+def test_the_share_that_is_left_of_the_accuracy_stands_beside_it():
+    """CutOcclusion itself says less: of a classifier that is right half of the time, it halves."""
+    half = images(np.full((200, 1, SIDE, SIDE), 0.8), np.arange(200) % 2)
+    found = brittle.occlusion(one_pixel(0, 0), half, "tiles:grid=3", shares=(1 / 3,))
+    (point,) = found["points"]
+    assert found["accuracy_clean"] == 0.5
+    assert f"A/A₀    1          {point['relative']:.3f}" in str(found)

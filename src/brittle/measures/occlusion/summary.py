@@ -270,5 +270,7 @@ def _doubts(both: Both, classifier: str, images: str, train: str, confidence: fl
         )
     fewest = min(len(both.train.clean), len(both.test.clean))
     if fewest < FEW:
-        said.append(f"with {fewest} images, the intervals of gaps and of iOcclusion are rough")
+        said.append(
+            f"with {fewest} image{'' if fewest == 1 else 's'}, the intervals of gaps and of iOcclusion are rough"
+        )
     return said

@@ -1,4 +1,4 @@
-"""Occlusion on the console: accuracy on test and training images and iOcclusion, at a few shares."""
+"""Occlusion on the console: accuracy on test and training images, A/A₀ and iOcclusion, at a few shares."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ def _table(found: Sequence[Model]) -> Table:
             number(row["accuracy_clean"]),
             *(number(model.points[place]["accuracy"]) for place in places),
         )
+        kept = [model.points[place]["relative"] for place in places]
+        table.add_row("", "A/A₀", "1" if row["accuracy_clean"] else "–", *(number(each) for each in kept))
         if row["train_set"] is None:
             continue
         table.add_row(
@@ -69,7 +71,8 @@ def _table(found: Sequence[Model]) -> Table:
 def _closing(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     first = rows[0]
     masks = f"{first['repeats']} mask{'s' * (first['repeats'] != 1)} per image"
-    said = f"{words.hidden_of(first).capitalize()}; {masks}; seed {first['seed']}."
+    said = f"{words.hidden_of(first).capitalize()}; {masks}; A/A₀: what is left of the untouched accuracy; "
+    said += f"seed {first['seed']}."
     if any(row["train_set"] is not None for row in rows):
         said += (
             " iOcclusion: gap between training and test accuracy under occlusion over the gap without, with "
