@@ -107,3 +107,38 @@ def test_the_bootstrap_of_equal_runs_is_a_point_and_of_two_runs_is_not_given():
     low, high = bootstrap(equal, 0.95)
     assert low == pytest.approx(high)
     assert bootstrap(equal[:2], 0.95) is None
+
+
+def test_a_tie_goes_to_the_more_consistent_class_whatever_the_order_of_classes():
+    """Both gain 0.3 on average; the first has 0.75 and 0 of a run's increase, the second 0.25 and 1."""
+    table = np.array([[0.6, 0.2], [0.0, 0.4]])
+    for order in ([0, 1], [1, 0]):
+        found = index(table[:, order])
+        assert found.value == pytest.approx(0.3 * (0.25 + 1) / 2)
+        assert order[found.top] == 1
+        assert [order[each] for each in found.tied] == [0]
+        assert found.agreeing == 1
+
+
+def test_rounding_decides_no_tie():
+    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floating point."""
+    table = np.array([[0.1, 0.3], [0.2, 0.2], [0.3, 0.1]])
+    assert table.mean(0)[0] != table.mean(0)[1]
+    for each in (table, table[:, ::-1]):
+        assert (index(each).top, index(each).tied) == (0, (1,))
+
+
+def test_a_run_in_which_two_classes_lead_agrees_with_either():
+    tied = np.array([[0.3, 0.3], [0.5, 0.1]])
+    assert index(tied).agreeing == index(tied[:, ::-1]).agreeing == 2
+
+
+def test_by_chance_the_top_class_gains_more_than_an_equal_share():
+    """By brute force: of 100 errors among ten classes the most frequent class has not 10, but as many as the fullest of
+    ten boxes into which 100 balls are thrown."""
+    wrong, clean = np.full((1, 10), 0.01), np.zeros((1, 10))
+    boxes = np.random.default_rng(1).integers(10, size=(4000, 100))
+    fullest = np.mean([np.bincount(each, minlength=10).max() for each in boxes])
+    assert fullest > 14
+    found = spread_at_random(wrong, clean, 1000, observed=1.0, draws=4000)
+    assert 1000 * found.increase / 10 == pytest.approx(fullest, rel=0.01)

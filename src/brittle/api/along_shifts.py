@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brittle.api.carried_out import How, Ids, Shown, Where, carried_out
-from brittle.api.one_measure import named_classifiers, opened, source_of
+from brittle.api.one_measure import facts_of, named_classifiers, opened, source_of
 from brittle.engine.assemble import Things
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
@@ -107,10 +107,7 @@ def line(
     """
     options: dict[str, Any] = {"baseline": tuple(baseline), "family": family, "confidence": confidence}
     along = {"severities": tuple(severities), "repeats": repeats}
-    facts = {
-        name: ClassifierFacts(name, (), group=(groups or {}).get(name, ""), attributes=(attributes or {}).get(name, {}))
-        for name in classifiers
-    }
+    facts = facts_of(classifiers, groups, attributes)
     selection = Selection.of(count, where, ids)
     things = _things("line", options, along, classifiers, images, nuisances, selection, seed, facts, id)
     return Lines.of(carried_out(things, How(device, batch, out, progress)), "line")

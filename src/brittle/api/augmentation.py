@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ def affinity(
     of: str | Sequence[str] = ("mixup", "cutmix", "fmix"),
     *,
     reference: str | None = None,
+    groups: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
     samples: int = 1,
     confidence: float = 0.95,
     count: int | None = None,
@@ -32,10 +34,15 @@ def affinity(
     """Accuracy on augmented images minus accuracy on clean ones, in points, for each of some augmentations.
 
     `of` are specs of mixes (mixup, cutmix, fmix, random-masks, cutout) and of nuisances; `classifier` may be a
-    dictionary of several, by name, of which `reference` names the one whose accuracy tells affinity, or its group. The
-    result has what `brittle affinity --json` prints, and `rows`, one per image, augmentation and draw.
+    dictionary of several, by name, of which `reference` names the one whose accuracy tells affinity, or its group.
+    `groups` says which are runs of one model, and `attributes` what they were trained with and to which loss, as in
+    {"net": {"mix": "fmix", "diversity": 0.34}}, where their weights don't. The result has what `brittle affinity
+    --json` prints, and `rows`, one per image, augmentation and draw.
     """
     options: dict[str, Any] = {"of": (of,) if isinstance(of, str) else tuple(of), "reference": reference}
     options |= {"samples": samples, "confidence": confidence}
     selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
-    return Augmentation.of(one_measure("augmentation", options, classifier, images, None, selection, seed, how))
+    done = one_measure(
+        "augmentation", options, classifier, images, None, selection, seed, how, groups=groups, attributes=attributes
+    )
+    return Augmentation.of(done)

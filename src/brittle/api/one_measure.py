@@ -15,6 +15,7 @@ from brittle.images.base import ImageSet
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
 from brittle.nuisances.suites import by_name
+from brittle.registry import did_you_mean
 from brittle.study import MeasureEntry
 
 IT = "classifier"  # the name of the only one
@@ -33,10 +34,11 @@ def one_measure(
     train: Any | None = None,
     train_selection: Selection | None = None,
     groups: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Done:
     """A measure of a classifier, or of several by name, on one image set under one nuisance or a list of them, or under
-    what it uses where None is given, carried out. `train` is the image set that the classifiers were trained on, and
-    `groups` says which of them are runs of one model."""
+    what it uses where None is given, carried out. `train` is the image set that the classifiers were trained on,
+    `groups` says which of them are runs of one model, and `attributes` what a study's entries would say of them."""
     classifiers = named_classifiers(classifier)
     whole = opened(images)
     spaces = by_name(nuisance)
@@ -49,7 +51,7 @@ def one_measure(
         trained_on[whole.name] = name
     if spaces and whole.shifts:
         given["nuisances"] = tuple(spaces)
-    facts = {name: ClassifierFacts(name, (), group=group) for name, group in (groups or {}).items()}
+    facts = facts_of(classifiers, groups, attributes)
     wanted = {kind: MeasureEntry(kind=kind, **given)}
     return carried_out(Things(classifiers, sets, spaces, wanted, seed, trained_on, facts), how)
 
@@ -67,6 +69,24 @@ def refuse_several(what: str, names: Collection[str], remedy: str) -> None:
     """Where one result is asked for."""
     if len(names) > 1:
         raise BrittleError(f"{len(names)} {what} are given, and one result is asked for", remedy)
+
+
+def facts_of(
+    classifiers: Mapping[str, Any],
+    groups: Mapping[str, str] | None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, ClassifierFacts]:
+    """What a study's entries would say of classifiers."""
+    of_group, told = groups or {}, attributes or {}
+    for what, named in (("groups", of_group), ("attributes", told)):
+        stranger = next((name for name in named if name not in classifiers), None)
+        if stranger is not None:
+            known = did_you_mean(stranger, classifiers)
+            raise BrittleError(f"{what} names {stranger!r}, which is not a classifier", known)
+    return {
+        name: ClassifierFacts(name, (), group=of_group.get(name, ""), attributes=told.get(name, {}))
+        for name in classifiers
+    }
 
 
 def opened(images: Any) -> ImageSet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ def shape(
     classifier: Any,
     images: Any,
     *,
+    groups: Mapping[str, str] | None = None,
     grids: Sequence[int] = (2, 4),
     samples: int = 4,
     moves: str = "permutation",
@@ -33,7 +34,8 @@ def shape(
 ) -> Shape:
     """Accuracy on shuffled patches, or on cue-conflict stimuli the shape bias; and whose errors are alike.
 
-    `classifier` may be a dictionary of several, by name. `decisions` are CSV files of what people or other models said
+    `classifier` may be a dictionary of several, by name, and `groups` says which of them are runs of one model, whose
+    errors may gather in the same class. `decisions` are CSV files of what people or other models said
     of the same images, as model-vs-human has them. The result has what `brittle shape --json` prints; where patches
     were shuffled, `rows` has one per image, grid and shuffle.
     """
@@ -41,4 +43,4 @@ def shape(
     options = {"grids": tuple(grids), "samples": samples, "moves": moves, "decisions": files}
     options |= {"resamples": resamples, "confidence": confidence}
     selection, how = Selection.of(count, where, ids), How(device, batch, out, progress)
-    return Shape.of(one_measure("shape", options, classifier, images, None, selection, seed, how))
+    return Shape.of(one_measure("shape", options, classifier, images, None, selection, seed, how, groups=groups))

@@ -25,6 +25,14 @@ SIMULATED = 1 << 18  # numbers of a simulation beside another measure: fewer sim
 CONFIDENCE = 0.95
 
 
+class Part(NamedTuple):
+    """One of several distortions whose rows stand in one cell: those with this value in this column."""
+
+    name: str
+    column: str
+    value: int
+
+
 class Wrong(NamedTuple):
     """Shares of a classifier's evaluated images that are wrongly given each class (K,), and how many images."""
 
@@ -50,11 +58,18 @@ def beside(run: RunView, where: str, with_training: bool = False) -> list[dict[s
             and (not with_training or images in tested(run.images))
         ):
             for group, names in models(run):
-                classes = len(run.classifiers[names[0]].labels)
-                simulations = min(SIMULATIONS, max(FEWEST_SIMULATIONS, SIMULATED // (classes * len(names))))
-                one = interference(run, group, names, images, nuisance, simulations, CONFIDENCE)
-                found.append({key: value for key, value in one.items() if key != "per_class"} | {"where": where})
+                found.append(in_short(run, group, names, images, nuisance, where))
     return found
+
+
+def in_short(
+    run: RunView, group: str, names: list[str], images: str, nuisance: str, where: str, part: Part | None = None
+) -> dict[str, Any]:
+    """The index of one model for its place beside another measure."""
+    classes = len(run.classifiers[names[0]].labels)
+    simulations = min(SIMULATIONS, max(FEWEST_SIMULATIONS, SIMULATED // (classes * len(names))))
+    one = interference(run, group, names, images, nuisance, simulations, CONFIDENCE, part)
+    return {key: value for key, value in one.items() if key != "per_class"} | {"where": where}
 
 
 def labelled(subject: Subject) -> bool:
@@ -74,10 +89,17 @@ def models(run: RunView) -> Iterator[tuple[str, list[str]]]:
 
 
 def interference(
-    run: RunView, group: str, names: list[str], images: str, nuisance: str, simulations: int, confidence: float
+    run: RunView,
+    group: str,
+    names: list[str],
+    images: str,
+    nuisance: str,
+    simulations: int,
+    confidence: float,
+    part: Part | None = None,
 ) -> dict[str, Any]:
     """The index of the runs of one model, with chance levels, and in points of accuracy."""
-    found = [wrong_predictions(run, name, images, nuisance) for name in names]
+    found = [wrong_predictions(run, name, images, nuisance, part) for name in names]
     labels = class_names(run.classifiers[names[0]], run.images[images])
     distorted, clean = (np.stack(each) for each in zip(*((one.distorted, one.clean) for one in found), strict=True))
     increase = increases(distorted, clean)
@@ -93,7 +115,7 @@ def interference(
         "runs": len(names),
         "classifiers": names,
         "image_set": images,
-        "nuisance": nuisance,
+        "nuisance": nuisance if part is None else part.name,
         "images": images_seen,
         "samples": min(one.samples for one in found),
         "classes": classes,
@@ -102,12 +124,13 @@ def interference(
         "confidence": confidence,
         "worst_case": di.worst,
         "top_class": None if di.top is None else labels[di.top],
+        "tied_classes": [labels[each] for each in di.tied],
         "top_share": di.share,
         "agreeing_runs": di.agreeing,
         "runs_without_increase": di.undefined,
         "points_lost": 100 * float(lost.mean()),
         "points_to_top": 100 * di.increase / classes,
-        "points_by_chance": 100 * float(np.maximum(lost, 0).mean()) / classes,
+        "points_by_chance": 100 * spread.increase / classes,
         "chance_spread": {"mean": spread.mean, "high": spread.high, "p_value": spread.p_value},
         "chance_one_class": {"mean": one_class.mean, "high": one_class.high, "p_value": one_class.p_value},
         "per_class": [
@@ -117,12 +140,16 @@ def interference(
     }
 
 
-def wrong_predictions(run: RunView, classifier: str, images: str, nuisance: str) -> Wrong:
-    """Every wrong prediction counts, however many there are of one class."""
-    subject, labels = run.images[images], run.references(classifier, images)
+def wrong_predictions(run: RunView, classifier: str, images: str, nuisance: str, part: Part | None = None) -> Wrong:
+    """Every wrong prediction counts, however many there are of one class. Without a label, what the classifier says of
+    the clean image is right."""
+    subject, labels = run.images[images], run.references(classifier, images).copy()
+    if (labels < 0).any():
+        labels[labels < 0] = _clean_predictions(run, classifier, images, subject.ids[labels < 0])
     classes, rows = len(run.classifiers[classifier].labels), 0
     counts, lost, seen = np.zeros(classes), np.zeros(classes), np.zeros(len(subject), bool)
-    for table in run.rows(run.cell(classifier, images, nuisance)):
+    for whole in run.rows(run.cell(classifier, images, nuisance)):
+        table = whole if part is None else whole.filter(whole[part.column].to_numpy() == part.value)
         places, predicted = subject.places(table["image"].to_numpy()), table["predicted"].to_numpy()
         wrong = predicted != labels[places]
         counts += np.bincount(predicted[wrong], minlength=classes)

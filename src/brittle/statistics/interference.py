@@ -8,7 +8,8 @@ images times the number of classes. With c_max the class of the highest mean inc
 In the worst case (B.1), c_max is the class of the highest increase in any run, and that increase replaces its mean.
 So can the paper's Table 9 be read: nearly all of its cells are those of Table 1 times a factor, spread included.
 
-The maximum and the positive part bias the index upwards, so that it is read against chance and never against zero.
+Of classes with the same mean increase, c_max is the one with the higher share. The maximum and the positive part bias
+the index upwards, so that it is read against chance and never against zero.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from brittle.statistics.seeded import generator_of
 
 Array = npt.NDArray[np.float64]
+ROUNDING = 1e-9  # numbers that differ by less, relatively, are equal
 
 
 class Index(NamedTuple):
@@ -30,7 +32,8 @@ class Index(NamedTuple):
     top: int | None  # the class of the highest mean increase
     share: float | None  # of a run's increase that goes there, on average over the runs that have one
     increase: float  # mean increase into it, times the number of classes
-    agreeing: int  # runs in which it is itself the top class
+    agreeing: int  # runs in which it is itself the top class, alone or with others
+    tied: tuple[int, ...]  # other classes with the same mean increase
     undefined: int  # runs without any increase
     worst: float | None  # with the greatest increase of any run and class in place of the greatest mean (B.1)
 
@@ -41,6 +44,7 @@ class Chance(NamedTuple):
     mean: float
     high: float
     p_value: float
+    increase: float  # mean increase into the top class, times the number of classes
 
 
 def increases(wrong: Array, wrong_clean: Array) -> Array:
@@ -53,29 +57,41 @@ def index(increase: Array) -> Index:
     """c_r (R, K) → the index."""
     value, top, share, mean = (each[0] for each in _indices(increase[None]))
     total = increase.sum(1)
-    agreeing = int(((increase.argmax(1) == top) & (total > 0)).sum())
     undefined = int((total <= 0).sum())
     if undefined == len(total):
-        return Index(None, None, None, 0.0, 0, undefined, None)
-    worst = increase[:, increase.max(0).argmax()]
-    worst_share = float((worst[total > 0] / total[total > 0]).mean())
-    return Index(
-        float(value), int(top), float(share), float(mean), agreeing, undefined, worst_share * float(worst.max())
-    )
+        return Index(None, None, None, 0.0, 0, (), undefined, None)
+    agreeing = int((_greatest(increase)[:, top] & (total > 0)).sum())
+    tied = tuple(each for each in np.flatnonzero(_greatest(increase.mean(0))).tolist() if each != top)
+    return Index(float(value), int(top), float(share), float(mean), agreeing, tied, undefined, _worst(increase))
+
+
+def _worst(increase: Array) -> float:
+    """The worst case (B.1) of c_r (R, K), some of which are above 0."""
+    greatest = increase.max(0)
+    shares = _shares(increase[None])[0]
+    return float(np.where(_greatest(greatest), shares, 0.0).max() * greatest.max())
 
 
 def _indices(increase: Array) -> tuple[Array, npt.NDArray[np.int64], Array, Array]:
     """c_r (S, R, K) of many studies → (S,) each: the index, its class, the mean share and the mean increase."""
-    mean = increase.mean(1)
-    top = mean.argmax(1)
-    there = np.take_along_axis(increase, top[:, None, None], 2)[..., 0]
-    total = increase.sum(2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(total > 0, there / total, np.nan)
-        counted = (total > 0).sum(1)
-        share = np.where(counted > 0, np.nansum(share, 1) / np.maximum(counted, 1), 0.0)
-    highest = np.take_along_axis(mean, top[:, None], 1)[:, 0]
+    mean, shares = increase.mean(1), _shares(increase)
+    top = _greatest(np.where(_greatest(mean), shares, -1.0)).argmax(1)
+    share, highest = (np.take_along_axis(each, top[:, None], 1)[:, 0] for each in (shares, mean))
     return share * highest, top, share, highest
+
+
+def _shares(increase: Array) -> Array:
+    """c_r (S, R, K) → (S, K): each class's share of a run's total, on average over the runs that have one."""
+    total = increase.sum(2, keepdims=True)
+    shares = np.divide(increase, total, out=np.zeros_like(increase), where=total > 0)
+    return np.asarray(shares.sum(1) / np.maximum((total > 0).sum(1), 1))
+
+
+def _greatest(values: Array) -> npt.NDArray[np.bool_]:
+    """Which values (..., K) are the greatest of their row. Sums of the same numbers differ by rounding, and a tie must
+    not be decided by that."""
+    most = values.max(-1, keepdims=True)
+    return np.asarray(values >= most - ROUNDING * np.abs(most))
 
 
 def evenly(gained: Array) -> Array:
@@ -126,9 +142,9 @@ def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4
 
 
 def _chance(simulated: Array, observed: float) -> Chance:
-    found = _indices(simulated)[0]
+    found, _, _, highest = _indices(simulated)
     reached = (1 + int((found >= observed).sum())) / (1 + len(found))
-    return Chance(float(found.mean()), float(np.quantile(found, 0.95)), reached)
+    return Chance(float(found.mean()), float(np.quantile(found, 0.95)), reached, float(highest.mean()))
 
 
 def bootstrap(increase: Array, confidence: float, draws: int = 2000, seed: int = 0) -> tuple[float, float] | None:

@@ -181,6 +181,10 @@ def test_diversity_comes_from_entries_and_from_what_training_wrote_into_the_weig
 def test_what_can_t_be_measured_is_refused(folder, tmp_path):
     with pytest.raises(BrittleError, match="no augmentation 'mixapp'"):
         affinity(folder, "mean", "mixapp")
+    with pytest.raises(BrittleError, match="of names mixup twice"):
+        affinity(folder, "mean", "mixup", "mixup")
+    with pytest.raises(BrittleError, match="groups names 'b', which is not a classifier"):
+        brittle.affinity({"a": f"torch:{folder}/mine.py:mean"}, f"npz:{folder}/flat.npz", groups={"b": "basic"})
     with pytest.raises(BrittleError, match="no augmentation is named"):
         affinity(folder, "mean")
     with pytest.raises(BrittleError, match="there is one"):
@@ -214,3 +218,32 @@ def test_console_and_report_lay_out_table_6(folder, tmp_path):
 def test_without_any_diversity_the_report_says_where_it_would_come_from(folder, tmp_path):
     brittle.run(study(folder, {"basic": f"torch:{folder}/mine.py:strict"}), tmp_path / "run")
     assert "to which loss" in write_report(tmp_path / "run").read_text()
+
+
+def test_where_errors_go_is_told_beside_affinity():
+    """Three grey levels, of which one that has seen any edge says the middle one: cutout's squares lead there."""
+
+    def said(images):
+        edge = (images.amax((1, 2, 3)) - images.amin((1, 2, 3))) > 0.1
+        level = torch.where(edge, 1, (3 * images.mean((1, 2, 3))).long().clamp(max=2))
+        return torch.nn.functional.one_hot(level, 3) * 0.97 + 0.01
+
+    labels = np.arange(90) % 3
+    levels = np.array([0.2, 0.5, 0.8], np.float32)[labels]
+    images = np.broadcast_to(levels[:, None, None, None], (90, 1, 8, 8)).copy()
+    groups = {"a": "net", "b": "net"}
+    found = brittle.affinity({"a": said, "b": said}, (images, labels), ["cutout:size=4", "brightness"], groups=groups)
+    cut, _ = found["interference"]
+    assert (cut["group"], cut["runs"], cut["agreeing_runs"]) == ("net", 2, 2)
+    assert (cut["nuisance"], cut["top_class"]) == ("cutout:size=4", "1")
+    assert (cut["points_lost"], cut["points_to_top"]) == pytest.approx((200 / 3, 200 / 3))
+    assert cut["points_lost"] == pytest.approx(-found["affinity"])
+    assert "gather in one class: of 66.7 points lost on augmented images" in " ".join(str(found).split())
+
+
+def test_what_a_live_classifier_was_trained_with_is_said_in_python(folder):
+    told = {"b": {"mix": "mixup", "diversity": 0.41}}
+    spec = f"torch:{folder}/mine.py:mean"
+    found = brittle.affinity({"a": spec, "b": spec}, f"npz:{folder}/flat.npz", "mixup", reference="a", attributes=told)
+    (row,) = found["diversities"]
+    assert (row["classifier"], row["augmentation"], row["diversity"]) == ("b", "mixup", 0.41)

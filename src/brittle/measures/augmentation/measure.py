@@ -59,6 +59,9 @@ class Augmentation(AugmentationOptions, Measure):
         assert about.subject is not None
         if not self.of:
             raise BrittleError("no augmentation is named", 'Name some: of = ["mixup", "fmix"].')
+        twice = next((spec for spec in self.of if self.of.count(spec) > 1), None)
+        if twice is not None:
+            raise BrittleError(f"augmentation: of names {twice} twice", "Name each augmentation once.")
         for spec in self.of:
             what = opened(spec)
             if not in_pairs(what) and hasattr(what, "check"):

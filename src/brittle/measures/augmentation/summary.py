@@ -7,6 +7,7 @@ run there is no interval.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from brittle.errors import BrittleError
 from brittle.measures.augmentation.augmented import in_pairs, opened
 from brittle.measures.base import ClassifierFacts, RunView
 from brittle.measures.clean.measure import clean_columns
+from brittle.measures.distortion import BESIDE, Part, in_short, models
 from brittle.statistics.intervals import betting_bounds
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 DIVERSITY, MIX_DIVERSITY = "diversity", "mix_diversity"
+WHERE = "on augmented images"
 WHICH = ("augmentation", "mix")  # attributes that say what a classifier was trained with
 
 
@@ -38,6 +41,7 @@ def summarise_run(measure: Augmentation, run: RunView) -> dict[str, Any]:
     return {
         "results": results,
         "models": list(_models(results)),
+        BESIDE: _gathered(measure, run, names),
         "diversities": [one for one in (_diversity(measure, each) for each in run.classifiers.values()) if one],
     }
 
@@ -71,6 +75,16 @@ def _classifier(measure: Augmentation, run: RunView, name: str, images: str) -> 
                 "seed": run.seed,
             }
         )
+    return found
+
+
+def _gathered(measure: Augmentation, run: RunView, references: list[str]) -> list[dict[str, Any]]:
+    """Whether what the reference classifiers get wrong goes to one class, by augmentation."""
+    found = []
+    for images, (group, names) in itertools.product(run.images, models(run)):
+        asked = [name for name in names if name in references]
+        for number, spec in enumerate(measure.of if asked else ()):
+            found.append(in_short(run, group, asked, images, "", WHERE, Part(spec, "augmentation", number)))
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import RunView, Subject
-from brittle.measures.distortion import class_names
+from brittle.measures.distortion import BESIDE, Part, in_short, models
 from brittle.measures.shape.deciders import (
     CLASSIFIER,
     PERSON,
@@ -30,18 +30,20 @@ from brittle.measures.shape.deciders import (
 from brittle.measures.shape.decisions import together
 from brittle.statistics.consistency import consistency, redrawn
 from brittle.statistics.crossed import one_sided, quantiles, resampled
-from brittle.statistics.interference import increases, index
 from brittle.statistics.intervals import betting_bounds, simultaneous
 
 if TYPE_CHECKING:
     from brittle.measures.shape.measure import Shape
 
 Array = NDArray[np.float64]
+GATHERED = ("di", "top_class", "tied_classes", "points_to_top", "points_by_chance", "chance_spread")
+SHUFFLED = "on shuffled patches"
 
 
 def summarise_run(measure: Shape, run: RunView) -> dict[str, Any]:
     """A result per classifier and image set, what others decided, whose errors are alike, and paired differences."""
     said: dict[str, Any] = {"results": [], "deciders": [], "consistency": [], "people": [], "comparisons": []}
+    said[BESIDE] = []
     warnings: list[str] = []
     decisions = together(measure.decisions)
     refuse_strangers(decisions, list(run.images.values()))
@@ -76,6 +78,8 @@ def summarise_run(measure: Shape, run: RunView) -> dict[str, Any]:
                 | _accuracy(measure, decider)
                 | {"cue_conflict": _cue_conflict(measure, run, subject, decider)}
             )
+        if labelled and shuffled:
+            said[BESIDE] += _over_runs(measure, run, images)
         if labelled:
             pairs, people = _consistent(measure, run, images, subject, [*own, *also])
             said["consistency"] += pairs
@@ -136,26 +140,22 @@ def _shuffled(
 
 def _gathered(run: RunView, classifier: str, images: str, grid: int) -> dict[str, Any]:
     """Whether errors gather in one class: the DI index of this classifier alone (see the measure interference)."""
-    labels = class_names(run.classifiers[classifier], run.images[images])
-    rows, clean = run.table(run.cell(classifier, images)), run.read("clean")
-    assert clean is not None
-    rows = rows.filter(rows["grid"].to_numpy() == grid)
-    before = clean.table(clean.cell(classifier, images))
+    told = in_short(run, classifier, [classifier], images, "", "", _part(grid))
+    return {key: told[key] for key in GATHERED}
 
-    def shares(table: Any) -> Array:
-        wrong = table["rank"].to_numpy() > 0
-        counts = np.bincount(table["predicted"].to_numpy()[wrong], minlength=len(labels))
-        return np.asarray(counts / max(1, table.num_rows), np.float64)
 
-    distorted, untouched = shares(rows)[None], shares(before)[None]
-    di = index(increases(distorted, untouched))
-    lost = max(0.0, float(distorted.sum() - untouched.sum()))
-    return {
-        "di": di.value,
-        "top_class": None if di.top is None else labels[di.top],
-        "points_to_top": 100 * di.increase / len(labels),
-        "points_by_chance": 100 * lost / len(labels),
-    }
+def _over_runs(measure: Shape, run: RunView, images: str) -> list[dict[str, Any]]:
+    """The same over the runs of each model that has several."""
+    several = [(group, names) for group, names in models(run) if len(names) > 1]
+    return [
+        in_short(run, group, names, images, "", SHUFFLED, _part(grid))
+        for group, names in several
+        for grid in measure.grids
+    ]
+
+
+def _part(grid: int) -> Part:
+    return Part(f"{grid}×{grid} patches", "grid", grid)
 
 
 def _cue_conflict(measure: Shape, run: RunView, subject: Subject, decider: Decider) -> dict[str, Any] | None:
@@ -273,19 +273,27 @@ def _with_people(
     found = []
     for place in [place for place, each in enumerate(deciders) if each.sort == CLASSIFIER] + [-1]:
         ours = people[pairs].all(1) if place < 0 else ((pairs == place).any(1) & people[pairs].any(1))
-        if not ours.any() or np.isnan(kappa[ours]).all():
+        ours &= ~np.isnan(kappa)
+        if not ours.any():
             continue
-        bounds = quantiles(drawn[:, ours].mean(1), measure.confidence)
+        bounds = quantiles(_mean_of_known(drawn[:, ours]), measure.confidence)
         found.append(
             {
                 "decider": "people" if place < 0 else deciders[place].name,
                 "image_set": images,
                 "people": int(people.sum()),
-                "kappa": float(np.nanmean(kappa[ours])),
+                "kappa": float(kappa[ours].mean()),
                 "interval": None if bounds is None else list(bounds),
             }
         )
     return found
+
+
+def _mean_of_known(values: Array) -> Array:
+    """(D, P) → (D,): the mean of what is defined; NaN where nothing is."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0).sum(1) / known.sum(1))
 
 
 def _comparisons(measure: Shape, run: RunView) -> int:

@@ -14,13 +14,14 @@ from brittle.report.page.jinja import environment
 Row = Mapping[str, Any]
 CHANCE = 0.05  # below it the index is more than chance gives
 TIMES = 3.0  # as much as chance would send to a class
+NEARLY_ALL = 0.9  # of what is lost: of three or four classes, chance sends a third of it or more to one
 LEAST = 1.0  # points
 MOST_ROWS = 60
 NUISANCE = "under the nuisance"
 
 
 def points(row: Row) -> str:
-    """Of 12.0 points lost, 7.1 go to Bag; chance would be 1.2. A class may also gain more than is lost, where others
+    """Of 12.0 points lost, 7.1 go to Bag; chance would be 1.3. A class may also gain more than is lost, where others
     are wrongly given less often than they were on clean images."""
     if row["di"] is None:
         return "no class gains wrong predictions"
@@ -28,10 +29,19 @@ def points(row: Row) -> str:
     lost, gained = round(row["points_lost"], 1), round(row["points_to_top"], 1)
     here, chance = "" if where == NUISANCE else f" {where}", f"chance would be {row['points_by_chance']:.1f}"
     if lost <= 0:
-        return f"no points lost{here}; wrong predictions of {row['top_class']} rise by {gained:.1f}"
+        return f"no points lost{here}; wrong predictions of {row['top_class']} rise by {gained:.1f}{also(row)}"
     if gained > lost:
-        return f"{lost:.1f} points lost{here}; wrong predictions of {row['top_class']} rise by {gained:.1f}; {chance}"
-    return f"of {lost:.1f} points lost{here}, {gained:.1f} go to {row['top_class']}; {chance}"
+        rise = f"wrong predictions of {row['top_class']} rise by {gained:.1f}{also(row)}"
+        return f"{lost:.1f} points lost{here}; {rise}; {chance}"
+    return f"of {lost:.1f} points lost{here}, {gained:.1f} go to {row['top_class']}{also(row)}; {chance}"
+
+
+def also(row: Row) -> str:
+    """Other classes that gain as much as the top class, in brackets."""
+    tied = row.get("tied_classes", ())
+    if not tied:
+        return ""
+    return f" (as many to {tied[0]}{'' if len(tied) == 1 else f' and {len(tied) - 1} more'})"
 
 
 def beyond_chance(row: Row) -> bool:
@@ -40,12 +50,13 @@ def beyond_chance(row: Row) -> bool:
 
 def gathers(row: Row) -> bool:
     """Whether errors are worth saying to gather in one class: points are lost, and several times as many go there as
-    chance would send. With two classes there is only one other to go to."""
+    chance would send, or nearly all. With two classes there is only one other to go to."""
+    enough = min(TIMES * row["points_by_chance"], NEARLY_ALL * row["points_lost"])
     return (
         beyond_chance(row)
         and row["classes"] > 2
         and row["points_lost"] >= LEAST
-        and row["points_to_top"] >= max(LEAST, TIMES * row["points_by_chance"])
+        and row["points_to_top"] >= max(LEAST, enough)
     )
 
 
@@ -76,6 +87,7 @@ def rendered(rows: Sequence[Row], many_sets: bool) -> Markup:
         environment()
         .get_template("distortion.html.j2")
         .render(
+            also=also,
             headline=None if first is None else (first, points(first)),
             rows=[row for row in rows if row in shown],
             left_out=len(rows) - len(shown),

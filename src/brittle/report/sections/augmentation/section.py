@@ -9,7 +9,7 @@ from markupsafe import Markup
 from rich.console import Group, RenderableType
 
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
-from brittle.report.page.words import estimate, number, percent
+from brittle.report.page.words import counted, estimate, number, percent
 from brittle.report.sections import register
 from brittle.report.sections.augmentation import words
 from brittle.report.sections.augmentation.figures import scatter
@@ -103,5 +103,5 @@ def _printed(summary: Summary) -> Iterator[RenderableType]:
             yield line(f"  {each.augmentation}, {each.group}: {', '.join(parts)}")
     first = rows[0]
     mixed = next((row for row in rows if row["pairs"] is not None), None)
-    how = f"; mixes: over {mixed['pairs']:,} disjoint pairs, the majority’s label" if mixed is not None else ""
+    how = f"; mixes: over {counted(mixed['pairs'], 'disjoint pair')}, the majority’s label" if mixed is not None else ""
     yield line(f"{percent(first['confidence'])} intervals over images{how}; seed {first['seed']}.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
-from brittle.report.page.words import number
+from brittle.report.page.words import counted, number
 
 Row = Mapping[str, Any]
 
@@ -58,5 +58,5 @@ def points(value: float, bounds: Sequence[float]) -> str:
 
 def clusters(row: Row) -> str:
     """400 images in 200 pairs × 2 draws"""
-    pairs = "" if row["pairs"] is None else f" in {row['pairs']:,} pairs"
-    return f"{row['images']:,} images{pairs} × {row['samples']} draw{'' if row['samples'] == 1 else 's'}"
+    pairs = "" if row["pairs"] is None else f" in {counted(row['pairs'], 'pair')}"
+    return f"{counted(row['images'], 'image')}{pairs} × {counted(row['samples'], 'draw')}"

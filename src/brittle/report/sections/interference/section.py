@@ -10,6 +10,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from rich.console import Group, RenderableType
 
+from brittle.report.page.distortion import also
 from brittle.report.page.figures import WIDTH, short, svg
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
 from brittle.report.page.words import number
@@ -73,7 +74,7 @@ def _printed(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
             "undefined" if row["di"] is None else number(row["di"]),
             f"{chance['mean']:.3f} (95 %: {chance['high']:.3f})",
             f"{chance['p_value']:.2g}",
-            row["top_class"] or "–",
+            f"{row['top_class'] or '–'}{also(row)}",
             f"{row['agreeing_runs']} of {row['runs']}",
         )
     yield table
@@ -98,7 +99,9 @@ def _figure(key: str, row: Mapping[str, Any]) -> Markup:
             heights = [each["increases"][run] for each in shown]
             axes.bar(places, heights, width * 0.9, color="#0072b2", alpha=0.35 + 0.65 * (run + 1) / runs)
         axes.axhline(0, color="#666666", linewidth=0.8)
-        axes.axhline(row["points_by_chance"], color="#d55e00", linewidth=1.0, linestyle=(0, (4, 3)))
+        axes.axhline(
+            max(0.0, row["points_lost"]) / row["classes"], color="#d55e00", linewidth=1.0, linestyle=(0, (4, 3))
+        )
         names = [short(each["class"], 14) for each in shown]
         axes.set_xticks(
             range(len(shown)), names, rotation=30 if len(shown) > 6 else 0, ha="right" if len(shown) > 6 else "center"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brittle.report.page.distortion import gathers, points
+from brittle.report.page.distortion import also, gathers, points
 
-__all__ = ["LIMITS", "consistency", "gathers", "headline", "points", "two_classes"]
+__all__ = ["LIMITS", "also", "consistency", "gathers", "headline", "points", "two_classes"]
 
 Row = Mapping[str, Any]
 

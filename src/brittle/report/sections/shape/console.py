@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page import distortion
-from brittle.report.page.words import percent
+from brittle.report.page.words import counted, percent
 from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.shape import words
 from brittle.report.sections.shape.words import Row
@@ -33,7 +33,10 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
             )
             shown.append(_cue_conflict(rows, also))
         else:
-            shown += [line(("Shuffled patches", "bold"), f" on {images}, {rows[0]['images']} images"), _shuffled(rows)]
+            shown += [
+                line(("Shuffled patches", "bold"), f" on {images}, {counted(rows[0]['images'], 'image')}"),
+                _shuffled(rows),
+            ]
             gathered = [(row, each) for row in rows for each in row["shuffled"]]
             shown += _few(
                 [f"  {r['classifier']} on {words.grid(e['grid'])}: {distortion.points(e)}" for r, e in gathered]
@@ -46,7 +49,7 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
             shown += _few([f"    {_consistency(pair)}" for pair in alike])
         shown += _few([f"    {_people(each)}" for each in summary["people"] if each["image_set"] == images])
         shown.append(line())
-    return Group(*shown, _closing(summary["results"]))
+    return Group(*shown, _closing(summary["results"], bool(summary["consistency"])))
 
 
 def _few(lines: Sequence[str]) -> Iterator[RenderableType]:
@@ -95,7 +98,7 @@ def _consistency(pair: Row) -> str:
     value = words.kappa(pair["kappa"], pair["interval"])
     return (
         f"{pair['first']} and {pair['second']}: {value}, both right or both wrong on {words.share(pair['observed'])}"
-        f" of {pair['images']} images, {words.share(pair['expected'])} by chance"
+        f" of {counted(pair['images'], 'image')}, {words.share(pair['expected'])} by chance"
     )
 
 
@@ -104,13 +107,13 @@ def _people(row: Row) -> str:
     return f"{who}, mean over {row['people']}: {words.kappa(row['kappa'], row['interval'])}"
 
 
-def _closing(rows: Sequence[Row]) -> RenderableType:
+def _closing(rows: Sequence[Row], alike: bool) -> RenderableType:
     shuffled = next((row for row in rows if row["shuffled"]), None)
     said = [f"{percent(rows[0]['confidence'])} intervals"]
     if shuffled is not None:
         said.append(f"of accuracies over images ({words.how(shuffled)})")
     if any(row["cue_conflict"] for row in rows):
         said.append(f"by bootstrap over shape images and texture images ({rows[0]['resamples']} draws)")
-    elif len(rows) > 1:
+    elif alike:
         said.append(f"of κ by bootstrap over images ({rows[0]['resamples']} draws)")
     return line(f"{', '.join([' '.join(said[:2]), *said[2:]])}; seed {rows[0]['seed']}.")

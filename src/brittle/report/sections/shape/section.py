@@ -82,7 +82,7 @@ def _alone(row: words.Row) -> str:
             f"its answers that are shape or texture."
         )
     each = max(row["shuffled"], key=lambda one: one["points_lost"])
-    gathered = "" if each["di"] is None else f", of which {words.top(each)}"
+    gathered = f", of which {words.top(each)}" if 0 < each["points_to_top"] <= each["points_lost"] else ""
     return (
         f"On {words.grid(each['grid'])} shuffled patches, {row['classifier']} loses {each['points_lost']:.1f} points "
         f"of accuracy{gathered}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from brittle.report.page.distortion import also
 from brittle.report.page.words import number
 
 Row = Mapping[str, Any]
@@ -55,7 +56,14 @@ def top(row: Row) -> str:
     """35.8 to Bag (chance: 8.1)"""
     if row["di"] is None:
         return "–"
-    return f"{number(row['points_to_top'], 1)} to {row['top_class']} (chance: {number(row['points_by_chance'], 1)})"
+    gained, chance = number(row["points_to_top"], 1), number(row["points_by_chance"], 1)
+    return f"{gained} to {row['top_class']}{also(row)} (chance: {chance})"
+
+
+def by_chance(row: Row) -> str:
+    """0.14, p 0.001"""
+    chance = row.get("chance_spread")
+    return "–" if chance is None or row["di"] is None else f"{number(chance['mean'], 2)}, p {chance['p_value']:.2g}"
 
 
 def how(row: Row) -> str:
