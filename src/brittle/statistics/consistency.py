@@ -18,6 +18,7 @@ from brittle.statistics.seeded import generator_of
 
 Array = NDArray[np.float64]
 MOST_NUMBERS = 1 << 23  # at a time
+ROUNDING = 1e-12
 
 
 class Consistency(NamedTuple):
@@ -54,7 +55,8 @@ def from_counts(counts: Array) -> Consistency:
         both, only_first, only_second, neither = counts / images
         p_first, p_second = both + only_first, both + only_second
         observed, expected = both + neither, p_first * p_second + (1 - p_first) * (1 - p_second)
-        kappa = np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
+        beyond = np.where(np.abs(observed - expected) < ROUNDING, 0.0, observed - expected)
+        kappa = np.where(expected < 1 - ROUNDING, beyond / (1 - expected), np.nan)
     return Consistency(images, observed, expected, kappa)
 
 

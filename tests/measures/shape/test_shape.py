@@ -15,6 +15,7 @@ import brittle
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.measures.draws import draw_theta
+from brittle.measures.shape.decisions import matched, read_decisions
 from brittle.measures.shape.measure import Shape
 from brittle.random import stream_root
 
@@ -164,6 +165,52 @@ def test_decisions_of_people_join(stimuli, tmp_path):
     assert found["people"][0]["kappa"] == pytest.approx(mean)
 
 
+def test_people_and_networks_have_other_names_for_the_same_image():
+    """Names as model-vs-human has them: of a trial, of a stimulus for networks, of the image that it was made from."""
+    said = {
+        "0001_cl_s01_cr_oven_40_n04111531_14126": "oven",
+        "0002_cl_s01_cr_bear_40_n02134084_5274": "cat",
+        "0003_cl_s01_bw_bear_40_n02134084_5274": "bear",
+        "0011_cl_s01_bw_elephant_40_n02504458_3485": "elephant",
+        "0048_cl_s01_cr_elephant_40_n02504013_3485": "car",
+        "0001_ske_s01_0_boat_00_boat-0068-sketch-23": "boat",
+    }
+    names = {
+        "oven/0009_cl_dnn_cr_oven_40_n04111531_14126.png": "oven",
+        "bear/0010_cl_dnn_bw_bear_40_n02134084_5274.png": "bear",
+        "n04111531_14126.JPEG": "oven",
+        "n02134084_5274.JPEG": None,  # shown in two conditions, with two answers
+        "n02504458_3485.JPEG": "elephant",
+        "n02504013_3485.JPEG": "car",
+        "3485.png": None,
+        "boat-0068-sketch-23.png": "boat",
+        "0001_cl_dnn_bw_oven_40_n04111531_14126.png": None,  # in colour only
+    }
+    assert matched(said, list(names)) == list(names.values())
+    assert matched({"cat7-elephant1": "cat"}, ["0001_cc_dnn_0_cat_00_cat7-elephant1.png"]) == ["cat"]
+
+
+def test_columns_may_be_capitalised_as_in_the_files_of_people(tmp_path):
+    (tmp_path / "one.csv").write_text("Subj,Session,Object_response,Imagename\nsubject-01,1,cat,cat1-dog1.png\n")
+    assert read_decisions(str(tmp_path / "one.csv")) == {"subject-01": {"cat1-dog1": "cat"}}
+
+
+def test_the_mean_over_people_has_an_interval_also_where_one_pair_is_undefined(stimuli, tmp_path):
+    """The classifier and the first person are always right, so that their κ is undefined; the second errs at times."""
+    names = [name.rpartition("/")[2] for name in stimuli.names]
+    rows = [
+        (who, 1, 1, 0.5, "na" if who == "subject-02" and place % 5 == 0 else shape, shape, 0, name)
+        for who in ("subject-01", "subject-02")
+        for place, (name, shape) in enumerate(zip(names, stimuli.columns["shape"], strict=True))
+    ]
+    found = brittle.shape({"a": reader(1, 2, 3)}, stimuli, decisions=written(tmp_path / "two.csv", rows), resamples=200)
+    assert found.kappa("a", "subject-01") is None
+    assert found.kappa("a", "subject-02") == 0
+    (people,) = [row for row in found["people"] if row["decider"] == "a"]
+    assert people["kappa"] == 0
+    assert people["interval"] == [0, 0]
+
+
 def test_decisions_that_were_written_are_read_again(stimuli, tmp_path):
     """Its own decisions, as a file, agree with the classifier in everything."""
     own = brittle.shape({"a": reader(2)}, stimuli, resamples=100)
@@ -233,20 +280,35 @@ def test_shuffling_takes_nothing_from_one_that_reads_only_brightness():
     ]
 
 
-def test_what_errors_go_to_is_told():
-    """One that always says 0 of shuffled images sends every error there."""
+class Sharp(nn.Module):
+    """Says 0 of every image with an edge in the middle."""
 
-    class Sharp(nn.Module):
-        def forward(self, images):
-            edge = (images[..., 3] - images[..., 4]).abs().amax((1, 2))
-            right = 20 * nn.functional.one_hot((images.mean((1, 2, 3)) * 10).long(), 3).float()
-            return torch.where(edge[:, None] > 0.5, torch.tensor([50.0, 0, 0]), right)
+    def forward(self, images):
+        edge = (images[..., 3] - images[..., 4]).abs().amax((1, 2))
+        right = 20 * nn.functional.one_hot((images.mean((1, 2, 3)) * 10).long(), 3).float()
+        return torch.where(edge[:, None] > 0.5, torch.tensor([50.0, 0, 0]), right)
 
-    # A bright left half has its edge in the middle; a smooth ramp has it only once it is shuffled.
-    ramp = torch.linspace(0, 0.55, 8).expand(60, 1, 8, 8).clone()
-    (found,) = brittle.shape(Sharp(), (ramp, torch.full((60,), 2)), grids=(2,), samples=4)["shuffled"]
+
+def ramps(count=60):
+    """A smooth ramp has an edge only once it is shuffled."""
+    return torch.linspace(0, 0.55, 8).expand(count, 1, 8, 8).clone(), torch.full((count,), 2)
+
+
+def test_what_errors_go_to_is_told_and_read_against_chance():
+    """One that always says 0 of shuffled images sends every error there. At random they would go to 0 and 1 alike."""
+    (found,) = brittle.shape(Sharp(), ramps(), grids=(2,), samples=4)["shuffled"]
     assert found["top_class"] == "0"
     assert found["points_to_top"] == pytest.approx(found["points_lost"])
+    assert 0.5 < found["points_by_chance"] / found["points_lost"] < 0.6
+    assert found["di"] > found["chance_spread"]["high"]
+
+
+def test_over_runs_of_a_model_it_is_told_too():
+    nets, groups = {"a": Sharp(), "b": Sharp(), "c": Where()}, {"a": "sharp", "b": "sharp"}
+    found = brittle.shape(nets, ramps(), grids=(2,), samples=4, groups=groups, resamples=100)
+    (row,) = found["interference"]
+    assert (row["group"], row["runs"], row["agreeing_runs"], row["nuisance"]) == ("sharp", 2, 2, "2×2 patches")
+    assert row["points_to_top"] == pytest.approx(found["shuffled"][0]["points_to_top"])
 
 
 def test_rows_are_what_the_classifier_says_of_that_shuffle():

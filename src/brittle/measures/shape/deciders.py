@@ -115,7 +115,7 @@ def others(subject: Subject, decisions: Mapping[str, Mapping[str, str]], taken: 
 def refuse_strangers(decisions: Mapping[str, Mapping[str, str]], subjects: Sequence[Subject]) -> None:
     """Decisions must be about images of the study."""
     for who, said in decisions.items():
-        if not any(any(matched(said, subject.names)) for subject in subjects):
+        if not any(answer is not None for subject in subjects for answer in matched(said, subject.names)):
             raise BrittleError(
                 f"none of the {len(said)} images that {who} decided about ({next(iter(said))}, …) is in the study",
                 "Images are matched by their file names without folder and extension: give those of the same images.",

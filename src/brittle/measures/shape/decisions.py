@@ -3,11 +3,16 @@
 A CSV file with a row per trial: subj,session,trial,rt,object_response,category,condition,imagename. Only who decided
 (subj), what they said (object_response) and about which image (imagename) are read. Files of people have subjects named
 subject-01, subject-02, …; an answer that is none of the classes ("na") is an error.
+
+The same image has several names: 0001_cl_s01_cr_oven_40_n04111531_14126 as the first trial of the first person,
+0001_cl_dnn_cr_oven_40_n04111531_14126 in the folder that is shown to networks, n04111531_14126 before the experiment.
 """
 
 from __future__ import annotations
 
 import csv
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -18,6 +23,7 @@ from brittle.files import real_path
 COLUMNS = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
 NEEDED = ("subj", "object_response", "imagename")
 PERSON = "subject"  # how the names of people begin
+TRIAL = re.compile(r"\d+_[^_]+_(?:s\d+|dnn)_(?P<shown>.+)")  # trial, experiment, observer; condition, class and image
 
 Decisions = Mapping[str, Mapping[str, str]]  # who → image → what they said
 
@@ -33,6 +39,7 @@ def read_decisions(file: str) -> Decisions:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             rows = csv.DictReader(stream)
+            rows.fieldnames = [name.strip().lower() for name in rows.fieldnames or ()]
             lacking = [name for name in NEEDED if name not in (rows.fieldnames or ())]
             if lacking:
                 raise BrittleError(
@@ -73,8 +80,26 @@ def stem(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).stem
 
 
+def shown(name: str) -> str:
+    """cr_oven_40_n04111531_14126: what was shown, without trial and observer."""
+    found = TRIAL.fullmatch(name)
+    return name if found is None else found["shown"]
+
+
+def short(name: str) -> str:
+    """n04111531_14126, cat7-elephant1: the image that was made into a stimulus."""
+    parts = name.split("_")
+    return "_".join(parts[-2:]) if re.fullmatch(r"n\d{8}", "".join(parts[-2:-1])) else parts[-1]
+
+
 def matched(said: Mapping[str, str], names: Sequence[str]) -> list[str | None]:
-    """What was said of each image of a set, None where nothing was. Files from the laboratory put session and trial
-    before an image's name, with underscores."""
-    later = {image.rpartition("_")[2]: answer for image, answer in said.items()}
-    return [said.get(each, later.get(each)) for each in map(stem, names)]
+    """What was said of each image of a set, None where nothing was. An image that was shown in several conditions is
+    found by the whole of its name alone."""
+    stimuli = {shown(image): answer for image, answer in said.items()}
+    often = Counter(map(short, stimuli))
+    plain = {short(image): answer for image, answer in stimuli.items() if often[short(image)] == 1}
+    found = []
+    for name in map(stem, names):
+        other = stimuli.get(shown(name), said.get(short(name))) if TRIAL.fullmatch(name) else plain.get(name)
+        found.append(said.get(name, other))
+    return found
