@@ -228,8 +228,10 @@ class Occlusions(WithRows):
         raise BrittleError(f"there is no {key!r} of {classifier!r} under {nuisance!r}", f"Known: {', '.join(known)}.")
 
 
-class AlongShifts(Result):
-    """What is derived from failure points of several classifiers: the first result, and all of them as `results`."""
+class Derived(Result):
+    """What is derived from another measure of several classifiers: the first result, and all of them as `results`."""
+
+    _derived_from = "failure-points"
 
     @classmethod
     def of(cls, done: Done, measure: str) -> Self:
@@ -240,8 +242,8 @@ class AlongShifts(Result):
 
     @property
     def rows(self) -> pa.Table:
-        """The rows of failure points behind it, one per classifier, nuisance, image, path and severity."""
-        view, parts = self.done.view("failure-points"), []
+        """The rows of the measure behind it, with the names of the classifier and the nuisance first."""
+        view, parts = self.done.view(self._derived_from), []
         for cell in view.cells():
             table = view.table(cell).drop_columns("unit")
             for name in ("nuisance", "classifier"):
@@ -260,7 +262,7 @@ class AlongShifts(Result):
         return found
 
 
-class Rankings(AlongShifts):
+class Rankings(Derived):
     """Ranks at every severity, by accuracy and by drop: `classifiers`, `pairs` and `swaps` of each shift."""
 
     def ranks(self, nuisance: str | None = None, by: str = "accuracy", ties: str = "tests") -> dict[str, list[int]]:
@@ -272,15 +274,25 @@ class Rankings(AlongShifts):
         return {row["classifier"]: row[key] for row in self._of(nuisance=nuisance, by=by)[0]["classifiers"]}
 
 
-class CorruptionErrors(AlongShifts):
+class CorruptionErrors(Derived):
     """CE and rCE, by shift and as means: `mce`, `mean_rce` and `shifts`, a result per classifier."""
 
     def of_classifier(self, classifier: str) -> dict[str, Any]:
         return self._of(classifier=classifier)[0]
 
 
-class Lines(AlongShifts):
+class Lines(Derived):
     """Accuracy under shifts against accuracy without: `lines`, `points`, `partial` and `shifts`."""
+
+
+class Interference(Derived):
+    """The DI index: `di`, `top_class` and `chance_spread` of the first model and nuisance, `results` of all of them."""
+
+    _derived_from = "robustness"
+
+    def of_model(self, group: str, nuisance: str | None = None) -> dict[str, Any]:
+        """What is said of one model, by its group or name, under the first nuisance or the one named."""
+        return self._of(group=group, nuisance=nuisance)[0]
 
 
 class Augmentation(WithRows):

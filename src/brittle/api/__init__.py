@@ -8,6 +8,7 @@ from brittle.api.connectedness import connect
 from brittle.api.export import export, rows
 from brittle.api.failure_points import failure_points
 from brittle.api.hardening import harden
+from brittle.api.interference import interference
 from brittle.api.layer_noise import layers
 from brittle.api.occlusion import occlusion
 from brittle.api.perturbation import perturb
@@ -27,6 +28,7 @@ __all__ = [
     "export",
     "failure_points",
     "harden",
+    "interference",
     "layers",
     "line",
     "measure",

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 import brittle
+from brittle.errors import BrittleError
 from brittle.report.console import as_text
 from brittle.report.html import write_report
 
@@ -110,5 +113,38 @@ def test_console_and_report_say_it_in_points(run):
     assert "points lost" in str(summary)
     page = write_report(out).read_text()
     assert "chance would be" in page
-    assert "what an even spread would give" in page
+    assert "if errors were spread evenly" in page
     assert page.count("Interference:") >= 2
+
+
+def drawn_to_two(images):
+    """Right about flat images; 2 where there is noise."""
+    level = (4 * images.mean((1, 2, 3))).long().clamp(max=3)
+    said = torch.where(images.std((1, 2, 3)) > 0.05, 2, level)
+    return nn.functional.one_hot(said, 4) * 0.96 + 0.01
+
+
+def flat(count=80):
+    labels = np.arange(count) % 4
+    levels = np.array([0.125, 0.375, 0.625, 0.875], np.float32)[labels]
+    return np.broadcast_to(levels[:, None, None, None], (count, 1, 8, 8)).copy(), labels
+
+
+@pytest.mark.filterwarnings("ignore:.*near chance:brittle.BrittleWarning")
+def test_python_gives_the_index_of_live_runs():
+    """Three quarters of the images go to class 2 in each of three runs: share 1, times 4 · 0.75."""
+    nets = dict.fromkeys(("a", "b", "c"), drawn_to_two)
+    groups = dict.fromkeys(nets, "net")
+    found = brittle.interference(nets, flat(), ["noise:sigma=0.12", "brightness"], groups=groups, samples=2)
+    assert found["di"] == found.of_model("net", "noise:sigma=0.12")["di"] == pytest.approx(3.0)
+    assert (found["top_class"], found["runs"], found["agreeing_runs"]) == ("2", 3, 3)
+    assert found.rows.num_rows == 3 * 2 * 80 * 2
+    assert "noise:sigma=0.12" in str(found)
+    assert "robustness" not in found.summary["measures"]
+    with pytest.raises(BrittleError, match="no group 'nett'"):
+        found.of_model("nett")
+
+
+def test_python_refuses_images_without_labels():
+    with pytest.raises(BrittleError, match="needs labels"):
+        brittle.interference(drawn_to_two, flat()[0], "noise")
