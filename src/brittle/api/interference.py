@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brittle.api.carried_out import How, Ids, Shown, Where, carried_out
-from brittle.api.one_measure import IT, facts_of, opened, source_of
+from brittle.api.one_measure import facts_of, named_classifiers, opened, source_of
 from brittle.engine.assemble import Things
 from brittle.errors import BrittleError
 from brittle.images.selection import Selection
@@ -43,7 +43,7 @@ def interference(
     its own. `samples` are the draws per image, `simulations` how often chance is simulated. The result has what a study
     with `[interference]` writes into summary.json; `rows` are those of robustness, from which it is derived.
     """
-    classifiers = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    classifiers = named_classifiers(classifier)
     whole, spaces = opened(images), by_name(nuisance)
     if bool((whole.labels < 0).any()):
         raise BrittleError(f"the DI index needs labels, and images of {whole.name!r} have none", "Use labelled images.")
