@@ -24,6 +24,9 @@ Array = npt.NDArray[np.float64]
 # The paper suggests 1/2 or 3/4. Classifiers worth measuring have µ(x) near 1, where 3/4 is tighter.
 TRUNCATION = 0.75
 BISECTIONS = 36  # 2⁻³⁶ of the range: 1.5e-11
+NEWTON_STEPS = 12  # at most; two are usual
+CLOSE = 1e-8  # a step of Newton's method after which the next would be far below 2⁻³⁶
+TINY = 1e-300  # in place of 0, where it would divide
 
 
 class Horizon(NamedTuple):
@@ -54,14 +57,20 @@ def bets(values: Array, delta: float, horizon: Horizon) -> Array:
     return wager
 
 
+def left_means(values: Array, mean: Array, population: int | None) -> Array:
+    """m_i (..., T), or (..., 1) where all are the same, for one candidate mean (...) per study."""
+    if population is None:
+        return mean[..., None]
+    drawn = np.arange(values.shape[-1], dtype=np.float64)
+    before = values.cumsum(-1) - values
+    # Rounding alone can carry a possible candidate outside [0, 1].
+    left: Array = np.clip((population * mean[..., None] - before) / (population - drawn), 0, 1)
+    return left
+
+
 def log_capital(values: Array, wager: Array, mean: Array, population: int | None) -> Array:
     """log K⁺_t(m), (..., T), for one candidate mean (...) per study."""
-    candidate = mean[..., None]
-    if population is not None:
-        drawn = np.arange(values.shape[-1], dtype=np.float64)
-        before = values.cumsum(-1) - values
-        # Rounding alone can carry a possible candidate outside [0, 1].
-        candidate = np.clip((population * candidate - before) / (population - drawn), 0, 1)
+    candidate = left_means(values, mean, population)
     # min(λ, c/m) without dividing by m, which may be 0.
     stake = TRUNCATION * wager / np.maximum(TRUNCATION, wager * candidate)
     logs: Array = np.log1p(stake * (values - candidate)).cumsum(-1)
@@ -79,21 +88,88 @@ def possible(values: Array, population: int | None) -> tuple[Array, Array]:
 def lower_end(values: Array, delta: float, horizon: Horizon, population: int | None) -> Array:
     """The lower end (...) of the running intersection at time T; +∞ where every candidate is excluded.
 
-    The point returned is itself excluded (or the least possible one), so rounding only widens.
+    The point returned is itself excluded (or the least possible one), so rounding only widens. It is where bisection
+    ends. Where that is, Newton's method says far sooner, and two candidates are then enough to be sure.
     """
+    leading = values.shape[:-1]
+    values = values.reshape(-1, values.shape[-1])
+    wager, threshold = bets(values, delta, horizon), float(np.log(2 / delta))
     low, high = possible(values, population)
-    wager = bets(values, delta, horizon)
-    threshold = np.log(2 / delta)
+    end, inside = _cell(_near_end(values, wager, threshold, population), low, high, population)
+    # K⁺ falls with m: what lies below an excluded candidate is excluded too, and what lies above a survivor survives.
+    out, kept = _excluded(values, wager, end, threshold, population), end == low
+    sure = np.where(out, ~_excluded(values, wager, inside, threshold, population), kept)
+    if not sure.all():
+        end[~sure] = _bisected(values[~sure], wager[~sure], threshold, population)
+    return end.reshape(leading)
 
-    def excluded(mean: Array) -> npt.NDArray[np.bool_]:
-        beaten: npt.NDArray[np.bool_] = log_capital(values, wager, mean, population).max(-1) >= threshold
-        return beaten
 
-    untouched, empty = ~excluded(low), excluded(high)
+def _excluded(
+    values: Array, wager: Array, mean: Array, threshold: float, population: int | None
+) -> npt.NDArray[np.bool_]:
+    """Whether the capital has ever reached the threshold, (S,) for one candidate mean (S,) per study."""
+    beaten: npt.NDArray[np.bool_] = log_capital(values, wager, mean, population).max(-1) >= threshold
+    return beaten
+
+
+def _bisected(values: Array, wager: Array, threshold: float, population: int | None) -> Array:
+    """The lower ends (S,), by bisection from all that is possible."""
+    low, high = possible(values, population)
+    untouched = ~_excluded(values, wager, low, threshold, population)
+    empty = _excluded(values, wager, high, threshold, population)
     inside, outside = high, low
     for _ in range(BISECTIONS):
         middle = (inside + outside) / 2
-        out = excluded(middle)
+        out = _excluded(values, wager, middle, threshold, population)
         inside, outside = np.where(out, inside, middle), np.where(out, middle, outside)
     end: Array = np.where(empty, np.inf, np.where(untouched, low, outside))
     return end
+
+
+def _near_end(values: Array, wager: Array, threshold: float, population: int | None) -> Array:
+    """Close to the m (S,) at which the greatest capital is the threshold, or the least possible m if it is less there.
+
+    Newton's method, kept between an excluded candidate and a survivor. Bets are small, so that log K⁺ is nearly
+    Σ λ(x − m) − λ²(x − m)²/2, which gives the start."""
+    least, above = possible(values, population)
+    below, times = least, np.arange(values.shape[-1])
+    middle = (wager * values).sum(-1) / wager.sum(-1)
+    lost = np.square(wager * (values - middle[:, None])).sum(-1) / 2
+    near = np.clip(middle - (threshold + lost) / wager.sum(-1), below, above)
+    for _ in range(NEWTON_STEPS):
+        capital, falls = _growth(values, wager, near, population)
+        best = capital.argmax(-1)
+        excess = np.take_along_axis(capital, best[:, None], -1)[:, 0] - threshold
+        below, above = np.where(excess >= 0, near, below), np.where(excess >= 0, above, near)
+        step = excess / np.maximum((falls * (times <= best[:, None])).sum(-1), TINY)
+        wanted = near + step
+        wanted = np.where(wanted >= below, wanted, np.where(below == least, least, (below + above) / 2))
+        near = np.where(wanted <= above, wanted, np.where(above == least, least, (below + above) / 2))
+        if np.all((np.abs(step) < CLOSE) | (above == least)):
+            break
+    return near
+
+
+def _growth(values: Array, wager: Array, mean: Array, population: int | None) -> tuple[Array, Array]:
+    """log K⁺_t(m) (S, T), and by how much each term of it falls with m."""
+    candidate = left_means(values, mean, population)
+    cut = wager * candidate > TRUNCATION
+    stake = np.where(cut, TRUNCATION / np.maximum(candidate, TINY), wager)
+    growth = 1 + stake * (values - candidate)
+    falls = np.where(cut, stake * values / np.maximum(candidate, TINY), stake) / growth
+    if population is not None:
+        falls *= population / (population - np.arange(values.shape[-1], dtype=np.float64))
+    return np.log(growth).cumsum(-1), falls
+
+
+def _cell(near: Array, low: Array, high: Array, population: int | None) -> tuple[Array, Array]:
+    """Between which two candidates (S,) bisection of [low, high] would end, if `near` were where exclusion ends."""
+    if population is None:  # halves of [0, 1] are exact
+        outside = np.minimum(np.floor(near * 2**BISECTIONS), 2**BISECTIONS - 1) / 2**BISECTIONS
+        return outside, outside + 2**-BISECTIONS
+    inside, outside = high, low
+    for _ in range(BISECTIONS):
+        middle = (inside + outside) / 2
+        out = middle <= near
+        inside, outside = np.where(out, inside, middle), np.where(out, middle, outside)
+    return outside, inside
