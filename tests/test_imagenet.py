@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import brittle
 from brittle import imagenet
 from brittle.classifiers import classifier
+from brittle.report.sections.perturbation.words import aims
 
 TENCH, GOLDFISH, TISSUE = "n01440764", "n01443537", "n15075141"  # the first two and the last
 
@@ -115,3 +116,8 @@ def test_a_target_is_named_by_its_word() -> None:
 
     shown = imagenet.shown_labels(imagenet.ids())
     assert named_classes(("goldfish", TISSUE), shown) == [1, 999]
+
+
+def test_targets_that_are_wordnet_ids_are_told_by_their_words() -> None:
+    row = {"targets": ["n02123045", "tench"], "drawn_targets": None}
+    assert aims(row) == "targets: the classes tabby (n02123045) and tench"

@@ -84,7 +84,7 @@ def test_an_output_object_with_logits_is_understood(network, images):
     assert torch.allclose(classifier(Wrapped()).log_probs(images), network(images).log_softmax(1), atol=1e-6)
 
 
-@pytest.mark.parametrize("wrap", ["plain", "state_dict", "model", "module."])
+@pytest.mark.parametrize("wrap", ["plain", "state_dict", "model_state_dict", "model", "net", "module."])
 @pytest.mark.parametrize("suffix", [".safetensors", ".pt", ".pth"])
 def test_a_factory_in_a_users_file_with_weights(user_file, network, images, suffix, wrap):
     weights = {key: value.clone() for key, value in network.state_dict().items()}
@@ -94,9 +94,15 @@ def test_a_factory_in_a_users_file_with_weights(user_file, network, images, suff
     if suffix == ".safetensors":
         save_file(weights, path)
     else:
-        torch.save({wrap: weights, "epoch": 3} if wrap in ("state_dict", "model") else weights, path)
+        torch.save(weights if wrap in ("plain", "module.") else {wrap: weights, "epoch": 3}, path)
     found = classifier(f"torch:{user_file}:network,weights={path}")
     assert torch.allclose(found.log_probs(images), network(images).log_softmax(1), atol=1e-6)
+
+
+def test_a_checkpoint_without_weights_is_refused_with_what_it_holds(user_file, tmp_path):
+    torch.save({"epoch": 3, "best": 0.5}, tmp_path / "w.pt")
+    with pytest.raises(BrittleError, match=r"the checkpoint holds no state dict: only 'epoch', 'best'\. Save"):
+        classifier(f"torch:{user_file}:network,weights={tmp_path}/w.pt")
 
 
 def test_a_factory_is_called_with_arguments(user_file):

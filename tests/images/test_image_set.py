@@ -86,6 +86,15 @@ def test_where_keeps_images_by_column_and_by_several_values():
     assert whole.where("class=bag").where("scale=0.5").ids.tolist() == [1]
 
 
+def test_classes_that_are_wordnet_ids_are_also_chosen_by_their_words():
+    whole = numbered([1, 2, 3], [0, 1, 2], classes=("n01440764", "n02123045", "n02012849"))
+    for name in ("tench", "Tinca tinca", "tench (n01440764)", "n01440764"):
+        assert whole.where(f"class={name}").ids.tolist() == [1]
+    assert whole.where("class=tabby/tench").ids.tolist() == [1, 2]
+    with pytest.raises(BrittleError, match=r"Known: crane \(n02012849\), tabby \(n02123045\), tench \(n01440764\)\."):
+        whole.where("class=zebra")
+
+
 @pytest.mark.parametrize(
     ("condition", "message"),
     [

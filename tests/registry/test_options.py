@@ -170,6 +170,12 @@ def test_an_unknown_option_is_answered_with_a_near_one():
     assert did_you_mean("a", []) == "There are none."
 
 
+def test_a_message_lists_no_thousand_names():
+    said = did_you_mean("zzz", [f"class {number:04}" for number in range(1000)])
+    assert said.startswith("Known: class 0000, class 0001, ")
+    assert said.endswith("class 0059 and 940 more.")
+
+
 def test_an_option_in_two_spellings_is_given_twice():
     with pytest.raises(BrittleError, match="half-open is given twice"):
         checked(Thing, {"half-open": 1, "half_open": 1}, "thing")

@@ -20,6 +20,7 @@ from brittle.files import read_whole, real_path
 
 LOSSES = ("diversity", "mix_diversity")
 MOST_HEADER = 10**8
+WRAPPERS = ("state_dict", "model_state_dict", "model", "net")  # the keys under which training scripts keep weights
 PICKLED = (".pt", ".pth", ".bin", ".ckpt")
 
 
@@ -134,14 +135,16 @@ def _refuse_packed(path: Path) -> None:
 
 
 def _bare(found: Any, wanted: Container[str]) -> dict[str, Tensor]:
-    """The state dict itself, taken from "state_dict" or "model", without the prefixes of DataParallel and compile."""
-    for key in ("state_dict", "model"):
+    """The state dict itself, without what is kept beside it, and without the prefixes of DataParallel and compile."""
+    for key in WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]
     plain = isinstance(found, Mapping) and all(isinstance(each, Tensor) for each in found.values())
     if not plain or not found or not all(isinstance(key, str) for key in found):
+        beside = f": only {', '.join(map(repr, list(found)[:5]))}" if isinstance(found, Mapping) and found else ""
         raise BrittleError(
-            "the checkpoint holds no state dict", "Save model.state_dict(), alone or under the key 'state_dict'."
+            f"the checkpoint holds no state dict{beside}",
+            "Save model.state_dict(), alone or under the key 'state_dict'.",
         )
     weights = dict(found)
     for prefix in ("module.", "_orig_mod."):

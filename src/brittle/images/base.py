@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.imagenet import by_name, shown
 from brittle.images.columns import columns_of
 from brittle.images.pixels import Array, Shape, by_shape, ragged, stack
 from brittle.random import shuffled
 from brittle.registry import did_you_mean
+from brittle.registry.values import nearest
 from brittle.types import UNLABELLED, Batch, InScales
 
 CONDITION = re.compile(r"([^<>=]+)(<=|>=|<|>|=)(.*)", re.DOTALL)
@@ -275,13 +277,18 @@ def _positions(positions: Sequence[int] | Tensor) -> Tensor:
 
 
 def alternatives(wanted: str, known: set[str], where: str) -> set[str]:
-    """The values meant by a/b/c, where a value may contain a slash (T-shirt/top): the longest known run wins."""
+    """The values meant by a/b/c, where a value may contain a slash (T-shirt/top): the longest known run wins. A WordNet
+    id may also be named by its words."""
+    values = sorted(known)
+    names = {name: values[place] for name, place in by_name([shown(value) for value in values]).items()}
+    names |= {value: value for value in values}
     parts, chosen = wanted.split("/"), set()
     while parts:
-        length = next((n for n in range(len(parts), 0, -1) if "/".join(parts[:n]) in known), 0)
+        length = next((n for n in range(len(parts), 0, -1) if "/".join(parts[:n]) in names), 0)
         if not length:
-            raise BrittleError(f"{where} never has the value {parts[0]!r}", did_you_mean(parts[0], known))
-        chosen.add("/".join(parts[:length]))
+            remedy = nearest(parts[0], names) or did_you_mean(parts[0], map(shown, values))
+            raise BrittleError(f"{where} never has the value {parts[0]!r}", remedy)
+        chosen.add(names["/".join(parts[:length])])
         parts = parts[length:]
     return chosen
 

@@ -17,6 +17,7 @@ from brittle.errors import BrittleError
 from brittle.registry.values import Limits, Unfit, described, fitted, nearest, shown
 
 K = TypeVar("K", bound=type)
+MOST_LISTED = 60  # names in a message; a classifier may have a thousand classes
 
 
 def option(
@@ -83,9 +84,10 @@ def is_required(field: dataclasses.Field[Any]) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The remedy for a wrong word: the nearest right one, or all of them."""
+    """The remedy for a wrong word: the nearest right one, or all of them, as far as a reader wants to see."""
     names = sorted(known)
-    return nearest(word, names) or (f"Known: {', '.join(names)}." if names else "There are none.")
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    return nearest(word, names) or (f"Known: {', '.join(names[:MOST_LISTED])}{more}." if names else "There are none.")
 
 
 def convert(value: Any, hint: Any, where: str, field: dataclasses.Field[Any] | str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from brittle.imagenet import shown
 from brittle.report.page.words import listed, percent
 
 Row = Mapping[str, Any]
@@ -42,7 +43,11 @@ def aims(row: Row) -> str:
     """Which classes images were changed to."""
     if not row["targets"]:
         return "no target: any other class"
-    which = "every other class" if row["targets"] == ["all"] else f"the classes {listed(row['targets'])}"
+    which = (
+        "every other class"
+        if row["targets"] == ["all"]
+        else f"the classes {listed([shown(each) for each in row['targets']])}"
+    )
     if row["drawn_targets"] is None:
         return f"targets: {which}"
     return f"targets: {row['drawn_targets']} per image, drawn from {which}"
