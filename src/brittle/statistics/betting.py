@@ -135,7 +135,7 @@ def _near_end(values: Array, wager: Array, threshold: float, population: int | N
     below, times = least, np.arange(values.shape[-1])
     middle = (wager * values).sum(-1) / wager.sum(-1)
     lost = np.square(wager * (values - middle[:, None])).sum(-1) / 2
-    near = np.clip(middle - (threshold + lost) / wager.sum(-1), below, above)
+    near: Array = np.clip(middle - (threshold + lost) / wager.sum(-1), below, above)
     for _ in range(NEWTON_STEPS):
         capital, falls = _growth(values, wager, near, population)
         best = capital.argmax(-1)

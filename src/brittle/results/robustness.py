@@ -1,0 +1,28 @@
+"""Results of measuring robustness, and of hardening."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from brittle.hardening.harden import Hardened as HardenedClassifier
+from brittle.measures.before_after.measure import KIND as DIFFERENCE
+from brittle.report.harden_console import hardened_text
+from brittle.results.base import Result, Tables
+
+
+class Measured(Result):
+    """One classifier under one nuisance: `rho`, `interval`, `accuracy_nuisance` and what stands beside them."""
+
+
+class Comparison(Result):
+    """Several classifiers: `results`, one each, and `comparisons`, their paired differences."""
+
+
+@dataclass(frozen=True, repr=False)
+class Hardened(HardenedClassifier, Tables):
+    """A hardened classifier: `before`, `after`, their `difference`, and the `rounds`, of which one was `chosen`."""
+
+    _measure = DIFFERENCE
+
+    def __repr__(self) -> str:
+        return hardened_text(self)

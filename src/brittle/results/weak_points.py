@@ -1,0 +1,97 @@
+"""The result of `sample`: what weak points say, and the draws themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+
+from brittle.classifiers.as_it_was import lent
+from brittle.engine.carry_out import Done
+from brittle.engine.replay import replay_of
+from brittle.errors import BrittleError
+from brittle.report.page.label_names import LabelNames
+from brittle.results.base import Result
+from brittle.samplers.export import to_arviz
+
+
+class WeakPoints(Result):
+    """Weak points of one classifier on one image set under one nuisance: what they say, and the draws themselves."""
+
+    def __init__(self, done: Done, values: dict[str, Any], rows: pa.Table) -> None:
+        super().__init__(done, values)
+        self.rows = rows  # a row per image and kept draw
+
+    @classmethod
+    def of(cls, done: Done) -> Self:
+        (name, said), *_ = done.summary["measures"].items()
+        (entry,) = said["entries"]
+        view = done.view(name)
+        cell = view.cell(entry["classifier"], entry["image_set"], entry["nuisance"])
+        rows = view.table(cell)
+        return cls(done, entry | {"warnings": done.summary["warnings"]}, rows)
+
+    @property
+    def ids(self) -> list[int]:
+        """The images that were sampled, in planned order."""
+        return [row["id"] for row in self["per_image"]]
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of θ's numbers."""
+        return list(self.done.job.nuisances[self["nuisance"]].parameters)
+
+    def theta(self, id: int) -> NDArray[np.float32]:
+        """Draws (k, d) of equal weight from p(θ | not ℓ, x) of one image; none where nothing was found."""
+        here = self._of(id)
+        kept = here.filter(here["found"])
+        numbers = kept["theta"].combine_chunks().flatten().to_numpy()
+        return np.asarray(numbers.reshape(kept.num_rows, len(self.rows["theta"][0])), np.float32)
+
+    def predicted(self, id: int) -> list[str]:
+        """The label (k,) that the classifier gives at each of those draws."""
+        here, labels = self._of(id), self.done.job.facts[self["classifier"]].labels
+        return [labels[label] for label in here.filter(here["found"])["predicted"].to_pylist()]
+
+    def to_arviz(self) -> Any:
+        """The kept draws as an arviz.InferenceData, chain by chain; a population is a single chain of equal weights."""
+        chains = len(set(self.rows["chain"].to_pylist()))
+        kept = self.rows.num_rows // len(self.ids)
+        shape = (len(self.ids), chains, kept // chains)
+        numbers = self.rows["theta"].combine_chunks().flatten().to_numpy()
+        found = torch.from_numpy(self.rows["found"].to_numpy().copy()).view(shape)
+        return to_arviz(
+            torch.from_numpy(numbers.copy()).view(*shape, -1),
+            self.parameters,
+            self.ids,
+            log_likelihood=torch.from_numpy(self.rows["log_p_other"].to_numpy().copy()).view(shape),
+            log_weight=torch.where(found, 0.0, -torch.inf),
+        )
+
+    def picture(self, path: str | Path, images: int | Sequence[int] = 8) -> Path:
+        """Writes a picture (PNG, or what the name ends in): images and what the classifier takes them for when they
+        are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
+        from brittle.report.sections.weak_points.picture import write_weak_points  # matplotlib, when something is drawn
+
+        job, name = self.done.job, self["nuisance"]
+        if not isinstance(images, int):
+            for id in images:
+                self._of(id)
+        replay = replay_of(job, self["image_set"], name, self["classifier"])
+        facts = job.facts[self["classifier"]]
+        names = LabelNames(facts.labels, job.subject(self["image_set"]).classes, facts.named)
+        with lent(job.classifiers.values()):
+            write_weak_points(Path(path), self, self.rows, replay, names, images)
+        return Path(path)
+
+    def _of(self, id: int) -> pa.Table:
+        here = self.rows.filter(pc.equal(self.rows["image"], id))
+        if not here.num_rows:
+            raise BrittleError(f"there is no image {id} among those sampled", f"Known: {self.ids[:20]}.")
+        return here
