@@ -267,12 +267,19 @@ def _unlabelled(job: Job, name: str) -> list[str]:
 
 
 def _trained_on_itself(job: Job, name: str) -> list[str]:
-    """The images that were trained on are those that are tested: there is no gap to speak of."""
+    """Test images that were trained on: the gap between the two sets is not what it seems."""
     train, entries = job.trained_on.get(name, ""), job.entries.get("images", {})
-    if train not in entries or name not in entries or entries[train]["fingerprint"] != entries[name]["fingerprint"]:
+    if train not in entries or name not in entries:
         return []
-    other = "itself" if train == name else f"{train!r}, which holds the same images"
-    return [f"the image set {name!r} names as its training images {other}: a gap between the two says nothing"]
+    tested, trained = entries[name], entries[train]
+    if trained["fingerprint"] == tested["fingerprint"]:
+        other = "itself" if train == name else f"{train!r}, which holds the same images"
+        return [f"the image set {name!r} names as its training images {other}: a gap between the two says nothing"]
+    shared = int(np.isin(job.subject(name).ids, job.subject(train).ids).sum())
+    if shared and trained["spec"] == tested["spec"] and not is_live(tested["spec"]):
+        whole = len(job.subject(name))
+        return [f"{shared} of the {whole} images of {name!r} are also among its training images, {train!r}"]
+    return []
 
 
 def _chosen_otherwise(job: Job, name: str) -> list[str]:

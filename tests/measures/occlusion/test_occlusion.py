@@ -290,9 +290,23 @@ def test_what_makes_no_sense_is_refused(case):
 
 def test_training_images_that_are_the_test_images_are_said_to_be():
     same = images(numbered(40), np.arange(40) % 2)
-    with pytest.warns(BrittleWarning, match="holds the same images: a gap between the two says nothing"):
+    said = "holds the same images: a gap between the two says nothing"
+    with pytest.warns(BrittleWarning, match=said), pytest.warns(BrittleWarning, match="has no iOcclusion"):
         found = brittle.occlusion(one_pixel(0, 0), same, "patch", train=same, shares=(0.5,))
     assert found["points"][0]["iocclusion"] is None
+
+
+def test_test_images_that_were_trained_on_are_counted():
+    study = {
+        "classifiers": ["bundled:plain"],
+        "images": {"test": {"spec": "sample", "count": 50, "train": "train"}, "train": {"spec": "sample", "count": 20}},
+        "nuisances": ["patch"],
+        "occlusion": {"shares": [0.5]},
+    }
+    with pytest.warns(
+        BrittleWarning, match="20 of the 50 images of 'test' are also among its training images, 'train'"
+    ):
+        brittle.run(study)
 
 
 def test_the_share_that_is_left_of_the_accuracy_stands_beside_it():

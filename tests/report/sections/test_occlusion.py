@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import brittle
+from brittle.errors import BrittleWarning
 from brittle.report.html import write_report
 
 BOTH = {"plain": "bundled:plain", "augmented": "bundled:augmented"}
@@ -25,9 +26,10 @@ def sets(tmp_path_factory):
 
 
 def study(sets, **changed):
+    test, train = sets
     return {
         "classifiers": BOTH,
-        "images": {"test": {"spec": sets[0], "train": "train"}, "train": sets[1]},
+        "images": {"test": {"spec": test, "train": "train"}, "train": train},
         "nuisances": {"patch": "patch", "salient": "salient", "textured": "patch:texture=sample"},
         "occlusion": {"shares": [0.2, 0.5]},
     } | changed
@@ -122,3 +124,15 @@ def test_without_training_images_nothing_is_said_of_a_gap(tmp_path):
     page = write_report(tmp_path / "out").read_text()
     assert "iOcclusion" not in str(found)
     assert "accuracy of plain, augmented against the hidden share" in page
+
+
+def test_without_a_gap_to_divide_by_no_empty_figure_of_iocclusion_is_drawn(tmp_path):
+    images = {"test": {"spec": "sample", "count": 40, "train": "train"}, "train": {"spec": "sample", "count": 60}}
+    with pytest.warns(BrittleWarning, match="'plain' has no iOcclusion"):
+        brittle.run(
+            study(("", ""), classifiers={"plain": "bundled:plain"}, images=images, nuisances=["patch"]),
+            tmp_path / "run",
+        )
+    page = write_report(tmp_path / "run").read_text()
+    assert "accuracy of plain against the hidden share" in page
+    assert "bands are Fieller" not in page

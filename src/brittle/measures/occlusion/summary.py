@@ -265,8 +265,7 @@ def _doubts(both: Both, classifier: str, images: str, train: str, confidence: fl
         why = "is too small to divide by" if gap.high >= 0 else "is below 0"
         points = f"{100 * gap.value:.1f} points [{100 * gap.low:.1f}, {100 * gap.high:.1f}]".replace("-", "−")
         said.append(
-            f"iOcclusion of {classifier!r} is left out: the gap in accuracy between {train!r} and {images!r}, "
-            f"{points}, {why}"
+            f"{classifier!r} has no iOcclusion: the gap in accuracy between {train!r} and {images!r}, {points}, {why}"
         )
     fewest = min(len(both.train.clean), len(both.test.clean))
     if fewest < FEW:

@@ -20,19 +20,20 @@ GREY = "#bbbbbb"
 
 
 def curves(key: str, columns: Mapping[str, Sequence[Model]], looks: Mapping[str, Look]) -> Markup:
-    """A column per nuisance: above, accuracy on test (solid) and training images (dotted); below, iOcclusion."""
-    trained = any(model.row["train_set"] is not None for found in columns.values() for model in found)
+    """A column per nuisance: above, accuracy on test (solid) and training images (dotted); below, iOcclusion, where
+    there is any."""
+    known = any(words.interplay(point)[0] is not None for point in _points(columns))
 
     def draw(figure: Figure) -> None:
-        grid = figure.subplots(2 if trained else 1, len(columns), squeeze=False, sharex=True, sharey="row")
+        grid = figure.subplots(2 if known else 1, len(columns), squeeze=False, sharex=True, sharey="row")
         for place, (nuisance, found) in enumerate(columns.items()):
             _accuracy(grid[0][place], found, looks)
             grid[0][place].set_title(f"{short(nuisance, 34)}\n{found[0].row['filled_with']}", fontsize=9)
-            if trained:
+            if known:
                 _interplay(grid[1][place], found, looks)
             grid[-1][place].set_xlabel("hidden share" + (" of each side" if _of_sides(found) else " of the pixels"))
         grid[0][0].set_ylabel("accuracy")
-        if trained:
+        if known:
             grid[1][0].set_ylabel("iOcclusion")
             low, high = _range(columns)
             grid[1][0].set_ylim(low, high)
@@ -40,8 +41,8 @@ def curves(key: str, columns: Mapping[str, Sequence[Model]], looks: Mapping[str,
         grid[0][0].set_xlim(0, 1)
 
     names = ", ".join(dict.fromkeys(model.name for found in columns.values() for model in found))
-    about = f"accuracy{' and iOcclusion' if trained else ''} of {names} against the hidden share: {', '.join(columns)}"
-    return svg(key, (WIDTH, 6.0 if trained else 3.4), about, draw)
+    about = f"accuracy{' and iOcclusion' if known else ''} of {names} against the hidden share: {', '.join(columns)}"
+    return svg(key, (WIDTH, 6.0 if known else 3.4), about, draw)
 
 
 def _accuracy(axes: Axes, found: Sequence[Model], looks: Mapping[str, Look]) -> None:
@@ -95,12 +96,16 @@ def _interplay(axes: Axes, found: Sequence[Model], looks: Mapping[str, Look]) ->
 
 def _range(columns: Mapping[str, Sequence[Model]]) -> tuple[float, float]:
     """Wide enough for all values and, as far as is reasonable, for their intervals."""
-    points = [words.interplay(point) for found in columns.values() for model in found for point in model.points]
+    points = [words.interplay(point) for point in _points(columns)]
     values = [value for value, _ in points if value is not None]
     ends = [end for _, pair in points if pair is not None for end in pair]
     low = min([-0.2, *values, *(max(end, LOWEST) for end in ends)])
     high = max([1.2, *values, *(min(end, HIGHEST) for end in ends)])
     return low - 0.05, high + 0.05
+
+
+def _points(columns: Mapping[str, Sequence[Model]]) -> list[words.Row]:
+    return [point for found in columns.values() for model in found for point in model.points]
 
 
 def _of_sides(found: Sequence[Model]) -> bool:

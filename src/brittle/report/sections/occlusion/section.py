@@ -146,6 +146,7 @@ def _part(run: MeasureRun, place: int, images: str, nuisances: Sequence[str]) ->
         "looks": {model.name: run.looks[model.classifier] for model in found[nuisances[0]]},
         "grouped": any(model.runs > 1 for model in found[nuisances[0]]),
         "trained": found[nuisances[0]][0].row["train_set"],
+        "divisible": any(model.row["divisible"] for models in found.values() for model in models),
         "fillings": list(words.fillings(run.summary, images)),
         "points": points[:MOST_PAIRS],
         "cut": len(points) > MOST_PAIRS,
