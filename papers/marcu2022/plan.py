@@ -69,7 +69,7 @@ def across_sets() -> list[Network]:
             epochs=SHORT,
             options=_mixed(mix, crop=4, flip=True, objective="reformulated") | ({"mix_with": other} if other else {}),
         )
-        for seed in FEWEST
+        for seed in FEWER
         for mix in ("mixup", "fmix", "cutmix")
         for other in ("", "mnist")
     ]
