@@ -67,11 +67,9 @@ def _curve(axes: Axes, rows: Sequence[Row], model: str, value: str, ends: str, d
         axes.fill_between(shares, low, high, color=COLOURS[model], alpha=0.12, linewidth=0)
 
 
-def occlusion(found: Path, out: Path) -> None:
+def occlusion(found: Path, part: str, suffix: str, out: Path) -> None:
     """Figures 3, 5, 10 and 12: CutOcclusion and iOcclusion, black and textured."""
-    rows = [
-        row for row in gather.read(found, "main", "occlusion") if (row["sort"], row["run"]) == ("group", "occluded")
-    ]
+    rows = [row for row in gather.read(found, part, "occlusion") if (row["sort"], row["run"]) == ("group", "occluded")]
     if not rows:
         return
     figure, grid = plt.subplots(2, 2, figsize=(10.4, 7), sharex=True)
@@ -80,7 +78,7 @@ def occlusion(found: Path, out: Path) -> None:
     ):
         for model in paper.MODELS:
             for nuisance, dashed in ((plain, False), (textured, True)):
-                here = [row for row in rows if (row["name"], row["nuisance"]) == (model, nuisance)]
+                here = [row for row in rows if (row["name"], row["nuisance"]) == (model + suffix, nuisance)]
                 _curve(grid[0, column], here, model, "accuracy", "accuracy_interval", dashed)
                 if here and all(row["divisible"] for row in here):
                     points = sorted(here, key=lambda row: row["share"])
@@ -176,6 +174,7 @@ def draw(found: Path, out: Path) -> None:
     bars(found, "main", [(model, "patch") for model in models], out / "patched.png")
     bars(found, "main", [(model, "patch-mnist") for model in models], out / "textured.png")
     bars(found, "reduced", [(f"{model}-without", "patch-mnist") for model in models], out / "reduced.png")
-    occlusion(found, out / "occlusion.png")
+    occlusion(found, "main", "", out / "occlusion.png")
+    occlusion(found, "long", "-long", out / "occlusion-long.png")
     typical(found, out / "typical.png")
     random_labels(found, out / "random.png")
