@@ -30,8 +30,8 @@ import torch
 
 import brittle
 from brittle.engine.runs import environment
-from brittle.hardening.harden import split_images
 from brittle.hardening.options import HardeningOptions
+from brittle.hardening.prepare import split_images
 from brittle.hardening.rounds import CALLS_OF_A_STEP
 from brittle.training import train
 

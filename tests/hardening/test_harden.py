@@ -15,9 +15,9 @@ from brittle.classifiers.bundled import SmallNet
 from brittle.errors import BrittleError, Failure
 from brittle.hardening import rounds
 from brittle.hardening.fine_tune import PreprocessedModule, answers_of, fine_tune
-from brittle.hardening.harden import hardenable, split_images
 from brittle.hardening.options import HardeningOptions
 from brittle.hardening.pools import WeakPool, prior_pool, weak_pool
+from brittle.hardening.prepare import hardenable, split_images
 from brittle.hardening.rounds import between, choose_round
 from brittle.nuisances import nuisance
 from brittle.random import draw_keys

@@ -15,7 +15,8 @@ from brittle.progress import Progress
 from brittle.training.trainer import refuse_changes
 from brittle.training.weights import read_facts, save_weights, state_of
 
-FILES = ("weights.safetensors", "harden.json")
+WEIGHTS = "weights.safetensors"
+FILES = (WEIGHTS, "harden.json")
 
 
 @dataclass(frozen=True)

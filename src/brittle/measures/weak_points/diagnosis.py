@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import torch
@@ -91,53 +91,111 @@ def judged(count: int) -> Tensor:
     return torch.linspace(0, count - 1, min(count, MOST_JUDGED)).round().long()
 
 
+class Moments(NamedTuple):
+    """Means and standard deviations (B, p) of the parameters: θ's own, and then those that it is told in."""
+
+    mean: Tensor
+    deviation: Tensor
+    prior_mean: Tensor
+    prior_deviation: Tensor
+
+    @classmethod
+    def of(cls, moving: Tensor, share: Tensor, prior: Tensor) -> Moments:
+        """Draws (B, N, p) with their weights (B, N), and draws of the prior (B, m, p)."""
+        mean = (share[..., None] * moving).sum(1)
+        deviation = (share[..., None] * (moving - mean[:, None]).square()).sum(1).sqrt()
+        return cls(mean, deviation, prior.mean(1), prior.std(1))
+
+    def at(self, image: int) -> dict[str, Any]:
+        return {name: values[image].tolist() for name, values in self._asdict().items()}
+
+
+class Quality(NamedTuple):
+    """How far the draws of B images can be trusted, for q parameters of θ and in all."""
+
+    effective: Tensor  # (B, q) draws; NaN where a parameter does not vary in the prior
+    rhat: Tensor  # (B, q) of chains; NaN throughout for a population
+    size: Tensor | None = None  # (B,) Kish's, of a population
+    pareto_k: Tensor | None = None  # (B,) of a population's weights; NaN where these are bounded
+    descend: bool = False  # whether `size` counts ancestors
+
+    @classmethod
+    def of(cls, sampled: PosteriorDraws, looked: Tensor, varies: Tensor) -> Quality:
+        """Draws (B, n, s, q), and which parameters vary in the prior (B, q)."""
+        if sampled.chains:
+            by_parameter = looked.permute(0, 3, 1, 2)
+            effective, rhat = bulk_ess(by_parameter), split_rhat(by_parameter)
+            return cls(effective.where(varies, torch.nan), rhat.where(varies, torch.nan))
+        flat, log_weight = looked.flatten(1, 2), sampled.log_weight.flatten(1)
+        if sampled.families is None:
+            size = kish(log_weight)
+            effective = torch.minimum(weighted_ess(flat, log_weight), size[:, None])
+        else:
+            families = sampled.families.flatten(1)
+            size = family_kish(log_weight, families)
+            effective = family_ess(flat, log_weight, families)
+        weights = pareto_k(log_weight)
+        # k̂ looks for weights of infinite variance. Weights of at most 1 have a finite one, and Kish's size is honest.
+        if sampled.bounded is not None:
+            weights = weights.masked_fill(sampled.bounded, torch.nan)
+        effective = effective.where(varies, torch.nan)
+        return cls(effective, torch.full_like(effective, math.nan), size, weights, sampled.families is not None)
+
+    def at(self, image: int, found: bool) -> dict[str, Any]:
+        k = math.nan if self.pareto_k is None else float(self.pareto_k[image])
+        return {
+            "effective": _least(self.effective[image]) if found else 0.0,
+            "rhat": _greatest(self.rhat[image]) if found else None,
+            "kish": None if self.size is None else float(self.size[image]),
+            "pareto_k": None if math.isnan(k) or not found else k,
+            "parameter_effective": [_number(value) for value in self.effective[image]],
+            "parameter_rhat": [_number(value) for value in self.rhat[image]],
+        }
+
+    def ancestors(self, image: int) -> float | None:
+        return float(self.size[image]) if self.descend and self.size is not None else None
+
+
+class Smallest(NamedTuple):
+    """Of B images the draw of another label with the greatest prior density."""
+
+    place: Tensor  # (B,) among the draws
+    log_prior: Tensor  # (B,) −∞ where there is none
+
+    @classmethod
+    def of(cls, other: Tensor, log_prior: Tensor) -> Smallest:
+        """Whether draws (B, N) have another label, and their density (B, N)."""
+        density = torch.where(other, log_prior, -torch.inf)
+        place = density.argmax(1)
+        return cls(place, density.gather(1, place[:, None])[:, 0])
+
+    def at(self, image: int, theta: Tensor, predicted: Tensor) -> dict[str, Any]:
+        """θ (B, N, d) and the predicted label (B, N) there."""
+        if not self.log_prior[image] > -torch.inf:
+            return {"smallest": None, "smallest_log_prior": None, "smallest_predicted": None}
+        return {
+            "smallest": theta[image, self.place[image]].tolist(),
+            "smallest_log_prior": float(self.log_prior[image]),
+            "smallest_predicted": int(predicted[image, self.place[image]]),
+        }
+
+
 def diagnose(
     posterior: Posterior, sampled: PosteriorDraws, theta: Tensor, log_prior: Tensor, predicted: Tensor
 ) -> list[Diagnosis]:
     """θ (B, n, s, d) with its prior density and predicted label (B, n, s) → a diagnosis per image."""
     places = judged(theta.shape[-1]).to(theta.device)
-    looked = theta[..., places].double()
     numbers = torch.arange(PRIOR_DRAWS, device=theta.device)
     drawn = posterior.nuisance.sample(posterior.batch, fold(posterior.prior_keys[:, None], numbers)).double()
-    varies = drawn[..., places].std(1) > 1e-12
-    log_weight = sampled.log_weight.flatten(1)
-    share = (log_weight - log_weight.amax(1, keepdim=True).nan_to_num(neginf=0.0)).exp()
-    share = share / share.sum(1, keepdim=True).clamp(min=1e-300)
-    flat, moving = looked.flatten(1, 2), _with_told(posterior, theta.double().flatten(1, 2), places)
-    mean = (share[..., None] * moving).sum(1)
-    deviation = (share[..., None] * (moving - mean[:, None]).square()).sum(1).sqrt()
-    prior = _with_told(posterior, drawn, places)
-    prior_mean, prior_deviation = prior.mean(1), prior.std(1)
-    if sampled.chains:
-        by_parameter = looked.permute(0, 3, 1, 2)
-        effective, rhat = bulk_ess(by_parameter), split_rhat(by_parameter)
-        weights = size = None
-    else:
-        families = None if sampled.families is None else sampled.families.flatten(1)
-        if families is None:
-            size = kish(log_weight)
-            effective = torch.minimum(weighted_ess(flat, log_weight), size[:, None])
-        else:
-            size = family_kish(log_weight, families)
-            effective = family_ess(flat, log_weight, families)
-        rhat, weights = torch.full_like(effective, math.nan), pareto_k(log_weight)
-        # k̂ looks for weights of infinite variance. Weights of at most 1 have a finite one, and Kish's size is honest.
-        if sampled.bounded is not None:
-            weights = weights.masked_fill(sampled.bounded, torch.nan)
-    effective = effective.where(varies, torch.nan)
-    rhat = rhat.where(varies, torch.nan)
-    other = (predicted != posterior.labels[:, None, None]).flatten(1) & (log_weight > -torch.inf)
-    density = torch.where(other, log_prior.flatten(1), -torch.inf)
-    best = density.argmax(1)
-    found = sampled.found
-    descend = not sampled.chains and sampled.families is not None
-    ancestors = size.tolist() if descend and size is not None else [None] * len(theta)
+    log_weight, flat, labels = sampled.log_weight.flatten(1), theta.flatten(1, 2), predicted.flatten(1)
+    share, other = _shares(log_weight), (labels != posterior.labels[:, None]) & (log_weight > -torch.inf)
+    moving, prior = (_with_told(posterior, each, places) for each in (flat.double(), drawn))
+    moments = Moments.of(moving, share, prior)
+    quality = Quality.of(sampled, theta[..., places].double(), drawn[..., places].std(1) > 1e-12)
+    smallest = Smallest.of(other, log_prior.flatten(1))
     diagnoses = []
-    for image in range(len(theta)):
-        least = _least(effective[image]) if found[image] else 0.0
-        worst = _greatest(rhat[image]) if sampled.chains and found[image] else None
-        k = None if weights is None or not found[image] or weights[image].isnan() else float(weights[image])
-        small = bool(other[image].any()) and bool(density[image, best[image]] > -torch.inf)
+    for image, found in enumerate(sampled.found.tolist()):
+        trust, met = quality.at(image, found), bool(other[image].any())
         calls = int(sampled.calls[image])
         evidence = None if sampled.evidence is None else float(sampled.evidence[image].exp())
         diagnoses.append(
@@ -145,30 +203,32 @@ def diagnose(
                 image=int(posterior.batch.ids[image]),
                 method=sampled.method[image],
                 status=judge(
-                    bool(found[image]), bool(other[image].any()), sampled.chains, least, worst, k, ancestors[image]
+                    found,
+                    met,
+                    sampled.chains,
+                    trust["effective"],
+                    trust["rhat"],
+                    trust["pareto_k"],
+                    quality.ancestors(image),
                 ),
                 calls=calls,
-                effective=least,
-                per_1000=1000 * least / max(1, calls),
+                per_1000=1000 * trust["effective"] / max(1, calls),
                 acceptance=_number(sampled.acceptance[image]),
-                rhat=worst,
-                kish=None if size is None else float(size[image]),
-                pareto_k=k,
                 one_minus_mu=None if posterior.failing else evidence,
-                another_label=float((share[image] * other[image]).sum()) if found[image] else None,
-                parameter_effective=[_number(value) for value in effective[image]],
-                parameter_rhat=[_number(value) for value in rhat[image]],
-                mean=mean[image].tolist(),
-                deviation=deviation[image].tolist(),
-                prior_mean=prior_mean[image].tolist(),
-                prior_deviation=prior_deviation[image].tolist(),
-                smallest=theta[image].flatten(0, 1)[best[image]].tolist() if small else None,
-                smallest_log_prior=float(density[image, best[image]]) if small else None,
-                smallest_predicted=int(predicted[image].flatten()[best[image]]) if small else None,
                 wrong_share=evidence if posterior.failing else None,
+                another_label=float((share[image] * other[image]).sum()) if found else None,
+                **trust,
+                **moments.at(image),
+                **smallest.at(image, flat, labels),
             )
         )
     return diagnoses
+
+
+def _shares(log_weight: Tensor) -> Tensor:
+    """Weights (B, N) that sum to 1; 0 where there is no draw."""
+    share = (log_weight - log_weight.amax(1, keepdim=True).nan_to_num(neginf=0.0)).exp()
+    return share / share.sum(1, keepdim=True).clamp(min=1e-300)
 
 
 def _with_told(posterior: Posterior, theta: Tensor, places: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.occlusion.occluder import Occluder
+from brittle.nuisances.occlusion.occluder import BlindOccluder
 from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.registry import option
 from brittle.types import Batch
@@ -27,7 +27,7 @@ from brittle.types import Batch
 
 @register("fourier-mask")
 @dataclass(frozen=True, kw_only=True)
-class FourierMask(ShareLaw, Occluder):
+class FourierMask(ShareLaw, BlindOccluder):
     """Blobs of low-frequency noise hide an exact share of the pixels. Prior: the share by `law`; the noise Gaussian,
     with a spectrum that falls as the power `decay` of the frequency, as in FMix.
 

@@ -91,14 +91,9 @@ class Occluder(ABC):
     def mask_at(self, theta: Tensor, severity: Tensor, batch: Batch) -> Tensor:
         """The mask's numbers (..., mask_size) at a severity (..., 1) above 0."""
 
-    def hidden(self, theta: Tensor, height: int, width: int) -> Tensor:
-        """The mask's numbers (B, mask_size) → which pixels are hidden, bool (B, 1, H, W). A mask that also depends on
-        the image defines `mask` instead."""
-        raise NotImplementedError
-
+    @abstractmethod
     def mask(self, theta: Tensor, batch: Batch) -> Tensor:
         """The mask's numbers (B, mask_size), one row per image → which pixels are hidden, bool (B, 1, H, W)."""
-        return self.hidden(theta, *batch.images.shape[-2:])
 
     @abstractmethod
     def describe(self, height: int, width: int) -> str:
@@ -219,6 +214,18 @@ class Occluder(ABC):
         columns = left[:, None, None] + torch.arange(width, device=images.device)
         each = torch.arange(len(images), device=images.device)[:, None, None]
         return pictures.permute(0, 2, 3, 1)[each, rows, columns].permute(0, 3, 1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlindOccluder(Occluder):
+    """An occluder whose mask depends on nothing of the image but its size."""
+
+    @abstractmethod
+    def hidden(self, theta: Tensor, height: int, width: int) -> Tensor:
+        """The mask's numbers (B, mask_size) → which pixels are hidden, bool (B, 1, H, W)."""
+
+    def mask(self, theta: Tensor, batch: Batch) -> Tensor:
+        return self.hidden(theta, *batch.images.shape[-2:])
 
 
 def _whole(shares: Tensor, count: int) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances import register
-from brittle.nuisances.occlusion.occluder import Occluder
+from brittle.nuisances.occlusion.occluder import BlindOccluder
 from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.nuisances.ops.rectangles import rectangles_mask
 from brittle.registry import option
@@ -19,7 +19,7 @@ from brittle.types import Batch
 
 @register("patch")
 @dataclass(frozen=True, kw_only=True)
-class Patch(ShareLaw, Occluder):
+class Patch(ShareLaw, BlindOccluder):
     """A rectangle with the proportions of the image. Prior: the share by `law`; its place uniform, either among all
     places inside the image or, if overhanging, with its centre anywhere in the image.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.occlusion.occluder import Occluder
+from brittle.nuisances.occlusion.occluder import BlindOccluder
 from brittle.nuisances.ops.rectangle_chart import pull, push
 from brittle.nuisances.ops.rectangles import draw, prior, rectangles_mask, union_area
 from brittle.registry import option
@@ -21,7 +21,7 @@ _SIDES = ("left", "top", "right", "bottom")
 
 @register("occlusion")
 @dataclass(frozen=True)
-class Occlusion(Occluder):
+class Occlusion(BlindOccluder):
     """Rectangles that hide part of the image. Prior: p(θ) ∝ exp(−O / s), with O the number of hidden pixels, each
     counted once however many rectangles cover it.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.occlusion.occluder import Occluder
+from brittle.nuisances.occlusion.occluder import BlindOccluder
 from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.nuisances.ops.cells import cells, fits
 from brittle.registry import option
@@ -19,7 +19,7 @@ from brittle.types import Batch
 
 @register("tiles")
 @dataclass(frozen=True, kw_only=True)
-class Tiles(ShareLaw, Occluder):
+class Tiles(ShareLaw, BlindOccluder):
     """Hides whole tiles of a grid. Prior: the share by `law`, rounded to whole tiles; which tiles, uniform.
 
     θ is the share of the tiles and one number in [0, 1] for each tile, row by row: tiles are hidden in the order of
