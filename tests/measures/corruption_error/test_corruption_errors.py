@@ -58,6 +58,15 @@ def test_means_are_over_shifts_and_drops_over_images(scripted, numbered):
     assert row["drop_over_images_interval"] == pytest.approx(alone["drop_over_images_interval"])
 
 
+def test_the_interval_of_the_drop_keeps_the_order_in_which_images_were_drawn(scripted, numbered):
+    """Images that are sorted by how they fail: of one severity it is the interval that failure points give, too."""
+    classifiers, images = scripted(own=[[1, int(image < 20)] for image in range(60)])
+    row = brittle.corruption_error(classifiers, images, numbered, severities=(1,), resamples=200)["results"][0]
+    (curve,) = brittle.failure_points(classifiers, images, numbered, severities=(1,))["results"]
+    assert row["drop_over_images"] == pytest.approx(40 / 60)
+    assert row["drop_over_images_interval"] == pytest.approx(curve["severities"][1]["drop_interval"])
+
+
 def test_a_reference_without_a_drop_is_said_and_not_divided_by(scripted, numbered):
     flat = [[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
     classifiers, images = scripted(own=OWN, flat=flat)

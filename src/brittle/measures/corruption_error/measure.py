@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
@@ -129,9 +130,9 @@ def _errors(found: Shifted, classifier: str) -> Errors:
 
 def _means(said: CorruptionErrors, errors: Mapping[str, Errors], confidence: float) -> dict[str, Any]:
     """mCE and mean rCE are means over shifts; the drop is one over images, all shifts pooled."""
-    union, place = np.unique(np.concatenate([each.images for each in errors.values()]), return_inverse=True)
+    place = _first_come(np.concatenate([each.images for each in errors.values()]))
     drops = np.concatenate([each.drop / each.scales for each in errors.values()])
-    total, count = np.bincount(place, drops, len(union)), np.bincount(place, minlength=len(union))
+    total, count = np.bincount(place, drops), np.bincount(place)
     known = not np.isnan(total).any()
     low, high = ratio_bounds(total, count, confidence, support=(-1.0, 1.0)) if known else (None, None)
     return {
@@ -141,8 +142,16 @@ def _means(said: CorruptionErrors, errors: Mapping[str, Errors], confidence: flo
         "mean_rce_interval": _ends(said.mean_rce),
         "drop_over_images": float(total.sum() / count.sum()) if known else None,
         "drop_over_images_interval": [low, high] if known else None,
-        "images": len(union),
+        "images": len(count),
     }
+
+
+def _first_come(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Ids → their places in the order of first appearance, which is the planned one that intervals rest on; by size of
+    id it might be that of the classes."""
+    _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    places: NDArray[np.int64] = first.argsort().argsort()[inverse]
+    return places
 
 
 def _one_shift(nuisance: str, found: Shifted, classifier: str, said: CorruptionErrors) -> dict[str, Any]:
