@@ -136,3 +136,12 @@ def test_without_a_gap_to_divide_by_no_empty_figure_of_iocclusion_is_drawn(tmp_p
     page = write_report(tmp_path / "run").read_text()
     assert "accuracy of plain against the hidden share" in page
     assert "bands are Fieller" not in page
+
+
+def test_what_shares_are_of_is_said_of_each_nuisance_where_they_differ():
+    found = brittle.occlusion("bundled:plain", "sample", ["patch", "patch:of=side", "patch:law=beta"], count=5)
+    text = " ".join(str(found).split())
+    assert "patch on 5 images of sample, filled with black; shares are of the pixels: accuracy" in text
+    assert "patch:of=side on 5 images of sample, filled with black; shares are of each side: accuracy" in text
+    assert "filled with black; the share is drawn by the nuisance: accuracy" in text
+    assert "Shares are" not in text

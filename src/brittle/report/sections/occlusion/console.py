@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from brittle.report.page.words import number, percent
+from brittle.report.page.words import counted, number, percent
 from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.words import Model
@@ -18,12 +18,14 @@ MOST_MODELS = 12
 
 def printed(summary: Mapping[str, Any]) -> RenderableType:
     shown: list[RenderableType] = []
+    differ = len({words.hidden_of(row) for row in summary["results"]}) > 1
     for images, nuisances in words.cells(summary).items():
         for nuisance in nuisances:
             found = words.models(summary, images, nuisance)
             row = found[0].row
+            of = f"; {words.hidden_of(row)}" if differ else ""
             shown += [
-                line((nuisance, "bold"), f" on {words.subject(row)}, filled with {row['filled_with']}: accuracy"),
+                line((nuisance, "bold"), f" on {words.subject(row)}, filled with {row['filled_with']}{of}: accuracy"),
                 _table(found[:MOST_MODELS]),
             ]
             shown += [line(f"  {model.name}: {said}") for model in found if (said := words.no_gap(model.row))]
@@ -31,7 +33,7 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
                 shown.append(line(f"  … and {len(found) - MOST_MODELS} more (--json or --out has them all)"))
             shown.append(line())
         shown += [line(said) for said in words.fillings(summary, images)]
-    return Group(*shown, _closing(summary["results"]))
+    return Group(*shown, _closing(summary["results"], differ))
 
 
 def _table(found: Sequence[Model]) -> Table:
@@ -68,10 +70,10 @@ def _table(found: Sequence[Model]) -> Table:
     return table
 
 
-def _closing(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+def _closing(rows: Sequence[Mapping[str, Any]], differ: bool) -> RenderableType:
     first = rows[0]
-    masks = f"{first['repeats']} mask{'s' * (first['repeats'] != 1)} per image"
-    said = f"{words.hidden_of(first).capitalize()}; {masks}; A/A₀: what is left of the untouched accuracy; "
+    of = "" if differ else f"{words.hidden_of(first).capitalize()}; "
+    said = f"{of}{counted(first['repeats'], 'mask')} per image; A/A₀: what is left of the untouched accuracy; "
     said += f"seed {first['seed']}."
     if any(row["train_set"] is not None for row in rows):
         said += (
