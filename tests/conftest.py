@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from brittle import cli as command_line
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`@pytest.mark.warned("near chance")`: the test makes Brittle warn, in words that hold these. No other warning is
+    expected of it."""
+    for item in items:
+        for words in (words for mark in item.iter_markers("warned") for words in mark.args):
+            item.add_marker(pytest.mark.filterwarnings(f"ignore:.*{re.escape(words)}:brittle.BrittleWarning"))
 
 
 class Said(NamedTuple):

@@ -20,6 +20,8 @@ from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.report.sections import sections
 
+pytestmark = pytest.mark.warned("has a mean confidence of")
+
 HERE = Path(__file__).parent / "third_party"
 POINTS = """[brittle.measures]
 breaking-severity = third_search:BreakingSeverity

@@ -187,6 +187,7 @@ def test_images_of_several_shapes_are_swept_together():
     assert found["correct"] == 4
 
 
+@pytest.mark.warned("is classified correctly")
 def test_a_classifier_that_is_never_right_is_said_to_have_no_mean():
     images, labels = grey(4)
     found = brittle.breaking_points(linear(), (images, 1 - labels), step=20)

@@ -9,6 +9,8 @@ import brittle
 from brittle.errors import BrittleError
 from brittle.statistics.corruption_error import ALEXNET, ALEXNET_CLEAN
 
+pytestmark = pytest.mark.warned("may be none at all")
+
 # Right answers of four images at severities 0 to 3. Errors of own: 1/4; 1/4, 2/4, 3/4. Of the reference: 2/4; 2/4,
 # 3/4, 4/4.
 OWN = [[1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
@@ -67,6 +69,7 @@ def test_the_interval_of_the_drop_keeps_the_order_in_which_images_were_drawn(scr
     assert row["drop_over_images_interval"] == pytest.approx(curve["severities"][1]["drop_interval"])
 
 
+@pytest.mark.warned("does not drop under")
 def test_a_reference_without_a_drop_is_said_and_not_divided_by(scripted, numbered):
     flat = [[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
     classifiers, images = scripted(own=OWN, flat=flat)
@@ -140,6 +143,7 @@ def test_alexnet_has_no_published_errors_for_other_corruptions(tmp_path):
         brittle.corruption_error({"bright": bright}, images, reference="imagenet-c:alexnet", resamples=100)
 
 
+@pytest.mark.warned("are not followed, since images are missing")
 def test_an_image_that_lacks_a_scale_of_one_shift_counts_under_the_others(tmp_path):
     images = in_imagenet_cs_layout(tmp_path, ["fog", "snow"])
     (tmp_path / "c" / "snow" / "3" / "n01" / "2.png").unlink()

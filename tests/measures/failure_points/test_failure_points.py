@@ -185,6 +185,7 @@ def test_calibration_and_nll_at_a_severity_are_those_of_all_answers():
         assert entry["mean_confidence"] == pytest.approx(top, abs=1e-6)
 
 
+@pytest.mark.warned("have no label")
 def test_images_without_labels_are_left_out_and_said_so():
     labels = torch.tensor([0, -1, 0, 0, 0, 0, 0, -1])
     found = brittle.failure_points(told, images(labels), "written-severity", **OPTIONS)
@@ -430,6 +431,7 @@ def test_where_nothing_fails_nothing_is_narrowed():
     assert found["refined"]["mean"] == 5
 
 
+@pytest.mark.warned("is classified correctly")
 @pytest.mark.parametrize("only", [None, "first"])
 def test_where_everything_is_wrong_at_0_there_is_no_mean(only):
     found = brittle.failure_points(

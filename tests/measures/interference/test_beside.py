@@ -10,6 +10,8 @@ from brittle.report.console import as_text
 from brittle.report.html import write_report
 from brittle.report.page.distortion import MOST_ROWS, gathers, in_one_line, points, rendered, telling
 
+pytestmark = pytest.mark.warned("this prior may destroy the label")
+
 # Class 2 of what is noisy, or by the image's own bits any class alike; right on what is smooth.
 CLASSIFIERS = """
 import torch

@@ -18,6 +18,8 @@ from brittle.measures.layers.noise import LayerNoise
 from brittle.progress import Progress
 from brittle.statistics.survival import kaplan_meier, restricted_mean
 
+pytestmark = pytest.mark.warned("all are taken")
+
 SIDE = 5
 COUNT = 3000
 KOLMOGOROV = 1.95  # quantile 0.999 of √n·sup|F̂ − F|
@@ -232,6 +234,7 @@ def test_draws_of_the_weights_are_the_clusters_of_their_interval():
         assert len(here["place"].unique()) == 1
 
 
+@pytest.mark.warned("have no label", "made outputs infinite or NaN")
 def test_outputs_that_overflow_count_as_changed_and_are_told():
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 4), nn.ReLU(), nn.Linear(4, 3))
     with torch.no_grad():

@@ -12,6 +12,8 @@ from brittle.errors import BrittleError
 from brittle.measures.layers.measure import Layers
 from brittle.measures.layers.search import drawn_targets
 
+pytestmark = pytest.mark.warned("all are taken")
+
 SEARCH = {"attack": "targeted", "rate": 0.03, "batch": 56}
 
 
@@ -76,6 +78,7 @@ def test_searches_that_fail_are_kept_and_count_as_larger_than_any():
     ]
 
 
+@pytest.mark.warned("have no label")
 def test_the_same_changes_come_of_any_batch_size():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(108, 5))

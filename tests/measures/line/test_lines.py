@@ -51,6 +51,7 @@ def test_gains_are_left_over_from_the_line_of_the_other_baseline_models(six, num
     assert found["baseline"] == NAMES[:5]
 
 
+@pytest.mark.warned("nothing is said of an effect")
 def test_partial_correlations_of_attributes_given_accuracy(six, numbered):
     attributes = {name: {"parameters": size, "note": "x"} for name, size in zip(NAMES, SIZES, strict=True)}
     found = brittle.line(*six, numbered, attributes=attributes, **OPTIONS)
@@ -62,6 +63,7 @@ def test_partial_correlations_of_attributes_given_accuracy(six, numbered):
     assert any("effect of 'parameters' by itself" in text for text in found["warnings"])
 
 
+@pytest.mark.warned("nothing is said of an effect")
 def test_a_model_whose_attribute_is_not_a_number_lacks_it(six, numbered):
     sizes = dict(zip(NAMES, [*SIZES[:5], float("nan")], strict=True))
     found = brittle.line(*six, numbered, attributes={name: {"parameters": sizes[name]} for name in NAMES}, **OPTIONS)

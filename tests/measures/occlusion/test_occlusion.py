@@ -9,6 +9,8 @@ import torch
 import brittle
 from brittle.errors import BrittleError, BrittleWarning
 
+pytestmark = pytest.mark.warned("has no iOcclusion")
+
 SIDE = 9
 
 
@@ -135,6 +137,7 @@ def test_above_one_the_gap_has_widened():
         assert (point["train_accuracy"], point["accuracy"], point["iocclusion"]) == (1.0, 0.0, 2.0)
 
 
+@pytest.mark.warned("which holds the same images")
 def test_a_gap_too_small_to_divide_by_is_said_and_not_divided_by():
     pixels, labels = numbered(40), np.arange(40) % 2
     found = brittle.occlusion(one_pixel(0, 0), images(pixels, labels), "patch", train=images(pixels, labels, "seen"))
@@ -296,6 +299,7 @@ def test_training_images_that_are_the_test_images_are_said_to_be():
     assert found["points"][0]["iocclusion"] is None
 
 
+@pytest.mark.warned("of iOcclusion are rough")
 def test_test_images_that_were_trained_on_are_counted():
     study = {
         "classifiers": ["bundled:plain"],

@@ -11,6 +11,8 @@ from brittle.errors import BrittleError
 from brittle.images.arrays import from_arrays
 from brittle.images.selection import Selection
 
+pytestmark = pytest.mark.warned("did not reach p")
+
 CLASSES = ("a", "b", "c", "d")
 
 
@@ -213,6 +215,7 @@ def test_a_flatter_network_needs_larger_changes():
     assert pair["mean_larger"] == "second"
 
 
+@pytest.mark.warned("have no label")
 def test_unlabelled_images_have_sizes_and_no_accuracy():
     plain = from_arrays(images().batch(range(24)).images.numpy(), None, name="set")
     said = result(done(subset=plain))

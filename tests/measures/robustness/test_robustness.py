@@ -23,6 +23,8 @@ from brittle.measures.robustness.summary import clean_accuracy, temperature
 from brittle.measures.robustness.tally import Tally
 from brittle.random import stream_root
 
+pytestmark = pytest.mark.warned("has a mean confidence of")
+
 SIZE, STEEPNESS, SIGMA = 48, 0.9, 3.0
 
 
@@ -59,6 +61,7 @@ def blob_study():
     return (images, torch.ones(60, dtype=torch.int64)), truth
 
 
+@pytest.mark.warned("is near chance on the untouched images")
 @pytest.mark.parametrize("estimand", ["population", "set", "drawn"])
 def test_rho_matches_quadrature_for_a_classifier_that_sees_the_centre_of_mass(blob_study, estimand):
     images, truth = blob_study
@@ -73,6 +76,7 @@ def test_rho_matches_quadrature_for_a_classifier_that_sees_the_centre_of_mass(bl
     assert low <= truth.mean() <= high
 
 
+@pytest.mark.warned("is near chance on the untouched images")
 def test_mu_of_each_image_matches_quadrature(blob_study):
     images, truth = blob_study
     for place in range(0, 60, 12):
@@ -87,6 +91,7 @@ def test_mu_of_each_image_matches_quadrature(blob_study):
         assert found["rho"] == pytest.approx(truth[place], abs=4 * 0.4 / np.sqrt(4000))
 
 
+@pytest.mark.warned("this prior may destroy the label")
 def test_mu_agrees_with_an_independent_implementation_of_the_warp_and_the_network():
     """scipy.ndimage warps, numpy computes the bundled network layer by layer, for the same θ."""
     images = brittle.image_set("sample").take(range(0, 1000, 201))
@@ -353,6 +358,7 @@ def test_the_temperature_lies_between_one_and_the_true_one_for_more_classes(clas
     assert abs(math.log(said)) > 0.3 * abs(math.log(t))
 
 
+@pytest.mark.warned("one is more confident")
 def test_rho_and_accuracy_that_favour_different_classifiers_are_said():
     found = brittle.compare(
         {"doubting": Tempered(6.0), "plain": "bundled:plain"}, "sample", "affine:alpha=100", count=150, samples=10

@@ -339,6 +339,7 @@ def test_batch_size_and_order_of_images_change_nothing(batch):
         assert mine["accuracy"] == pytest.approx(theirs["accuracy"])
 
 
+@pytest.mark.warned("have no label", "whose errors are alike")
 def test_images_without_labels_are_measured_against_clean_predictions():
     images, _ = quarters(40)
     found = brittle.shape({"a": Where(), "b": Where()}, images, grids=(2,), samples=6)

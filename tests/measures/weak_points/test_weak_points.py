@@ -18,6 +18,8 @@ from brittle.samplers import sampler, samplers
 from brittle.samplers.target import Budget
 from brittle.types import Batch
 
+pytestmark = pytest.mark.warned("can't be trusted")
+
 QUICK = Budget(chains=3, steps=12, burn_in=8, tries=4, calls=120)
 
 
@@ -171,6 +173,7 @@ def test_images_wrong_untouched_are_marked_and_left_out():
     assert sum(row["already_wrong"] for row in found["per_image"]) == 1
 
 
+@pytest.mark.warned("have no label")
 def test_images_without_labels_are_held_against_the_clean_prediction():
     batch = squares(6)
     labelled, bare = (
@@ -216,6 +219,7 @@ def test_chains_too_short_to_mix_are_marked():
     assert found["trusted"] == 0
 
 
+@pytest.mark.warned("no draw has another label")
 def test_importance_in_a_study_with_robustness_makes_no_further_calls(tmp_path):
     study = {
         "classifiers": ["bundled:plain"],
@@ -231,6 +235,7 @@ def test_importance_in_a_study_with_robustness_makes_no_further_calls(tmp_path):
     assert entry["one_minus_mu"] == pytest.approx(1 - found["robustness"]["results"][0]["rho"], abs=1e-6)
 
 
+@pytest.mark.warned("was damaged or incomplete")
 @pytest.mark.parametrize("table", ["rows", "images"])
 def test_a_resumed_run_keeps_what_is_there_and_gives_the_same_rows(tmp_path, monkeypatch, table):
     """Whichever table of a unit is lost, the unit is sampled again."""
@@ -270,6 +275,7 @@ def test_occlusion_is_sampled_without_a_latent_form():
     assert theta.max() <= 28.5
 
 
+@pytest.mark.warned("no draw has another label")
 @pytest.mark.parametrize("nuisances", [["shot", "shuffle"], ["noise:sigma=0.3"], ["fog+rotation"]])
 def test_nuisances_without_a_density_or_with_long_theta_are_sampled_too(nuisances):
     for spec in nuisances:
