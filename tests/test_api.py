@@ -1,10 +1,9 @@
 """A user's own classifiers and images, given as objects or by spec, without a change to the package."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import torch
+from own_nuisance import Dim
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -167,52 +166,14 @@ def test_a_name_that_stands_for_two_classes_goes_by_its_number():
     assert brittle.measure(twice, cranes, "translation:sigma=0.01", samples=2)["accuracy_clean"] == 1
 
 
-@dataclass(frozen=True)
-class Darker:
-    """A nuisance that no registry knows: the image darkened by a share drawn uniformly."""
-
-    parameters = ("share",)
-    needs = frozenset()
-    differentiable = True
-
-    def check(self, shape):
-        """Every image can be darkened."""
-
-    def latent(self, batch):
-        return None
-
-    def sample(self, batch, keys):
-        from brittle.random import uniform
-
-        return uniform(keys, 1).to(batch.images.dtype)
-
-    def push(self, z, batch):
-        raise NotImplementedError
-
-    def identity(self, batch):
-        return batch.images.new_zeros(len(batch.images), 1)
-
-    def log_prior(self, theta, batch):
-        return None
-
-    def at(self, theta, severity, batch):
-        return theta * severity
-
-    def apply(self, batch, theta):
-        return batch.images * (1 - theta[:, :, None, None])
-
-    def describe(self, height, width):
-        return "darkened by half on average"
-
-
 def test_a_users_own_nuisance_is_measured_against_its_expected_value():
     """p = σ(z (1 − θ)) with θ ~ U(0, 1): its mean is (softplus(z) − softplus(0)) / z."""
-    found = brittle.measure(left_or_right, Squares(), Darker(), samples=400)
+    found = brittle.measure(left_or_right, Squares(), Dim(most=1.0), samples=400)
     z = float(left_or_right(Squares()[1][0][None]).diff(dim=1))
     expected = (np.logaddexp(0, z) - np.log(2)) / z
     assert found["rho"] == pytest.approx(expected, abs=0.005)
-    assert found["nuisance"] == "Darker"
-    assert found["prior"] == "darkened by half on average"
+    assert found["nuisance"] == "Dim:most=1"
+    assert found["prior"] == "darkened by 0.5 on average"
 
 
 def test_python_and_a_study_give_the_same_numbers(tmp_path):

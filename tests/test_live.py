@@ -3,12 +3,12 @@
 import copy
 import re
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from own_nuisance import Dim
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -180,45 +180,6 @@ def test_functions_are_told_apart_by_their_code_and_what_they_close_over(tmp_pat
         brittle.measure(scaled(1.0001), Clothes(), NUISANCE, **asked)
     with pytest.raises(BrittleError, match="its weights, code or options are others"):
         brittle.measure(lambda images: 1.0 * images.flatten(1)[:, 1:21:2], Clothes(), NUISANCE, **asked)
-
-
-@dataclass(frozen=True)
-class Dim:
-    """A nuisance that no registry knows."""
-
-    most: float = 0.5
-    parameters = ("share",)
-    needs = frozenset()
-    differentiable = True
-
-    def check(self, shape):
-        """Every image can be dimmed."""
-
-    def latent(self, batch):
-        return None
-
-    def sample(self, batch, keys):
-        from brittle.random import uniform
-
-        return uniform(keys, 1).to(batch.images.dtype)
-
-    def push(self, z, batch):
-        raise NotImplementedError
-
-    def identity(self, batch):
-        return batch.images.new_zeros(len(batch.images), 1)
-
-    def log_prior(self, theta, batch):
-        return None
-
-    def at(self, theta, severity, batch):
-        return theta * severity
-
-    def apply(self, batch, theta):
-        return batch.images * (1 - self.most * theta[:, :, None, None])
-
-    def describe(self, height, width):
-        return "dimmed"
 
 
 def test_a_nuisance_of_ones_own_is_kept_and_told_apart_by_its_values(network, tmp_path):

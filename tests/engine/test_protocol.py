@@ -1,270 +1,19 @@
 """What the engine promises a measure: its units as planned, what it reads and nothing past a stop, any tables of any
 length, and one line where it breaks its own word."""
 
-from dataclasses import dataclass, field
-from functools import partial
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from odd_measures import KINDS, Borrower
 
 from brittle.api import run
 from brittle.engine.carry_out import run_study
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.measures import measures
-from brittle.measures.base import Measure, Read
-from brittle.measures.plan import Grid, Unit
-from brittle.registry import option
+from brittle.measures.base import Read
 from brittle.study import Study
-
-
-def rows_per_image(task, count):
-    """Units and places in the batch, each image as often as `count` says of its id."""
-    pairs = [(unit, row) for unit, rows, _ in task.pieces for row in rows.tolist()]
-    return [(unit, row) for unit, row in pairs for _ in range(count(int(task.ids[row])))]
-
-
-@dataclass(frozen=True)
-class Scattered(Measure):
-    """As many rows of an image as its id says, up to three; a picture of some images only."""
-
-    over: ClassVar = frozenset({"classifier", "images"})
-
-    def plan(self, about):
-        return Grid(about.count, 1, 2, 1)
-
-    def evaluate(self, task):
-        return {name: partial(self.tables, task) for name in task.classifiers}
-
-    def tables(self, task):
-        tables = {}
-        for name, count in (("rows", lambda id: id % 4), ("pictures", lambda id: id % 5 == 0)):
-            kept = rows_per_image(task, count)
-            units, rows = (np.array([pair[place] for pair in kept], np.int64) for place in (0, 1))
-            tables[name] = pa.table({"unit": units, "image": task.ids[rows], "value": task.ids[rows] / 2})
-        return tables if tables["pictures"].num_rows else {"rows": tables["rows"]}
-
-    def summarise(self, run):
-        return {
-            table: [row["image"] for cell in run.cells() for part in run.rows(cell, table) for row in part.to_pylist()]
-            for table in ("rows", "pictures")
-        }
-
-
-@dataclass
-class Counter:
-    """Has enough after some units."""
-
-    enough: int
-    units: list = field(default_factory=list)
-
-    @property
-    def finished(self):
-        return len(self.units) >= self.enough
-
-    def feed(self, unit, tables, given):
-        self.units.append((unit.images.start, tables["rows"].num_rows, tables["notes"].num_rows))
-
-
-@dataclass(frozen=True)
-class Patient(Measure):
-    """One image after the other, until it has seen enough of them."""
-
-    over: ClassVar = frozenset({"classifier", "images"})
-    enough: int = option(5, "images")
-
-    @property
-    def stops(self):
-        return True
-
-    def plan(self, about):
-        return Grid(about.count, 1, 1, 1)
-
-    def evaluate(self, task):
-        units = task.pairs.units.numpy()
-        rows = pa.table({"unit": units, "image": task.ids[task.pairs.rows.numpy()]})
-        return {name: lambda: {"rows": rows, "notes": rows.slice(0)} for name in task.classifiers}
-
-    def fold(self, about):
-        return Counter(self.enough)
-
-    def summarise(self, run):
-        return {"seen": [run.fold(cell).units for cell in run.cells()]}
-
-
-@dataclass(frozen=True)
-class Onlooker(Measure):
-    """Derives what it says from what others have seen."""
-
-    over: ClassVar = frozenset({"classifier"})
-    reads: ClassVar = (Read("patient"),)
-
-    def summarise(self, run):
-        read = run.read("patient")
-        return {
-            table: {
-                f"{cell.classifier} {cell.images}": sum(part.num_rows for part in read.rows(cell, table))
-                for cell in read.cells()
-            }
-            for table in ("rows", "notes")
-        }
-
-
-@dataclass(frozen=True)
-class Borrower(Measure):
-    """How many rows of robustness it is given of each image; −1 where it is given none at all."""
-
-    reads: ClassVar = (Read("robustness", required=False),)
-
-    def plan(self, about):
-        return Grid(about.count, 1, 7, 1)
-
-    def evaluate(self, task):
-        units, ids = task.pairs.units.numpy(), task.ids[task.pairs.rows.numpy()]
-        found = {}
-        for name in task.classifiers:
-            given = task.given[name].get("robustness")
-            images = [] if given is None else given["rows"]["image"].to_numpy()
-            counts = [-1 if given is None else int((images == id).sum()) for id in ids]
-            found[name] = partial(pa.table, {"unit": units, "image": ids, "given": counts})
-        return {name: lambda made=made: {"rows": made()} for name, made in found.items()}
-
-    def summarise(self, run):
-        return {
-            cell.nuisance: sorted({row for part in run.rows(cell) for row in part["given"].to_pylist()})
-            for cell in run.cells()
-        }
-
-
-@dataclass(frozen=True)
-class Layers(Measure):
-    """Looks at no image: some numbers per classifier and layer."""
-
-    over: ClassVar = frozenset({"classifier"})
-    layers: int = option(6, "how many")
-
-    def plan(self, about):
-        return [Unit((), range(layer, layer + 1)) for layer in range(self.layers)]
-
-    def evaluate(self, task):
-        assert len(task.batch.images) == len(task.ids) == 0
-        units = np.array([piece.unit for piece in task.pieces for _ in piece.axis])
-        layers = np.array([layer for piece in task.pieces for layer in piece.axis])
-        return {
-            name: lambda name=name: {"rows": pa.table({"unit": units, "layer": layers, "value": layers * len(name)})}
-            for name in task.classifiers
-        }
-
-    def summarise(self, run):
-        return {
-            cell.classifier: [row["value"] for part in run.rows(cell) for row in part.to_pylist()]
-            for cell in run.cells()
-        }
-
-
-@dataclass(frozen=True)
-class Brightness(Measure):
-    """Asks no classifier; a last unit has no image and says how many there are."""
-
-    over: ClassVar = frozenset({"images"})
-    reads: ClassVar = (Read("layers", required=False),)
-
-    def plan(self, about):
-        return [*Grid(about.count, 1, 25, 1), Unit((), range(1))]
-
-    def evaluate(self, task):
-        assert not task.classifiers
-        last = len(task.about.subject)
-        pairs = [(unit, row) for unit, rows, _ in task.pieces for row in rows.tolist()]
-        rows = {"unit": [unit for unit, _ in pairs], "image": [int(task.ids[row]) for _, row in pairs]}
-        means = task.batch.images.mean((1, 2, 3)) if len(task.ids) else []
-        rows["mean"] = [float(means[row]) for _, row in pairs]
-        bare = [piece.unit for piece in task.pieces if not len(piece.rows)]
-        alone = {"unit": bare, "image": [-1] * len(bare), "mean": [float(last)] * len(bare)}
-        return {"": lambda: {"rows": pa.concat_tables([pa.table(rows), pa.table(alone)], promote_options="default")}}
-
-    def summarise(self, run):
-        (cell,) = run.cells()
-        rows = [row for part in run.rows(cell) for row in part.to_pylist()]
-        return {"means": [row["mean"] for row in rows], "images": [row["image"] for row in rows]}
-
-
-@dataclass(frozen=True)
-class LayerReader(Measure):
-    """Reads a measure that names no image, for each image."""
-
-    over: ClassVar = frozenset({"classifier", "images"})
-    reads: ClassVar = (Read("layers", options={"layers": 4}),)
-
-    def plan(self, about):
-        return Grid(about.count, 1, 20, 1)
-
-    def evaluate(self, task):
-        units, ids = task.pairs.units.numpy(), task.ids[task.pairs.rows.numpy()]
-        return {
-            name: lambda total=sum(task.given[name]["layers"]["rows"]["value"].to_pylist()): {
-                "rows": pa.table({"unit": units, "image": ids, "total": [total] * len(ids)})
-            }
-            for name in task.classifiers
-        }
-
-    def summarise(self, run):
-        return {
-            cell.classifier: sorted({row for part in run.rows(cell) for row in part["total"].to_pylist()})
-            for cell in run.cells()
-        }
-
-
-@runtime_checkable
-class Dreaming(Protocol):
-    def dream(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Dreams(Scattered):
-    needs: ClassVar = (Dreaming,)
-
-
-@dataclass(frozen=True)
-class Careless(Scattered):
-    """Breaks its word in one way or another."""
-
-    how: str = option("", "how")
-
-    def check(self, about):
-        if self.how == "check":
-            raise BrittleError(f"{about.classifier.name} on {about.subject.name} can't be measured", "Leave it.")
-
-    def evaluate(self, task):
-        rows = pa.table({"unit": task.pairs.units.numpy(), "image": task.ids[task.pairs.rows.numpy()]})
-        tables = {
-            "no unit": {"rows": rows.select(["image"])},
-            "unit last": {"rows": rows.select(["image", "unit"])},
-            "not sorted": {"rows": rows.take(np.arange(rows.num_rows)[::-1])},
-            "others' units": {"rows": rows.set_column(0, "unit", pa.array(task.pairs.units.numpy() + 1000))},
-            "no rows": {"pictures": rows},
-            "a wrong name": {"rows": rows, "My Pictures": rows},
-        }.get(self.how, {"rows": rows})
-        return {name: lambda: tables for name in task.classifiers if self.how != "nothing"}
-
-    def summarise(self, run):
-        return {"value": np.float32(1)}
-
-
-KINDS = {
-    "scattered": Scattered,
-    "patient": Patient,
-    "onlooker": Onlooker,
-    "borrower": Borrower,
-    "layers": Layers,
-    "brightness": Brightness,
-    "layer-reader": LayerReader,
-    "dreams": Dreams,
-    "careless": Careless,
-}
 
 
 @pytest.fixture(autouse=True)
@@ -292,9 +41,6 @@ def said(found, name):
     return {key: value for key, value in found["measures"][name].items() if key != "kind"}
 
 
-# Rows
-
-
 @pytest.mark.parametrize("batch", [1, 7, 64])
 def test_units_have_any_number_of_rows_and_tables_stand_beside_one_another(things, study, batch):
     ids = image_set(f"npz:{things.folder}/images.npz").choose(None, 0).ids.tolist()
@@ -317,9 +63,6 @@ def test_a_picture_that_was_lost_has_its_unit_done_again(things, study, small_un
     pictures[3].unlink()
     assert run(study(scattered={}), things.out) == found
     assert sorted((things.out / "units" / "scattered").rglob("*.pictures.parquet")) == pictures
-
-
-# What cells name
 
 
 def test_a_measure_that_looks_at_no_image_is_carried_out_and_resumed(things, study, small_units, unmerged):
@@ -371,9 +114,6 @@ def test_images_only_trained_on_are_classified_only_where_a_measure_names_them(t
     assert things.rows("first") == things.CHECKED + 10
     measured = study(images=images, measures={"all": {"kind": "clean", "images": ["toy", "old"]}})
     assert [row["images"] for row in said(run(measured, None), "all")["results"]] == [10, 10, 30, 30]
-
-
-# What is read
 
 
 def test_a_required_read_is_computed_only_as_far_as_it_is_needed(things):
@@ -440,9 +180,6 @@ def test_a_measure_that_names_no_image_is_read_whole(things, study):
     assert run(study(**{"layer-reader": {}}), things.out) == found
 
 
-# One line
-
-
 def test_a_classifier_that_lacks_what_a_measure_needs_is_refused_before_work_begins(things, study):
     with pytest.raises(
         BrittleError, match="'dreams' needs a dreaming classifier, and 'first' is not one: it has no dream"
@@ -481,9 +218,6 @@ def test_a_summary_that_is_not_plain_is_refused_and_the_rows_are_kept(things, st
         run(study(careless={}), things.out)
     kept = list((things.out / "units" / "careless").rglob("*.parquet"))
     assert sum(pq.read_metadata(path).num_rows for path in kept) == 120
-
-
-# The view
 
 
 def test_a_view_says_what_its_measure_is_asked_about(things):
