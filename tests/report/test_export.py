@@ -77,6 +77,18 @@ def test_a_long_theta_is_told_by_its_key(run):
     assert rows[rows["nuisance"] != "elastic"]["theta_key"].isna().all()
 
 
+@pytest.mark.parametrize("nuisance", ["noise", "fourier-mask", "rotation+noise"])
+def test_a_theta_with_a_number_per_pixel_is_not_told_by_its_first(nuisance):
+    """Such a θ has one name in all."""
+    found = brittle.measure("bundled:plain", "sample", nuisance, samples=2, count=2)
+    rows = brittle.rows(found)
+    assert [name for name in rows.column_names if name.startswith("theta")] == ["theta_key"]
+    weak = brittle.sample("bundled:plain", "sample", nuisance, count=2, budget=40)
+    rows = brittle.rows(weak)
+    assert rows["theta"].to_pylist() == weak.rows["theta"].to_pylist()
+    assert len(rows["theta"][0]) > 16
+
+
 def test_weak_points_are_told_with_their_angles(run):
     rows = brittle.rows(run, "weak-points").to_pandas()
     stored = pq.read_table(next((run / "units" / "weak-points" / "plain").rglob("*.rows.parquet")))

@@ -107,7 +107,9 @@ def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
     """θ in a column for each of its numbers, as `theta_angle`; where it is long, the key that it is drawn from."""
     space, column = view.nuisances[cell.nuisance], view.job.assignments[cell.measure].measure.prior_column
     words = [f"theta_{word.replace(' ', '_')}" for word in space.parameters]
-    short = len(words) <= MOST_NUMBERS
+    if "theta" not in rows.column_names and column not in rows.column_names:
+        return {}
+    short = _is_short(view, cell)
     if "theta" in rows.column_names:
         lists = rows["theta"].combine_chunks()
         if not short:
@@ -115,13 +117,18 @@ def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
         numbers = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), len(words))
         columns = [pa.array(numbers[:, place]) for place in range(len(words))]
         return dict(zip(words, columns, strict=True)) | _told(view, cell, numbers)
-    if column not in rows.column_names:
-        return {}
     if not short:
         return {"theta_key": _keys(view, cell, rows, column)}
     numbers = _drawn(view, cell, rows, column) if len(rows) else np.empty((0, len(words)), np.float32)
     columns = [pa.array(numbers[:, place]) for place in range(len(words))]
     return dict(zip(words, columns, strict=True)) | _told(view, cell, numbers)
+
+
+def _is_short(view: View, cell: Cell) -> bool:
+    """Whether θ has few numbers, each with a name: that of noise has one name and a number per pixel."""
+    space = view.nuisances[cell.nuisance]
+    first = view.job.images[cell.images].images.batch([0])
+    return len(space.parameters) <= MOST_NUMBERS and space.identity(first).shape[-1] == len(space.parameters)
 
 
 def _told(view: View, cell: Cell, theta: NDArray[Any]) -> dict[str, Any]:
