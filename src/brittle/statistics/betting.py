@@ -132,14 +132,14 @@ def _near_end(values: Array, wager: Array, threshold: float, population: int | N
     Newton's method, kept between an excluded candidate and a survivor. Bets are small, so that log K⁺ is nearly
     Σ λ(x − m) − λ²(x − m)²/2, which gives the start."""
     least, above = possible(values, population)
-    below, times = least, np.arange(values.shape[-1])
+    below, studies, times = least, np.arange(len(values)), np.arange(values.shape[-1])
     middle = (wager * values).sum(-1) / wager.sum(-1)
     lost = np.square(wager * (values - middle[:, None])).sum(-1) / 2
     near: Array = np.clip(middle - (threshold + lost) / wager.sum(-1), below, above)
     for _ in range(NEWTON_STEPS):
         capital, falls = _growth(values, wager, near, population)
         best = capital.argmax(-1)
-        excess = np.take_along_axis(capital, best[:, None], -1)[:, 0] - threshold
+        excess = capital[studies, best] - threshold
         below, above = np.where(excess >= 0, near, below), np.where(excess >= 0, above, near)
         step = excess / np.maximum((falls * (times <= best[:, None])).sum(-1), TINY)
         wanted = near + step
@@ -154,9 +154,13 @@ def _growth(values: Array, wager: Array, mean: Array, population: int | None) ->
     """log K⁺_t(m) (S, T), and by how much each term of it falls with m."""
     candidate = left_means(values, mean, population)
     cut = wager * candidate > TRUNCATION
-    stake = np.where(cut, TRUNCATION / np.maximum(candidate, TINY), wager)
-    growth = 1 + stake * (values - candidate)
-    falls = np.where(cut, stake * values / np.maximum(candidate, TINY), stake) / growth
+    if cut.any():
+        stake = np.where(cut, TRUNCATION / np.maximum(candidate, TINY), wager)
+        growth = 1 + stake * (values - candidate)
+        falls = np.where(cut, stake * values / np.maximum(candidate, TINY), stake) / growth
+    else:
+        growth = 1 + wager * (values - candidate)
+        falls = wager / growth
     if population is not None:
         falls *= population / (population - np.arange(values.shape[-1], dtype=np.float64))
     return np.log(growth).cumsum(-1), falls
