@@ -84,6 +84,12 @@ class ClassifierFacts:
             dict(getattr(classifier, "trained", {})),
         )
 
+    def worded(self, subject: Subject) -> ClassifierFacts:
+        """The same with the image set's words for classes that go by number for want of names."""
+        if self.named:
+            return self
+        return replace(self, labels=(*subject.classes[: len(self.labels)], *self.labels[len(subject.classes) :]))
+
     def told(self) -> dict[str, Any]:
         """What only the classifier could tell, as plain values to be kept."""
         return {

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import ClassifierFacts, RunView, Subject, looked_up, tested
+from brittle.measures.base import RunView, Subject, looked_up, tested
 from brittle.statistics.interference import all_to_one, bootstrap, evenly, increases, index, spread_at_random
 
 BESIDE = "interference"  # the key of a measure's summary
@@ -100,7 +100,7 @@ def interference(
 ) -> dict[str, Any]:
     """The index of the runs of one model, with chance levels, and in points of accuracy."""
     found = [wrong_predictions(run, name, images, nuisance, part) for name in names]
-    labels = class_names(run.classifiers[names[0]], run.images[images])
+    labels = run.classifiers[names[0]].worded(run.images[images]).labels
     distorted, clean = (np.stack(each) for each in zip(*((one.distorted, one.clean) for one in found), strict=True))
     increase = increases(distorted, clean)
     di, images_seen = index(increase), min(one.images for one in found)
@@ -168,9 +168,3 @@ def _clean_predictions(run: RunView, classifier: str, images: str, ids: NDArray[
     view = run.read(CLEAN)
     assert view is not None
     return looked_up(view.table(view.cell(classifier, images)), "predicted", ids).astype(np.int64)
-
-
-def class_names(classifier: ClassifierFacts, subject: Subject) -> list[str]:
-    """The classifier's own words; the image set's where it has none and classes go by number."""
-    labels, classes = list(classifier.labels), list(subject.classes)
-    return labels if classifier.named else [*classes[: len(labels)], *labels[len(classes) :]]

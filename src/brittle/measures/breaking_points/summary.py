@@ -90,10 +90,11 @@ def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
                     f"none of the {len(points.right)} images of {images!r} is classified correctly by {name!r}: no "
                     "breaking point is averaged; check range, mean, std and channels, and the order of the labels"
                 )
+            facts = run.classifiers[name].worded(run.images[images])
             results.append(
                 {"classifier": name, **names}
                 | _protocol(measure, run, images, nuisance, grid)
-                | _one(measure, points, common if count > 1 else None, grid, run.classifiers[name])
+                | _one(measure, points, common if count > 1 else None, grid, facts)
             )
         for first, second in itertools.combinations(found, 2):
             both = found[first].value[common].mean(1), found[second].value[common].mean(1)

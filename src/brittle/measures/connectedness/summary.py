@@ -36,7 +36,7 @@ def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]
         cell = run.cell(name, images)
         edges, members = run.table(cell), run.table(cell, MEMBERS)
         names = {"classifier": name, "image_set": images}
-        labels, changes = run.classifiers[name].labels, _changes(run, cell)
+        labels, changes = run.classifiers[name].worded(run.images[images]).labels, _changes(run, cell)
         found = [
             names | {"class": labels[label]} | _class(_of(edges, label), _of(members, label), changes)
             for label in dict.fromkeys(members["label"].to_pylist())

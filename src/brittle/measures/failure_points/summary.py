@@ -125,6 +125,7 @@ def _one(
     whole = paths.whole
     # A path that ended at its first failure was not looked at further: nobody knows whether it would have come back.
     recovered = paths.recovered
+    facts = run.classifiers[classifier].worded(run.images[images])
     return {
         "images": len(first),
         "incomplete": _incomplete(run, images, nuisance),
@@ -138,8 +139,8 @@ def _one(
         "refined": None if refined is None else _refined(measure, refined, first, right, grid),
         "calls": rows + (0 if refined is None else refined.calls),
         "calls_saved": first.size * count - rows,
-        "falls": _falls(paths, run.classifiers[classifier]),
-        "severities": curve(paths, grid, run.classifiers[classifier], measure.confidence),
+        "falls": _falls(paths, facts),
+        "severities": curve(paths, grid, facts, measure.confidence),
         "classes": class_map(paths, run.images[images]),
     }
 

@@ -35,7 +35,7 @@ def summarise_perturbation(measure: Perturbation, run: RunView) -> dict[str, Any
         for name, sizes in found.items():
             results.append(
                 {"classifier": name, "image_set": images, **_how(measure), "seed": run.seed}
-                | summarise(measure, sizes, run.classifiers[name].labels)
+                | summarise(measure, sizes, run.classifiers[name].worded(run.images[images]).labels)
                 | _over(measure, sizes, common)
             )
             calls[name] += results[-1]["calls"]

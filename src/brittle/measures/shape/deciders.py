@@ -13,7 +13,6 @@ from brittle.errors import BrittleError
 from brittle.images.cue_conflict import SHAPE_IMAGE, TEXTURE, TEXTURE_IMAGE
 from brittle.measures.base import RunView, Subject
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.distortion import class_names
 from brittle.measures.shape.decisions import COLUMNS, is_person, matched
 
 Array = NDArray[np.float64]
@@ -75,7 +74,7 @@ def decisions_table(run: RunView, images: str) -> pa.Table:
     parts = []
     for name, facts in run.classifiers.items():
         predicted = clean_columns(run, name, images)["predicted"]
-        words = class_names(facts, subject)
+        words = facts.worded(subject).labels
         own = dict(zip(run.references(name, images).tolist(), subject.labels.tolist(), strict=True))
         values: dict[str, Sequence[object]] = {
             "subj": [name] * count,

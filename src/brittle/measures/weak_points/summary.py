@@ -69,7 +69,8 @@ def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> 
             "draws_of": FAILING if failing else DOUBTING,
             "seed": run.seed,
         }
-        entry |= summarise(weak, run.classifiers[name], run.nuisances[nuisance], run.images[images].names)
+        subject = run.images[images]
+        entry |= summarise(weak, run.classifiers[name].worded(subject), run.nuisances[nuisance], subject.names)
         entries.append(entry)
         warnings += entry_warnings(entry)
         calls[name] += entry["calls"]

@@ -28,5 +28,5 @@ class LabelNames:
         return dict(zip(map(str, self.labels), self.names, strict=True))
 
     def __call__(self, label: str | int) -> str:
-        """The name of a class, given by its number or by the classifier's own word."""
-        return self.names[label] if isinstance(label, int) else self._by_label[label]
+        """The name of a class, given by its number or by the classifier's own word; a summary has names already."""
+        return self.names[label] if isinstance(label, int) else self._by_label.get(label, label)
