@@ -106,10 +106,11 @@ def line(found: Path, out: Path) -> None:
     figure, (scatter, slopes) = _panels(2, 5.6, 4.4)
     x, y = (np.array([row[key] for row in points]) for key in ("accuracy", "accuracy_shifted"))
     scatter.plot(x, y, "o", color=COLOURS[0])
-    for row in points:
-        scatter.annotate(
-            row["model"], (row["accuracy"], row["accuracy_shifted"]), (4, 2), textcoords="offset points", fontsize=7
-        )
+    for place, row in enumerate(sorted(points, key=lambda row: row["accuracy_shifted"])):
+        right, up = ((5, -3), (-5, -3), (0, 6), (0, -11))[place % 4]  # so that neighbours' names do not meet
+        side = "left" if right > 0 else "right" if right < 0 else "center"
+        at = row["accuracy"], row["accuracy_shifted"]
+        scatter.annotate(row["model"], at, (right, up), textcoords="offset points", fontsize=7, ha=side)
     whole = next(row for row in lines if row["nuisance"] == "")
     if whole["slope"] is not None:
         ends = np.array([x.min(), x.max()])
@@ -123,7 +124,8 @@ def line(found: Path, out: Path) -> None:
         slopes.plot([row["value"] for row in own], [row["slope"] for row in own], label=nuisance, **style)
     slopes.set_xlabel("level")
     slopes.set_ylabel("slope")
-    slopes.legend(fontsize=6, frameon=False, ncols=2)
+    slopes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    slopes.set_xticks(sorted({row["value"] for row in lines if row["nuisance"]}))
     _saved(figure, out)
 
 

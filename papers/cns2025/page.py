@@ -63,7 +63,7 @@ def errors(found: Path, part: str) -> Iterator[str]:
                 row["classifier"],
                 estimate(row["mce"], row["mce_interval"]),
                 estimate(row["mean_rce"], row["mean_rce_interval"]),
-                estimate(row["drop_over_images"], row["drop_over_images_interval"]),
+                estimate(row["drop_over_images"], row["drop_over_images_interval"] if part == "fashion" else None),
             ]
             for row in sorted(rows, key=lambda row: row["drop_over_images"])
         ]
@@ -77,6 +77,8 @@ def shifts(found: Path, part: str) -> Iterator[str]:
         return
     last = {(row["classifier"], row["nuisance"]): row for row in gather.read(found, part, "severities", RUNS[part])}
     names = list(dict.fromkeys(row["classifier"] for row in rows))[:3]
+    classes = dict.fromkeys(row["class"] for row in gather.read(found, part, "classes", RUNS[part]))
+    words = {str(place): name for place, name in enumerate(classes)} if part == "fashion" else {}
     yield f"### By corruption: {', '.join(names)}\n"
     shown = [
         [
@@ -86,7 +88,7 @@ def shifts(found: Path, part: str) -> Iterator[str]:
             estimate(row["mean"], row["mean_interval"], 2),
             number(row["never"]),
             f"{row['recovered']}",
-            "–" if row["fall"] is None else f"{row['fall']} ({100 * row['fall_share']:.0f} %)",
+            "–" if row["fall"] is None else f"{words.get(row['fall'], row['fall'])} ({100 * row['fall_share']:.0f} %)",
         ]
         for row in sorted(rows, key=lambda row: row["nuisance"])
         if row["classifier"] in names
