@@ -28,9 +28,9 @@ def kept_report(folder: Path) -> Path | None:
     """The report that the program with the live objects of a run has written, where it tells what the run says now:
     nobody else can make its pictures."""
     run = RunFolder(Path(folder))
-    run.read_summary()
-    if not run.report.is_file():
+    if not (run.report.is_file() and run.summary.is_file()):
         return None
+    run.read_summary()
     of = LIVE_OBJECTS_OF.search(run.report.read_text(encoding="utf-8", errors="replace"))
     return run.report if of is not None and of[1] == run.summary_hash() else None
 
