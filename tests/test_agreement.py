@@ -9,6 +9,8 @@ import brittle
 from brittle.engine.runs import RunFolder
 from brittle.errors import BrittleError
 
+pytestmark = pytest.mark.warned("has a mean confidence of")
+
 # Says class 1 of what is brighter than its own threshold.
 THRESHOLDS = """
 import torch

@@ -14,6 +14,8 @@ from torch.utils.data import Dataset
 import brittle
 from brittle.errors import BrittleError
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images")
+
 RECIPE = """
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -113,6 +115,7 @@ def test_a_torch_dataset_and_a_function_are_measured():
     assert far["rho"] < found["rho"]
 
 
+@pytest.mark.warned("have no label", "has a mean confidence of")
 def test_images_without_labels_are_measured_against_the_clean_prediction():
     images = np.stack([Squares()[place][0].numpy() for place in range(30)])
     unlabelled = brittle.measure(left_or_right, images, "translation:sigma=0.15", samples=8)

@@ -143,6 +143,7 @@ def test_pixels_that_no_image_has_are_the_nuisances(wrong, words):
         measured(nuisance=Brighter(wrong=wrong))
 
 
+@pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
 def test_a_nuisance_that_says_so_is_clamped():
     white = measured(nuisance=Brighter(clamps=True))
     p = scores(torch.ones(1, 1, 8, 8)).softmax(1)[0]
@@ -157,6 +158,7 @@ def test_nan_from_a_nuisance_of_ours_is_not_the_classifiers(monkeypatch):
         measured(nuisance="gamma")
 
 
+@pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of", "have no label")
 def test_labels_of_minus_one_are_told():
     images, labels = IMAGES
     for given in (np.where(labels == 0, -1, labels), np.full(12, -1)):

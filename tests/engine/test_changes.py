@@ -12,6 +12,8 @@ from brittle.api import run
 from brittle.errors import BrittleError
 from brittle.report.html import write_report
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
+
 
 def results(*arguments, **options):
     return run(*arguments, **options)["measures"]["robustness"]["results"]

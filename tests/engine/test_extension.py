@@ -7,6 +7,10 @@ from brittle.api import run
 from brittle.errors import BrittleError
 from brittle.study import Study
 
+pytestmark = pytest.mark.warned(
+    "is near chance on the untouched images", "has a mean confidence of", "this prior may destroy the label"
+)
+
 IMAGES, SAMPLES = 60, 5
 
 
@@ -161,6 +165,7 @@ def test_an_entry_written_another_way_is_not_a_change(things, study):
 # What was lost
 
 
+@pytest.mark.warned("was damaged or incomplete")
 @pytest.mark.parametrize(
     "robustness", [{"samples": 5}, {"samples": 5, "tolerance": 0.12}], ids=["samples", "tolerance"]
 )

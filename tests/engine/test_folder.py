@@ -10,6 +10,8 @@ from brittle.engine import runs
 from brittle.engine.job import FORMAT
 from brittle.errors import BrittleError
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
+
 SOMEBODYS = {
     "a thesis": {"thesis.tex": "…"},
     "a lock of another program": {".lock": "pid 17", "data.bin": "…"},

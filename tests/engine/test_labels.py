@@ -38,12 +38,14 @@ def said(found):
     return "\n".join(found["warnings"])
 
 
+@pytest.mark.warned("if they mean its classes of these numbers")
 def test_a_perfect_model_is_perfect_though_classes_are_named_by_numbers_in_the_order_of_text():
     found = measure(perfect, Dataset(), "translation:sigma=0.001", samples=2)
     assert found["accuracy_clean"] == 1.0
     assert "go to those of 'classifier', which has no names, by their place ('10' to 2)" in said(found)
 
 
+@pytest.mark.warned("if they mean its classes of these numbers")
 def test_folders_named_by_numbers_are_counted_as_they_are_sorted(tmp_path):
     for place, name in enumerate(CLASSES):
         (tmp_path / name).mkdir()
@@ -53,6 +55,7 @@ def test_folders_named_by_numbers_are_counted_as_they_are_sorted(tmp_path):
     assert "by their place ('10' to 2)" in said(found)
 
 
+@pytest.mark.warned("if they mean places, give the classifier no labels")
 def test_names_that_were_given_count_and_where_they_are_numbers_it_is_told():
     in_order = classifier(
         lambda images: perfect(images)[:, [CLASSES.index(str(n)) for n in range(12)]],

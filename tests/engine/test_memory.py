@@ -39,6 +39,7 @@ def hungry(most, error):
     return classifier(scores, output="logits", labels=plain.labels)
 
 
+@pytest.mark.warned("the batch is halved to")
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 @pytest.mark.parametrize("most", [20, 3])
 def test_the_batch_is_halved_until_it_fits_and_the_numbers_stay(most, error):

@@ -15,6 +15,8 @@ from brittle.measures import measures
 from brittle.measures.base import Read
 from brittle.study import Study
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
+
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
@@ -55,6 +57,7 @@ def test_units_have_any_number_of_rows_and_tables_stand_beside_one_another(thing
     assert run(study(scattered={}), things.out) == found
 
 
+@pytest.mark.warned("was damaged or incomplete")
 def test_a_picture_that_was_lost_has_its_unit_done_again(things, study, small_units, unmerged):
     small_units(2)
     found = run(study(scattered={}), things.out)
@@ -106,6 +109,7 @@ def test_measures_of_one_kind_are_computed_for_what_each_is_restricted_to(things
     assert found["calls"] == {"first": 300, "second": 420}
 
 
+@pytest.mark.warned("are also among its training images")
 def test_images_only_trained_on_are_classified_only_where_a_measure_names_them(things, study):
     spec = f"npz:{things.folder}/images.npz"
     images = {"toy": {"spec": spec, "train": "old", "count": 10}, "old": {"spec": spec, "count": 30}}

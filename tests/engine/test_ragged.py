@@ -18,6 +18,8 @@ from brittle.api import run
 from brittle.engine.memory_store import MemoryStore
 from brittle.errors import BrittleError
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
+
 SHAPES = [(12, 20), (20, 12), (9, 9), (12, 20), (31, 8), (8, 30), (16, 16), (20, 12), (12, 20), (11, 13), (16, 16)]
 MODULE = """
 import pathlib
@@ -174,6 +176,7 @@ def test_the_prior_is_described_on_the_median_image(photos):
     assert found["image_sets"]["photos"]["shapes"] == 7
 
 
+@pytest.mark.warned("have no label")
 @pytest.mark.parametrize("form", ["pairs", "lists", "unlabelled"])
 def test_arrays_of_all_shapes_are_an_image_set_in_python(form):
     random = np.random.default_rng(0)
@@ -197,6 +200,7 @@ def test_arrays_of_all_shapes_are_an_image_set_in_python(form):
     assert together["rho"] == pytest.approx(np.mean(alone), abs=1e-6)
 
 
+@pytest.mark.warned("have no label")
 def test_grey_and_colour_arrays_are_taken_by_a_classifier_that_takes_both():
     random = np.random.default_rng(0)
     arrays = [random.random((8, 8)), random.random((8, 8, 3)), random.random((6, 9))]

@@ -21,6 +21,10 @@ from brittle.errors import BrittleError, Failure
 from brittle.progress import Progress
 from brittle.report.page.loaded import load
 
+pytestmark = pytest.mark.warned(
+    "is near chance on the untouched images", "has a mean confidence of", "was damaged or incomplete"
+)
+
 
 def results(*arguments, **options):
     return run(*arguments, **options)["measures"]["robustness"]["results"]

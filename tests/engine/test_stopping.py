@@ -10,6 +10,8 @@ from brittle.measures.robustness.estimate import enough
 from brittle.measures.robustness.summary import findings
 from brittle.study import Study
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
+
 TOLERANCE = {"samples": 5, "tolerance": 0.06}
 
 
@@ -58,6 +60,7 @@ def test_it_stops_at_the_first_checkpoint_that_is_narrow_enough(things, study):
     assert not any(enough(measure, finding.tally, reach, 700) for reach in earlier)
 
 
+@pytest.mark.warned("was damaged or incomplete")
 @pytest.mark.parametrize("batch", [64, 1000])
 def test_what_lies_past_the_stopping_point_is_discarded(things, study, batch):
     before = results(study(), things.out, batch=batch)

@@ -15,6 +15,8 @@ from brittle.engine.memory_store import MemoryStore
 from brittle.engine.store import FolderStore, Merging, gaps, whole_tables
 from brittle.measures.plan import Span
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
+
 
 def test_many_small_units_become_few_files_with_all_rows_in_order(tmp_path):
     store, count, most = folder(tmp_path), 300, 0

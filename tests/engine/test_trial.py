@@ -10,6 +10,8 @@ from brittle.classifiers import classifier
 from brittle.errors import BrittleError
 from brittle.report.html import write_report
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
+
 MEAN, STD = 0.4, 0.2
 
 
@@ -58,6 +60,7 @@ def numbers(result):
     return {key: value for key, value in result.items() if key not in ("classifier", "warnings")}
 
 
+@pytest.mark.warned("changes the images that it is given in place; it gets a copy")
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("made", [lambda scores: scores, Net, Own], ids=["function", "module", "protocol"])
 def test_equal_classifiers_are_equal_though_they_change_their_input(made, channels):
@@ -86,11 +89,13 @@ def test_who_leaves_the_input_alone_gets_no_copy():
     assert not adapted.copies
 
 
+@pytest.mark.warned("asked again about the same images, its probabilities differ")
 def test_a_classifier_that_is_not_deterministic_is_told():
     found = measure(lambda given: careful(given) + torch.rand(len(given), 4), images(), "affine", samples=2)
     assert [text for text in found["warnings"] if "is not deterministic" in text]
 
 
+@pytest.mark.warned("rows then depend on the batch size", "this prior may destroy the label")
 @pytest.mark.parametrize("count", [1, 24])
 def test_a_classifier_that_looks_at_the_whole_batch_is_told(count):
     def normalised(given):
@@ -103,6 +108,7 @@ def test_a_classifier_that_looks_at_the_whole_batch_is_told(count):
     assert "depends on the other images of the batch" not in said(careful)
 
 
+@pytest.mark.warned("asked again about the same images, its probabilities differ")
 def test_what_was_told_stands_in_the_report_and_a_noisy_run_can_be_resumed(things):
     module = things.folder / "things.py"
     module.write_text(

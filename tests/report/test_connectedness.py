@@ -105,6 +105,7 @@ def test_sizes_are_short_however_many_there_are():
     assert sizes([9, 8, 7, 6, 5, 4, 3, 2, 1]) == "9 + 8 + 7 + 6 + 5 + 4 + …"
 
 
+@pytest.mark.warned("is not what the classifiers were trained on")
 def test_a_set_that_classifiers_were_not_trained_on_is_told(tmp_path):
     study = {
         "classifiers": {"plain": "bundled:plain"},

@@ -15,6 +15,8 @@ from brittle.classifiers.bundled import FASHION_LABELS
 from brittle.engine.store import UNSAFE_BEFORE, safe_name
 from brittle.errors import BrittleError
 
+pytestmark = pytest.mark.warned("can't be trusted")
+
 STUDY = {
     "classifiers": {"plain": "bundled:plain", "augmented": "bundled:augmented"},
     "images": {"sample": {"spec": "sample", "count": 12}},

@@ -86,6 +86,7 @@ def test_a_report_of_targeted_changes_shows_sizes_and_failures(tmp_path):
     assert {row["layer"] for row in found.table().to_pylist()} == {"layers.8", "layers.9"}
 
 
+@pytest.mark.warned("all are taken", "have no label")
 def test_images_without_labels_count_against_their_clean_predictions():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))

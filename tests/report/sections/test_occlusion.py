@@ -126,6 +126,7 @@ def test_without_training_images_nothing_is_said_of_a_gap(tmp_path):
     assert "accuracy of plain, augmented against the hidden share" in page
 
 
+@pytest.mark.warned("are also among its training images")
 def test_without_a_gap_to_divide_by_no_empty_figure_of_iocclusion_is_drawn(tmp_path):
     images = {"test": {"spec": "sample", "count": 40, "train": "train"}, "train": {"spec": "sample", "count": 60}}
     with pytest.warns(BrittleWarning, match="'plain' has no iOcclusion"):

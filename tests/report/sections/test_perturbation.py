@@ -11,6 +11,8 @@ from brittle.report.html import write_report
 from brittle.report.page.colours import looks
 from brittle.report.sections.perturbation.figures import FAILED, Bubble, bubble_figure, matrix_figure
 
+pytestmark = pytest.mark.warned("did not reach p")
+
 NETWORK = """
 import torch
 from torch import nn

@@ -322,6 +322,7 @@ def test_sentences_say_how_wrong_images_hard_answers_and_missing_labels_are_trea
     assert "nothing was found" in headline(entry | {"flows": [], "found": 0}, sections[0].names.names)
 
 
+@pytest.mark.warned("if they mean its classes of these numbers", "can't be trusted")
 def test_a_picture_names_classes_as_the_images_do_where_the_classifier_has_no_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
