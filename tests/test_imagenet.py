@@ -97,6 +97,7 @@ def test_folders_of_wordnet_ids_meet_the_right_classes_of_a_classifier(
     assert [each["class"] for each in found["classes"]] == [imagenet.shown(key) for key in (TENCH, GOLDFISH, TISSUE)]
 
 
+@pytest.mark.warned("classes without names")
 def test_a_thousand_classes_without_names_are_taken_for_imagenets_and_it_is_said(photographs: Path) -> None:
     found = brittle.measure(Sure(), f"folder:{photographs}", nuisance="rotation:sigma=0.001", samples=1)
     assert found["accuracy_clean"] == 1.0

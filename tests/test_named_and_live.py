@@ -15,6 +15,8 @@ from torch import nn
 import brittle
 from brittle.images import image_set
 
+pytestmark = pytest.mark.warned("is near chance on the untouched images")
+
 COLOURS = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
 
 

@@ -110,6 +110,7 @@ def test_what_a_study_cannot_do_without_is_asked_for(key):
         Study.of({name: value for name, value in GOOD.items() if name != key})
 
 
+@pytest.mark.warned("all are taken")
 @pytest.mark.parametrize(
     ("entry", "count", "classes"),
     [

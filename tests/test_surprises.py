@@ -28,12 +28,14 @@ def test_worst_of_k_is_left_unsaid_where_a_tolerance_stops_before_k_draws():
     assert found["accuracy_worst_interval"] is None
 
 
+@pytest.mark.warned("is near chance on the untouched images")
 def test_a_classifier_that_guesses_on_untouched_images_is_not_the_priors_fault():
     found = brittle.measure(constant, "sample", "rotation", count=50, samples=2)
     assert any("untouched images" in warning for warning in found["warnings"])
     assert not any("destroy" in warning for warning in found["warnings"])
 
 
+@pytest.mark.warned("by number")
 def test_classes_matched_by_number_to_another_number_of_classes_are_pointed_out():
     images = (np.zeros((4, 28, 28), np.uint8), np.array([0, 1, 0, 1]))
     found = brittle.measure(
@@ -42,6 +44,7 @@ def test_classes_matched_by_number_to_another_number_of_classes_are_pointed_out(
     assert any("by number" in warning and "cat = 0, dog = 1" in warning for warning in found["warnings"])
 
 
+@pytest.mark.warned("all are taken")
 def test_fewer_images_than_asked_for_are_pointed_out():
     found = brittle.measure("bundled:plain", "sample", "rotation", ids=[8, 9], count=7, samples=1)
     assert any("2 images, fewer than 7" in warning for warning in found["warnings"])
@@ -51,6 +54,7 @@ def test_a_name_with_brackets_is_printed_as_it_is():
     assert "m[v2]" in str(brittle.compare({"m[v2]": "bundled:plain"}, "sample", "rotation", count=20, samples=2))
 
 
+@pytest.mark.warned("have no label")
 def test_without_labels_no_classifier_is_called_better():
     images = brittle.image_set("sample").batch(range(40)).images.numpy()
     said = str(brittle.compare({"plain": "bundled:plain", "same": constant}, images, "affine", samples=5))
