@@ -1,7 +1,10 @@
 """What is printed: no name commands the terminal or is taken for markup, and a terminal without the signs has words."""
 
 import io
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -101,3 +104,13 @@ def test_commands_speak_ascii(start, ended, tmp_path, variables):
     wrong = ended(start("measure", "bundled:plain", "folder:ρ", *options, **variables))
     assert wrong.err.isascii()
     assert wrong.complaint(2)
+
+
+def test_help_is_in_ascii_where_nothing_else_can_be_shown():
+    said = subprocess.run(
+        [sys.executable, "-m", "brittle", "measure", "--help"],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert "Measure rho of a classifier" in said.stdout.decode("ascii")

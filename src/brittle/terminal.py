@@ -17,7 +17,7 @@ _SIGNS = {
     "≠": "!=", "°": " deg", "µ": "mu", "ℓ": "l", "∞": "inf", "√": "sqrt ", "’": "'", "‘": "'", "“": '"', "”": '"',
     "′": "'", "‖": "||", "\u0302": "-hat", "\u0304": "-bar", "\xa0": " ",
 }  # fmt: skip
-_SUBSTITUTES = "brittle-substitutes"
+_SUBSTITUTES, _ASCII = "brittle-substitutes", "brittle_ascii"
 
 
 def visible(text: str) -> str:
@@ -44,7 +44,25 @@ def use_substitutes(stream: TextIO) -> None:
     """What a stream can't encode is no reason to fail: it is written `in_ascii`."""
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error(_SUBSTITUTES, _encoded)
-        stream.reconfigure(errors=_SUBSTITUTES)
+        codecs.register(_ascii_codec)
+        is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+        stream.reconfigure(encoding=_ASCII if is_ascii else None, errors=_SUBSTITUTES)
+
+
+def _ascii_codec(name: str) -> codecs.CodecInfo | None:
+    """ASCII by another name: where Typer prints help, it takes the usual one for a mistake and writes UTF-8 instead."""
+    if name != _ASCII:
+        return None
+    own = codecs.lookup("ascii")
+    return codecs.CodecInfo(
+        own.encode,
+        own.decode,
+        own.streamreader,
+        own.streamwriter,
+        own.incrementalencoder,
+        own.incrementaldecoder,
+        _ASCII,
+    )
 
 
 def _encoded(error: UnicodeError) -> tuple[str, int]:

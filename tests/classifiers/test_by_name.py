@@ -185,7 +185,7 @@ def test_a_live_model_of_transformers_finds_its_processor_beside_its_weights(vit
 
 
 def test_a_live_model_without_a_processor_says_so_and_keeps_its_labels() -> None:
-    with pytest.warns(UserWarning, match="comes without an image processor"):
+    with pytest.warns(brittle.BrittleWarning, match="comes without an image processor"):
         found = classifier(tiny_vit())
     assert found.labels == ("cat", "dog", "frog")
 
@@ -334,3 +334,14 @@ def test_a_named_pattern_names_what_it_matches(tmp_path: Path) -> None:
     found = Study.of(study).classifiers
     assert list(found) == [f"mine-{tmp_path}/a.onnx", f"mine-{tmp_path}/b.onnx"]
     assert [entry.attributes for entry in found.values()] == [{"year": 2026}] * 2
+
+
+def test_a_pipeline_is_refused_with_what_to_give_instead() -> None:
+    class Pipeline:
+        model = tiny_vit()
+
+        def __call__(self, images: Any) -> Any:
+            raise AssertionError
+
+    with pytest.raises(BrittleError, match=r"is a pipeline, not a classifier\. Give its model: pipeline\.model"):
+        classifier(Pipeline())

@@ -182,3 +182,11 @@ def test_a_spec_carries_every_option_and_can_be_written_again():
 
 def test_the_contract_is_final():
     assert AdaptedClassifier.log_probs.__final__
+
+
+def test_a_classifier_is_shown_in_one_line(network, images):
+    found = classifier(network)
+    assert repr(found) == "<TorchClassifier 'Sequential'>"
+    found.log_probs(images)
+    assert repr(found) == "<TorchClassifier 'Sequential': 5 classes>"
+    assert repr(classifier("bundled:plain")).startswith("<TorchClassifier 'bundled:plain': 10 classes")

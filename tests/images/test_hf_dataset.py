@@ -83,6 +83,13 @@ def test_splits_are_named_where_there_are_several(dataset: Any, tmp_path: Path) 
         image_set(f"hf:{tmp_path}/both,split=tset")
 
 
+def test_a_live_dataset_with_splits_is_refused_with_their_names(dataset: Any) -> None:
+    import datasets
+
+    with pytest.raises(BrittleError, match=r"has splits: train, test\. Give one of them: dataset\['train'\]"):
+        image_set(datasets.DatasetDict({"train": dataset, "test": dataset}))
+
+
 def test_columns_are_named_by_options(dataset: Any, tmp_path: Path) -> None:
     dataset.rename_columns({"img": "scan", "label": "grade"}).save_to_disk(tmp_path / "odd")
     assert image_set(f"hf:{tmp_path}/odd").labels.tolist() == [number % 10 for number in range(COUNT)]

@@ -71,6 +71,16 @@ def test_accuracy_against_the_angle_is_three_lines(run):
     assert curve.iloc[0] > curve.iloc[1]
 
 
+def test_a_result_has_its_rows_with_names_and_angles():
+    found = brittle.compare({"plain": "bundled:plain"}, "sample", "rotation:sigma=30", samples=3, count=4)
+    assert found.rows.equals(brittle.rows(found))
+    assert {"name", "class", "theta_angle", "right"} <= set(found.rows.column_names)
+    rows = found.rows.to_pandas()
+    assert rows["right"].mean() == pytest.approx(found["results"][0]["accuracy_nuisance"])
+    one = brittle.measure("bundled:plain", "sample", "rotation:sigma=30", samples=3, count=4)
+    assert one.rows.drop_columns("classifier").equals(found.rows.drop_columns("classifier"))
+
+
 def test_a_long_theta_is_told_by_its_key(run):
     rows = brittle.rows(run, "robustness").to_pandas()
     bent = rows[rows["nuisance"] == "elastic"]

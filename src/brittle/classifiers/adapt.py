@@ -43,6 +43,8 @@ def adapt(what: object, device: str, options: Mapping[str, Any]) -> Classifier:
         return what
     if isinstance(what, ClassifierLoader) and dataclasses.is_dataclass(what):
         return _load(what, device, options)
+    if not isinstance(what, nn.Module) and is_transformers(getattr(what, "model", None)):
+        raise BrittleError(f"{type(what).__name__} is a pipeline, not a classifier", "Give its model: pipeline.model.")
     given = _with(AdapterOptions(), options)
     if isinstance(what, nn.Module):
         return TorchClassifier(what, device=device, **settings_with(given, _configuration(what)))

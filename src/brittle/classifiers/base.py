@@ -87,6 +87,10 @@ class AdaptedClassifier(abc.ABC):
         self._classes: int | None = None
         self._shapes: set[torch.Size] = set()  # image shapes that have worked
 
+    def __repr__(self) -> str:
+        known = f": {len(self.labels):,} classes" if self.labels else ""
+        return f"<{type(self).__name__} {self.name!r}{known}>"
+
     @abc.abstractmethod
     def scores(self, prepared: Tensor) -> Tensor:
         """Prepared images on `self.device` → raw outputs (B, K)."""

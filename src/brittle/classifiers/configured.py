@@ -18,7 +18,7 @@ import torch
 
 from brittle.classifiers.base import AdapterOptions, first_line
 from brittle.classifiers.preprocess import Preprocess
-from brittle.errors import BrittleError, MissingPackage
+from brittle.errors import BrittleError, BrittleWarning, MissingPackage
 from brittle.registry import option
 
 DECISIONS = (("size", "crop", "interpolation"), ("range", "mean", "std"), ("channels",), ("layout",))
@@ -64,7 +64,8 @@ def interpolation(word: Any, who: str) -> Literal["bilinear", "bicubic"]:
         return "bilinear"
     if name == "bicubic":
         return "bicubic"
-    warnings.warn(f"{who} resizes its images by {name!r}; bicubic is used, the nearest there is.", stacklevel=3)
+    told = f"{who} resizes its images by {name!r}; bicubic is used, the nearest there is."
+    warnings.warn(told, BrittleWarning, stacklevel=3)
     return "bicubic"
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, first_line, no_file
 from brittle.classifiers.preprocess import Preprocess
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import printable, real_path
 from brittle.registry import did_you_mean, option
 
@@ -115,6 +115,7 @@ def _open(path: Path, device: str) -> Any:
         else:
             warnings.warn(
                 f"onnxruntime has no CUDA here, so {path} runs on the CPU. Install onnxruntime-gpu to change that.",
+                BrittleWarning,
                 stacklevel=2,
             )
     try:

@@ -29,7 +29,7 @@ from brittle.classifiers.configured import (
 )
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import real_path
 from brittle.net import hub, reachable
 from brittle.registry import option
@@ -38,7 +38,7 @@ PLAIN_RANGE = 255  # of the pixels that a processor takes
 SMALL = 384  # ConvNeXt crops images that end up smaller than this, and squashes larger ones
 
 
-def is_transformers(module: nn.Module) -> bool:
+def is_transformers(module: Any) -> bool:
     """Whether a module is one of transformers' classifiers, which carry their configuration with them."""
     return isinstance(getattr(getattr(module, "config", None), "id2label", None), Mapping)
 
@@ -61,6 +61,7 @@ def _configuration(module: Any, processor: Any, who: str) -> Configuration:
         warnings.warn(
             f"{who} comes without an image processor: images are given to it as they are. Give size=…, mean=… and "
             "std=… where it was trained with others.",
+            BrittleWarning,
             stacklevel=3,
         )
         preprocess = Preprocess(channels="rgb" if getattr(config, "num_channels", 3) == 3 else None)

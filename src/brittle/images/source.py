@@ -61,6 +61,10 @@ def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
         if further is not None:
             raise BrittleError(f"images that are read as a stream take no {further}", "Give them by index instead.")
         return from_stream(what, **({"name": type(what).__name__} | settings))
+    if isinstance(what, Mapping) and what and all(map(is_hugging_face, what.values())):
+        raise BrittleError(
+            f"the dataset has splits: {', '.join(what)}", f"Give one of them: dataset[{next(iter(what))!r}]."
+        )
     if not (hasattr(what, "__len__") and hasattr(what, "__getitem__")) or isinstance(what, Mapping):
         raise BrittleError(
             f"{type(what).__name__} is not an image set: its items can't be read by index",

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from brittle.hardening.harden import Hardened as HardenedClassifier
 from brittle.measures.before_after.measure import KIND as DIFFERENCE
 from brittle.report.harden_console import hardened_text
+from brittle.report.rows import all_rows
 from brittle.results.base import Result, Tables
 
 
-class Measured(Result):
+class WithDraws(Result):
+    """What was found at every draw of θ."""
+
+    @property
+    def rows(self) -> pa.Table:
+        """A row per classifier, nuisance, image and draw, with names and θ: see `brittle.rows`."""
+        return all_rows(self.done.view("robustness"))
+
+
+class Measured(WithDraws):
     """One classifier under one nuisance: `rho`, `interval`, `accuracy_nuisance` and what stands beside them."""
 
 
-class Comparison(Result):
+class Comparison(WithDraws):
     """Several classifiers: `results`, one each, and `comparisons`, their paired differences."""
 
 
