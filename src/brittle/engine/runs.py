@@ -150,7 +150,6 @@ class RunFolder:
     def read_summary(self) -> dict[str, Any]:
         """What every measure said of the study that is kept."""
         if not self.summary.is_file():
-            self.read_study()  # a folder without one is not a run folder, which is the better complaint
             raise BrittleError(f"the run in {self.path} is not finished", "Give `brittle run` again to resume it.")
         summary = read_kept(self.summary, "Give the run command again: it is written anew from the stored units.")
         said_of, study = summary.pop(STUDY), self.read_study()
