@@ -59,9 +59,11 @@ def test_affine_marginals_and_traces_are_told_as_rotation_zoom_shear_and_shift(
     traces: list[Any] = []
     monkeypatch.setattr(entry_module, "marginal_figure", lambda key, found, images: panels.append(found) or "")
     monkeypatch.setattr(entry_module, "trace_figure", lambda key, found: traces.append(found) or "")
+    only = {"plain": f"python:{tmp_path}/tiny.py:second"}
     chains = {"sampler": "metropolis", "steps": 60, "burn-in": 30, "chains": 4, "tries": 8}
-    asked = {"drawn": {"kind": "weak-points", "budget": 400}, "walked": {"kind": "weak-points", **chains}}
-    folder = write_run(tmp_path, robustness=None, nuisances=["affine:alpha=20"], measures=asked)
+    asked = {"drawn": {"kind": "weak-points", "budget": 400, "count": 5}}
+    asked["walked"] = {"kind": "weak-points", "count": 2, **chains}
+    folder = write_run(tmp_path, robustness=None, nuisances=["affine:alpha=20"], classifiers=only, measures=asked)
     run = measure_run(folder, "drawn")
     entry = shown_entries(run)[0].entry
     ids = [row["id"] for row in entry["per_image"] if row["status"] == "trusted" and not row["already_wrong"]]
@@ -85,8 +87,8 @@ def test_weak_points_that_really_fail_have_a_map_of_the_prior_where_the_predicti
         entry_module, "posterior_figure", lambda key, found, names: maps.append(found) or drawn(key, found, names)
     )
     space = "translation:sigma=0.2"
-    asked = {"budget": 400, "failing": True}
-    folder = write_run(tmp_path, robustness=None, nuisances=[space], **{"weak-points": asked})
+    asked, only = {"budget": 400, "failing": True, "count": 5}, {"plain": f"python:{tmp_path}/tiny.py:second"}
+    folder = write_run(tmp_path, robustness=None, nuisances=[space], classifiers=only, **{"weak-points": asked})
     run = measure_run(folder, "weak-points")
     part = shown_entries(run)[0]
     assert part.posterior
