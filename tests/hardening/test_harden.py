@@ -71,6 +71,7 @@ class Wrapped(nn.Module):
         return scores
 
 
+@pytest.mark.warned("has a mean confidence of")
 def test_batch_statistics_stay_as_they_were_and_a_finished_folder_is_read_again(
     sample: brittle.ImageSet, tmp_path: Path
 ) -> None:

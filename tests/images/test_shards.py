@@ -131,6 +131,7 @@ def test_a_label_that_is_none_is_named(tmp_path: Path) -> None:
         image_set(f"shards:{tmp_path}/a.tar")
 
 
+@pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
 def test_a_shard_is_measured_alike_by_name_and_live(tmp_path: Path) -> None:
     write(tmp_path / "a.tar", range(12), png=lambda place: pixels(place, colour=False), cls=lambda place: place % 10)
     live = webdataset.WebDataset(f"{tmp_path}/a.tar", shardshuffle=False).decode("l8").to_tuple("png", "cls")

@@ -24,6 +24,8 @@ from brittle.report.html import write_report
 from brittle.statistics.corruption_error import ALEXNET
 from brittle.training.data import TrainingImages
 
+pytestmark = pytest.mark.warned("has no images at scale 0")
+
 SHADES = {"n01": 40, "n02": 200}
 WRONG = [0, 0, 2, 3, 3]
 FIRST = [0, 0, 2, 1, 0]
@@ -282,6 +284,7 @@ def test_a_table_without_rows_at_scale_0_is_measured_from_its_first_scale_on(tmp
     assert any("add such images to get them" in text for text in found["warnings"])
 
 
+@pytest.mark.warned("by number")
 def test_the_page_says_what_is_left_out(imagenet: Path, tmp_path: Path) -> None:
     study = {
         "classifiers": {"plain": "bundled:plain", "other": "bundled:augmented"},
