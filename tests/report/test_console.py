@@ -53,6 +53,9 @@ def test_skipped_images_are_told(both_folder: Path) -> None:
     assert "shapes: 2 images can't be read and were skipped, the first torn.png" in as_text(
         _summary(both_folder) | {"skipped": {"shapes": ["torn.png", "empty.png"]}}
     )
+    assert "shapes: 1 image can't be read and was skipped, the first torn.png" in as_text(
+        _summary(both_folder) | {"skipped": {"shapes": ["torn.png"]}}
+    )
 
 
 def test_measures_of_one_kind_are_printed_with_their_names(run_folder: Path) -> None:

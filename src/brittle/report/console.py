@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 from brittle.errors import BrittleError
 from brittle.measures.distortion import BESIDE
 from brittle.report.page.distortion import in_one_line
-from brittle.report.page.words import warned
+from brittle.report.page.words import unreadable, warned
 from brittle.report.sections import section_of
 from brittle.report.sections.base import line
 from brittle.terminal import visible, visible_values
@@ -92,7 +92,7 @@ def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
             yield line(said[:1].upper() + said[1:])
     for name, skipped in summary.get("skipped", {}).items():
         if skipped:
-            yield line(f"{name}: {len(skipped)} images can't be read and were skipped, the first {skipped[0]}")
+            yield line(f"{name}: {unreadable(len(skipped))} skipped, the first {skipped[0]}")
 
 
 def _warnings(summary: Mapping[str, Any]) -> Iterator[RenderableType]:

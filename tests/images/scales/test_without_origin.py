@@ -137,6 +137,12 @@ def test_failures_by_hand(imagenet: Path) -> None:
     assert found.summary["measures"]["failure-points"]["interference"] == []
 
 
+def test_labels_fallen_into_have_the_names_of_the_classes_where_a_classifier_has_none(imagenet: Path) -> None:
+    found = brittle.failure_points(bright, of(imagenet))
+    assert [(each["label"], each["paths"]) for each in found["falls"]] == [("n02", 3)]
+    assert "failures most often fall into n02" in str(found)
+
+
 def test_an_image_that_is_wrong_from_the_start_fails_at_the_first_severity(imagenet: Path) -> None:
     """Above 56 of 255, so that the dark picture 40 + 20 is wrong at 1, and those of 48 and 56 as well."""
     found = brittle.failure_points(above(56 / 255), of(imagenet))

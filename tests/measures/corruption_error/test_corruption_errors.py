@@ -144,6 +144,16 @@ def test_alexnet_has_no_published_errors_for_other_corruptions(tmp_path):
 
 
 @pytest.mark.warned("are not followed, since images are missing")
+def test_the_drop_over_images_is_the_pooled_one_of_failure_points_also_where_a_shift_lacks_images(tmp_path):
+    images = in_imagenet_cs_layout(tmp_path, ["fog", "snow"])
+    for number in (0, 2):
+        (tmp_path / "c" / "fog" / "3" / "n01" / f"{number}.png").unlink()
+    row = brittle.corruption_error({"bright": bright}, images, resamples=100)["results"][0]
+    (pooled,) = brittle.failure_points(bright, images).summary["measures"]["failure-points"]["pooled"]
+    assert row["drop_over_images"] == pytest.approx(pooled["drop"])
+    assert row["drop_over_images_interval"] == pytest.approx(pooled["drop_interval"])
+
+
 def test_an_image_that_lacks_a_scale_of_one_shift_counts_under_the_others(tmp_path):
     images = in_imagenet_cs_layout(tmp_path, ["fog", "snow"])
     (tmp_path / "c" / "snow" / "3" / "n01" / "2.png").unlink()

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, NUISANCE, About, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.base import IMAGES, NUISANCE, About, ClassifierFacts, Measure, Read, RunView, Subject
 from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
 from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
 from brittle.registry import did_you_mean
@@ -94,7 +93,7 @@ class CorruptionError(CorruptionErrorOptions, Measure):
                 "resamples": self.resamples,
                 "seed": run.seed,
             }
-            | _means(said[name], errors[name], self.confidence)
+            | _means(said[name], errors[name], run.images[images], self.confidence)
             | {"shifts": [_one_shift(nuisance, each, name, said[name]) for nuisance, each in found.items()]}
             for name in names
         ]
@@ -128,11 +127,13 @@ def _errors(found: Shifted, classifier: str) -> Errors:
     return Errors.of(found.images, found.share(classifier), found.clean_share(classifier))
 
 
-def _means(said: CorruptionErrors, errors: Mapping[str, Errors], confidence: float) -> dict[str, Any]:
-    """mCE and mean rCE are means over shifts; the drop is one over images, all shifts pooled."""
-    place = _first_come(np.concatenate([each.images for each in errors.values()]))
+def _means(said: CorruptionErrors, errors: Mapping[str, Errors], subject: Subject, confidence: float) -> dict[str, Any]:
+    """mCE and mean rCE are means over shifts; the drop is one over images, all shifts pooled. Its interval rests on the
+    planned order of the images; by size of id it might be that of the classes."""
+    place = subject.places(np.concatenate([each.images for each in errors.values()]))
     drops = np.concatenate([each.drop / each.scales for each in errors.values()])
-    total, count = np.bincount(place, drops), np.bincount(place)
+    total, count = np.bincount(place, drops, len(subject)), np.bincount(place, minlength=len(subject))
+    total, count = total[count > 0], count[count > 0]
     known = not np.isnan(total).any()
     low, high = ratio_bounds(total, count, confidence, support=(-1.0, 1.0)) if known else (None, None)
     return {
@@ -144,14 +145,6 @@ def _means(said: CorruptionErrors, errors: Mapping[str, Errors], confidence: flo
         "drop_over_images_interval": [low, high] if known else None,
         "images": len(count),
     }
-
-
-def _first_come(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Ids → their places in the order of first appearance, which is the planned one that intervals rest on; by size of
-    id it might be that of the classes."""
-    _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-    places: NDArray[np.int64] = first.argsort().argsort()[inverse]
-    return places
 
 
 def _one_shift(nuisance: str, found: Shifted, classifier: str, said: CorruptionErrors) -> dict[str, Any]:

@@ -49,13 +49,20 @@ def partials(
 
 
 def unsaid(models: Sequence[Model], wanted: Sequence[str], family: str) -> list[str]:
-    """For warnings: the attributes whose effect by itself can't be told."""
+    """For warnings: the attributes of which nothing can be told, or no effect by itself."""
+    counted = {name: sum(_has(model, name) for model in models) for name in wanted or _named(models)}
+    few = {name: there for name, there in counted.items() if 0 < there < FEWEST}
     return [
+        f"{there} of {len(models)} models {'has' if there == 1 else 'have'} {attribute!r} as a number: a partial "
+        f"correlation needs {FEWEST}"
+        for attribute, there in few.items()
+    ] + [
         f"nothing is said of an effect of {attribute!r} by itself: that needs at least {FEWEST} values of it within "
         f"one {family} (an attribute of the classifiers), each trained with several seeds (a group); its partial "
         "correlation mixes it with whatever else differs"
         for attribute in wanted or numeric(models)
-        if not any(
+        if attribute not in few
+        and not any(
             name and _by_itself([models[place] for place in places], attribute)
             for name, places in _families(models, attribute, family)
         )
@@ -64,8 +71,11 @@ def unsaid(models: Sequence[Model], wanted: Sequence[str], family: str) -> list[
 
 def numeric(models: Sequence[Model]) -> list[str]:
     """The attributes that at least five models have as numbers."""
-    names = dict.fromkeys(key for model in models for key in model.attributes)
-    return [name for name in names if sum(_has(model, name) for model in models) >= FEWEST]
+    return [name for name in _named(models) if sum(_has(model, name) for model in models) >= FEWEST]
+
+
+def _named(models: Sequence[Model]) -> list[str]:
+    return list(dict.fromkeys(key for model in models for key in model.attributes))
 
 
 def _by_itself(models: Sequence[Model], attribute: str) -> bool:

@@ -20,7 +20,7 @@ from brittle.report.page.colours import looks
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Section
-from brittle.report.page.words import in_words, listed, sentence, size
+from brittle.report.page.words import in_words, listed, sentence, size, unreadable
 
 MOST_CAUTIONS = 8  # at the head of the page; what is left can be opened
 MOST_FINDINGS = 10  # on top; what is left can be opened
@@ -168,7 +168,7 @@ def _cautions(run: LoadedRun, remarks: Sequence[Remarks]) -> list[str]:
     said = [sentence(text) for text in run.summary["warnings"] if text]
     for name, skipped in run.summary["skipped"].items():
         if skipped:
-            said.append(f"{len(skipped)} images of {name} can't be read and were left out: {listed(skipped, 3)}.")
+            said.append(f"{name}: {unreadable(len(skipped))} left out: {listed(skipped, 3)}.")
     return [*said, *(text for each in remarks for text in each.cautions)]
 
 

@@ -50,6 +50,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def unreadable(count: int) -> str:
+    """2 images can't be read and were"""
+    return f"{counted(count, 'image')} can't be read and {'was' if count == 1 else 'were'}"
+
+
 def span(values: Iterable[int]) -> str:
     """120; 120 to 500 where they differ."""
     low, high = min(found := list(values)), max(found)

@@ -108,7 +108,8 @@ def _pooled(each: Mapping[str, Any]) -> str:
 
 def _closing(rows: Sequence[Row]) -> RenderableType:
     first = rows[0]
-    drop = "drop: accuracy at 0 minus accuracy there, in points; " if any(map(words.origin, rows)) else ""
+    shown = any(words.origin(row) and row["only"] is None for row in rows)
+    drop = "drop: accuracy at 0 minus accuracy there, in points; " if shown else ""
     return line(
         f"{percent(first['confidence'])} intervals over images. mean: {words.mean_is(first)}, {words.over(first)}; "
         f"never: right at every severity; recovered: wrong, then right further along; {drop}seed {first['seed']}."

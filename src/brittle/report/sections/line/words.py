@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brittle.report.page.words import interval, number
+from brittle.report.page.words import number
 
 Row = Mapping[str, Any]
 
@@ -21,12 +21,16 @@ def _equals(value: float | None) -> str:
     return f"p {said}" if said.startswith("<") else f"p = {said}"
 
 
+def _ends(bounds: Sequence[float]) -> str:
+    return f"[{number(bounds[0], 2)}, {number(bounds[1], 2)}]"
+
+
 def line(found: Row) -> str:
     """slope 1.32 [1.07, 1.58], correlation 0.98 (p < 0.001)"""
     if found["slope"] is None:
         return "no line: accuracies do not vary"
     return (
-        f"slope {number(found['slope'], 2)} {interval(found['slope_interval'])}, correlation "
+        f"slope {number(found['slope'], 2)} {_ends(found['slope_interval'])}, correlation "
         f"{number(found['correlation'], 2)} ({_equals(found['p_value'])})"
     )
 
