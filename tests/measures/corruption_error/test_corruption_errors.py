@@ -145,12 +145,20 @@ def test_alexnet_has_no_published_errors_for_other_corruptions(tmp_path):
 
 @pytest.mark.warned("are not followed, since images are missing")
 def test_the_drop_over_images_is_the_pooled_one_of_failure_points_also_where_a_shift_lacks_images(tmp_path):
-    images = in_imagenet_cs_layout(tmp_path, ["fog", "snow"])
-    for number in (0, 2):
-        (tmp_path / "c" / "fog" / "3" / "n01" / f"{number}.png").unlink()
+    """Forty dark images, of which fog lacks fifteen; fog brightens every third of the others and snow two of five."""
+    rows = ["path,class,shift,scale,seed"]
+    for seed in range(40):
+        light = {"": False, "fog": seed % 3 == 0, "snow": seed % 5 < 2}
+        for shift in ("", "snow") if seed < 15 else ("", "fog", "snow"):
+            file = f"{shift}{seed}.png"
+            Image.new("L", (4, 4), 200 if light[shift] else 40).save(tmp_path / file)
+            rows.append(f"{file},0,{shift},{int(bool(shift))},{seed}")
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    images = f"scales:{tmp_path / 't.csv'}"
     row = brittle.corruption_error({"bright": bright}, images, resamples=100)["results"][0]
     (pooled,) = brittle.failure_points(bright, images).summary["measures"]["failure-points"]["pooled"]
-    assert row["drop_over_images"] == pytest.approx(pooled["drop"])
+    assert row["drop_over_images"] == pytest.approx((9 + 16) / (25 + 40))
+    assert pooled["drop"] == pytest.approx((9 + 16) / (25 + 40))
     assert row["drop_over_images_interval"] == pytest.approx(pooled["drop_interval"])
 
 
