@@ -63,7 +63,7 @@ def test_partial_correlations_of_attributes_given_accuracy(six, numbered):
     assert any("effect of 'parameters' by itself" in text for text in found["warnings"])
 
 
-@pytest.mark.warned("nothing is said of an effect")
+@pytest.mark.warned("a partial correlation needs 5")
 def test_an_attribute_that_too_few_models_have_is_named(six, numbered):
     attributes = {name: {"parameters": size} for name, size in zip(NAMES[:3], SIZES[:3], strict=True)}
     found = brittle.line(*six, numbered, attributes=attributes, **OPTIONS)
@@ -71,6 +71,7 @@ def test_an_attribute_that_too_few_models_have_is_named(six, numbered):
     assert any("3 of 6 models have 'parameters' as a number: a partial" in text for text in found["warnings"])
 
 
+@pytest.mark.warned("nothing is said of an effect")
 def test_a_model_whose_attribute_is_not_a_number_lacks_it(six, numbered):
     sizes = dict(zip(NAMES, [*SIZES[:5], float("nan")], strict=True))
     found = brittle.line(*six, numbered, attributes={name: {"parameters": sizes[name]} for name in NAMES}, **OPTIONS)

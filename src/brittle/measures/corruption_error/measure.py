@@ -32,6 +32,7 @@ from brittle.statistics.ratio import ratio_bounds
 from brittle.types import Nuisance
 
 KIND = "corruption-error"
+CLASSES, SIZE = 1000, (224, 224)  # of ImageNet-C
 
 
 @register(KIND)
@@ -69,6 +70,8 @@ class CorruptionError(CorruptionErrorOptions, Measure):
         names = list(next(iter(found.values())).right)
         errors = {name: {nuisance: _errors(each, name) for nuisance, each in found.items()} for name in names}
         reference = self.reference or names[0]
+        if reference == PUBLISHED:
+            warnings += _other_images(run.images[images], images)
         divided_by = self._published(run, images, found) if reference == PUBLISHED else errors[reference]
         said = corruption_errors(errors, divided_by, self.confidence, self.resamples, run.seed)
         for nuisance in found:
@@ -121,6 +124,18 @@ def _unpublished(nuisance: str, images: str) -> BrittleError:
         "stored at severities 1 to 5",
         "Name a classifier of the study as the reference.",
     )
+
+
+def _other_images(subject: Subject, images: str) -> list[str]:
+    """A warning where a set in ImageNet-C's layout does not hold what AlexNet was tried on."""
+    (_, height, width), classes = subject.shape, len(subject.classes)
+    if (height, width) == SIZE and classes == CLASSES:
+        return []
+    return [
+        f"{PUBLISHED} stands for AlexNet's published errors of ImageNet-C, {CLASSES:,} classes at "
+        f"{SIZE[0]}×{SIZE[1]}, and {images!r} has {classes:,} at {height}×{width}: its mCE can't be set beside "
+        "published ones"
+    ]
 
 
 def _errors(found: Shifted, classifier: str) -> Errors:
