@@ -74,15 +74,20 @@ def _worst(increase: Array) -> float:
 
 def _indices(increase: Array) -> tuple[Array, npt.NDArray[np.int64], Array, Array]:
     """c_r (S, R, K) of many studies → (S,) each: the index, its class, the mean share and the mean increase."""
-    mean, shares = increase.mean(1), _shares(increase)
-    top = _greatest(np.where(_greatest(mean), shares, -1.0)).argmax(1)
-    share, highest = (np.take_along_axis(each, top[:, None], 1)[:, 0] for each in (shares, mean))
+    mean = increase.mean(1)
+    leading = _greatest(mean)
+    top, tied = leading.argmax(1), leading.sum(1) > 1
+    if tied.any():
+        top[tied] = _greatest(np.where(leading[tied], _shares(increase[tied]), -1.0)).argmax(1)
+    share = _shares(np.take_along_axis(increase, top[:, None, None], 2), increase.sum(2, keepdims=True))[:, 0]
+    highest = np.take_along_axis(mean, top[:, None], 1)[:, 0]
     return share * highest, top, share, highest
 
 
-def _shares(increase: Array) -> Array:
-    """c_r (S, R, K) → (S, K): each class's share of a run's total, on average over the runs that have one."""
-    total = increase.sum(2, keepdims=True)
+def _shares(increase: Array, total: Array | None = None) -> Array:
+    """c_r (S, R, K), or of some classes with the total (S, R, 1) over all → (S, K): each class's share of a run's
+    total, on average over the runs that have one."""
+    total = increase.sum(2, keepdims=True) if total is None else total
     shares = np.divide(increase, total, out=np.zeros_like(increase), where=total > 0)
     return np.asarray(shares.sum(1) / np.maximum((total > 0).sum(1), 1))
 
