@@ -45,13 +45,18 @@ def interference(
     """
     classifiers = named_classifiers(classifier)
     whole, spaces = opened(images), by_name(nuisance)
-    if bool((whole.labels < 0).any()):
-        raise BrittleError(f"the DI index needs labels, and images of {whole.name!r} have none", "Use labelled images.")
+    selection = Selection.of(count, where, ids)
+    without = int((selection.choose(whole, seed).images.labels < 0).sum())
+    if without:
+        raise BrittleError(
+            f"the DI index needs labels, and {without} of the images of {whole.name!r} have none",
+            "Choose images with labels, with where=… or ids=….",
+        )
     meant = {"nuisances": tuple(spaces)} if spaces and whole.shifts else {}
     measures = {
         ROBUSTNESS: MeasureEntry(kind=ROBUSTNESS, samples=samples, **meant),
         KIND: MeasureEntry(kind=KIND, simulations=simulations, confidence=confidence, **meant),
     }
-    sets = {whole.name: (source_of(images, whole), Selection.of(count, where, ids))}
+    sets = {whole.name: (source_of(images, whole), selection)}
     things = Things(classifiers, sets, spaces, measures, seed, facts=facts_of(classifiers, groups))
     return Interference.of(carried_out(things, How(device, batch, out, progress)), KIND)

@@ -146,6 +146,10 @@ def test_python_gives_the_index_of_live_runs():
         found.of_model("nett")
 
 
-def test_python_refuses_images_without_labels():
-    with pytest.raises(BrittleError, match="needs labels"):
-        brittle.interference(drawn_to_two, flat()[0], "noise")
+def test_python_refuses_images_without_labels_and_takes_those_that_have_some():
+    pixels, labels = flat()
+    some = brittle.image_set((pixels, np.where(np.arange(80) < 8, -1, labels)))
+    with pytest.raises(BrittleError, match="needs labels, and 8 of the images of 'arrays' have none"):
+        brittle.interference(drawn_to_two, some, "noise")
+    found = brittle.interference(drawn_to_two, some, "noise:sigma=0.12", ids=some.ids[8:].tolist(), simulations=100)
+    assert (found["images"], found["top_class"]) == (72, "2")
