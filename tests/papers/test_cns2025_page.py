@@ -9,6 +9,8 @@ import pytest
 
 import brittle
 
+pytestmark = pytest.mark.warned("nothing is said of an effect")
+
 HERE = Path(__file__).parents[2] / "papers" / "cns2025"
 MODULES = ("gather", "subsets", "figures", "page", "photographs", "efficientnet", "table2")
 

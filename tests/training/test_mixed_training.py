@@ -231,6 +231,7 @@ def test_a_network_that_can_not_be_compiled_is_one_line(data, monkeypatch):
         step(torch.arange(5), 0.1)
 
 
+@pytest.mark.warned("has a mean confidence of")
 def test_the_command_trains_as_python_does(cli, trained, tmp_path):
     np.savez(tmp_path / "images.npz", images=striped()[0], labels=striped()[1])
     images = f"npz:{tmp_path}/images.npz"

@@ -15,6 +15,8 @@ from torch.nn import functional
 
 import brittle
 
+pytestmark = pytest.mark.warned("has a mean confidence of")
+
 TABLE = Path(__file__).parents[2] / "papers" / "fawzi2016" / "table1.py"
 
 

@@ -121,6 +121,7 @@ def test_two_trainings_into_one_file_are_refused(cli, images, tmp_path):
     assert "another process is training into" in line
 
 
+@pytest.mark.warned("has a mean confidence of")
 def test_the_classifier_printed_is_one_whatever_the_file_is_called(cli, images, tmp_path):
     found = cli("train", "cnn-1", images, "--out", tmp_path / "a, b+c.safetensors", "--epochs", 1, "--json").json
     assert brittle.measure(found["classifier"], images, "rotation", count=2, samples=1)["images"] == 2
