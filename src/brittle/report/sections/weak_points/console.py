@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
+from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.report.sections.base import EVERYTHING, line, plain_table
-from brittle.report.sections.weak_points.draws import telling
+from brittle.report.sections.weak_points.draws import nowhere, telling
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 10
 MOST_ENTRIES, MOST_ROWS = 16, 40  # in detail; of a table
@@ -102,7 +102,7 @@ def _table(entry: Mapping[str, Any]) -> Table:
         table.add_row(
             row["name"],
             row["label"] + (" (wrong untouched)" if row["already_wrong"] else ""),
-            row["leads_to"] or ("only doubts" if row["status"] == NO_OTHER_LABEL else "–"),
+            row["leads_to"] or nowhere(row),
             "–" if row[key] is None else f"{row[key]:.2g}",
             f"{row['effective']:.0f}",
             "–" if quality is None else f"{quality:.2f}".replace("-", "−"),

@@ -113,3 +113,8 @@ def columns(entry: Row, nuisance: Nuisance, theta: NDArray[np.float32], size: tu
         named |= dict(zip(nuisance.told, told.T, strict=True))
     names = [row["parameter"] for row in telling(entry)]
     return {name: named[name] for name in [name for name in names if name in named][:most]}
+
+
+def nowhere(row: Row) -> str:
+    """What is said of an image whose draws lead to no other label: they show doubt, or there are none."""
+    return "–" if row["status"] == NOTHING else "only doubts"

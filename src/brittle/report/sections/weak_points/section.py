@@ -19,6 +19,7 @@ from brittle.report.sections.flatten import arrow
 from brittle.report.sections.references import FAWZI_2016, VEHTARI_2021, VEHTARI_2024
 from brittle.report.sections.weak_points import sentences
 from brittle.report.sections.weak_points.console import printed
+from brittle.report.sections.weak_points.draws import nowhere
 from brittle.report.sections.weak_points.entry import ShownEntry, shown_entries
 
 MOST_HEADLINES = 3  # per image set, on top of the report
@@ -75,6 +76,7 @@ class WeakPointsSection(BaseSection):
             confirmation=confirmation,
             label=self._label_word(run),
             sampler=entries[0].entry["sampler"],
+            nowhere=nowhere,
             counts=_counts(run, entries),
             open_table=OPEN_TABLE,
             most_rows=MOST_ROWS,
