@@ -46,10 +46,10 @@ class Films(NamedTuple):
 
 def films(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[str]) -> Films:
     """Images that the classifiers get right at the lowest severity, from the first that fails to the last."""
-    names = run.whole.seen_by(nuisance, classifiers)[:MOST_CLASSIFIERS]
     view, why_not = run.view, run.whole.why_unreadable(images, nuisance, classifiers)
     if view is None or why_not:
         return Films(why_not=why_not)
+    names = run.whole.seen_by(nuisance, classifiers)[:MOST_CLASSIFIERS]
     measure = view.job.assignments[run.name].measure
     assert isinstance(measure, FailurePoints)
     grid = measure.grid(view.about(view.cell(names[0], images, nuisance)))
