@@ -98,3 +98,12 @@ def test_affine_weak_points_are_told_as_rotation_zoom_shear_and_shift(cli):
     told = {row["parameter"] for row in found.json["parameters"] if row["told"]}
     assert told == {"rotation", "zoom x", "zoom y", "shear", "shift right", "shift down"}
     assert {"a11", "shift x"} <= {row["parameter"] for row in found.json["parameters"]}
+
+
+def test_an_image_whose_kept_draws_have_no_other_label_is_not_told_by_a_dash(cli, tmp_path):
+    """Here one draw of next to no weight had another label, and was not kept."""
+    arguments = ("--nuisance", "rotation", "--ids", 424, "--budget", 100, "--out", tmp_path / "run")
+    said = cli("sample", "bundled:plain", "sample", *arguments)
+    assert said.out.count("only doubts") == 1
+    assert "no other label" not in said.out
+    assert (tmp_path / "run" / "report.html").read_text().count("<td>only doubts</td>") == 1
