@@ -259,3 +259,14 @@ def test_a_subset_keeps_its_shifts(cns: Cns) -> None:
     seed = int(part.columns["seed"][1])
     wanted = torch.tensor(colour(SHIFTS[0], 4, seed, 1.0)) / 255
     assert (made[0].mean((1, 2)) - wanted).abs().max() < JPEG
+
+
+def test_a_chosen_shift_begins_at_the_pictures_that_lie_with_another(tmp_path: Path) -> None:
+    """At scale 0 both shifts have the same pictures, and here only the one that is not chosen has the files."""
+    lacking = [relative(SHIFTS[1], label, seed, 0.0) for label in CLASSES for seed in SEEDS]
+    images = image_set(f"cns:{make(tmp_path / 'cns', missing=lacking)},shifts={SHIFTS[1]}")
+    assert images.origin
+    assert list(images.shifts) == [SHIFTS[1]]
+    assert images.notes == ()
+    blue = images.batch(range(len(images))).images[:, 2].mean((1, 2))
+    assert blue.max() < 0.01

@@ -211,6 +211,16 @@ def test_a_line_takes_accuracy_without_a_shift_from_another_set_or_is_refused(im
     assert found["points"][2]["accuracy_shifted"] == pytest.approx(1 - sum(WRONG) / 30)
 
 
+def test_a_set_that_no_nuisance_is_for_is_named(imagenet: Path) -> None:
+    study = {
+        "classifiers": {"plain": "bundled:plain"},
+        "images": {"c": of(imagenet), "val": f"folder:{imagenet / 'val'}"},
+        "failure-points": {},
+    }
+    with pytest.raises(BrittleError, match="'failure-points' needs a nuisance for 'val', and the study names none"):
+        brittle.run(study)
+
+
 def test_measures_that_need_untouched_images_are_refused(imagenet: Path) -> None:
     with pytest.raises(BrittleError, match=r"no images at scale 0, and the measure 'robustness' needs them"):
         brittle.compare({"bright": bright}, of(imagenet), samples=2)
