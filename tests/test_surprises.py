@@ -68,7 +68,7 @@ def test_the_report_of_a_half_extended_run_asks_for_the_rest(tmp_path):
     extended = brittle.Study.load(kept).resolved()
     extended["classifiers"]["augmented"] = {"spec": "bundled:augmented"}
     kept.write_text(tomli_w.dumps(extended))
-    with pytest.raises(BrittleError, match=r"not finished.*augmented"):
+    with pytest.raises(BrittleError, match=r"not finished.*augmented\. Give the command that began it again"):
         write_report(tmp_path / "run")
 
 

@@ -150,7 +150,9 @@ class RunFolder:
     def read_summary(self) -> dict[str, Any]:
         """What every measure said of the study that is kept."""
         if not self.summary.is_file():
-            raise BrittleError(f"the run in {self.path} is not finished", "Give `brittle run` again to resume it.")
+            raise BrittleError(
+                f"the run in {self.path} is not finished", "Give the command that began it again: it resumes."
+            )
         summary = read_kept(self.summary, "Give the run command again: it is written anew from the stored units.")
         said_of, study = summary.pop(STUDY), self.read_study()
         _refuse_unfinished(study, summary, self.path)
@@ -256,7 +258,7 @@ def _refuse_unfinished(study: Mapping[str, Any], summary: Mapping[str, Any], pat
     if lacking:
         raise BrittleError(
             f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",
-            "Give `brittle run` again to resume it.",
+            "Give the command that began it again: it resumes.",
         )
 
 

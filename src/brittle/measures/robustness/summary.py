@@ -210,7 +210,8 @@ def findings(run: RunView, images: str, nuisance: str) -> dict[str, Finding]:
         assert isinstance(fold, RobustnessFold)
         if fold.reach.images == 0:
             raise BrittleError(
-                f"the run holds nothing of {name!r} under {nuisance!r} yet", "Give `brittle run` again to resume it."
+                f"the run holds nothing of {name!r} under {nuisance!r} yet",
+                "Give the command that began it again: it resumes.",
             )
         found[name] = Finding(fold.tally, fold.reach, clean_columns(run, name, images, fold.reach.images))
     return found
