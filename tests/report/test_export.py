@@ -81,6 +81,16 @@ def test_a_result_has_its_rows_with_names_and_angles():
     assert one.rows.drop_columns("classifier").equals(found.rows.drop_columns("classifier"))
 
 
+def test_a_derived_measure_is_exported_without_rows(tmp_path):
+    both = {"plain": "bundled:plain", "augmented": "bundled:augmented"}
+    found = brittle.rank(both, "sample", "rotation", severities=(1, 2), count=5)
+    names = [path.name for path in brittle.export(found, tmp_path / "out")]
+    assert names == ["failure-points.csv", "failure-points-rows.csv", "ranking.csv"]
+    assert brittle.rows(found, "failure-points").num_rows == 2 * 5 * 2
+    with pytest.raises(BrittleError, match="the measure 'ranking' has no rows"):
+        brittle.rows(found, "ranking")
+
+
 def test_a_long_theta_is_told_by_its_key(run):
     rows = brittle.rows(run, "robustness").to_pandas()
     bent = rows[rows["nuisance"] == "elastic"]

@@ -41,7 +41,13 @@ def rows(run: str | Path | Tables, measure: str | None = None, table: str = "row
     name = names[0] if measure is None else measure
     if name not in names:
         raise BrittleError(f"the run holds no measure called {name!r}", did_you_mean(name, names))
-    return all_rows(loaded.view(name), table)
+    found = all_rows(loaded.view(name), table)
+    if not found.column_names:
+        others = [other for other in names if other != name]
+        raise BrittleError(
+            f"the measure {name!r} has no {table}", f"Those of others are there: {', '.join(others) or 'none'}."
+        )
+    return found
 
 
 def _loaded(run: str | Path | Tables) -> LoadedRun:

@@ -29,8 +29,13 @@ FIRST = ("classifier", "image_set", "nuisance", "image", "name", "label", "class
 
 def named_rows(view: View, table: str = ROWS) -> Iterator[pa.Table]:
     """A measure's rows, part by part, all with the same columns; those that a cell has no use for are null there."""
-    cells = [cell for cell in view.cells() if table == ROWS or table in view.store.tables(cell)]
-    empty = [_named(view, cell, next(iter(view.rows(cell, table))).slice(0, 0)) for cell in cells]
+    firsts = {
+        cell: next(iter(view.rows(cell, table)), None)
+        for cell in view.cells()
+        if table == ROWS or table in view.store.tables(cell)
+    }
+    cells = [cell for cell, first in firsts.items() if first is not None]  # what is derived has no rows of its own
+    empty = [_named(view, cell, first.slice(0, 0)) for cell, first in firsts.items() if first is not None]
     if not empty:
         return
     schema = pa.unify_schemas([each.schema for each in empty], promote_options="permissive")
