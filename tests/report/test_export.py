@@ -81,6 +81,27 @@ def test_a_result_has_its_rows_with_names_and_angles():
     assert one.rows.drop_columns("classifier").equals(found.rows.drop_columns("classifier"))
 
 
+def test_rows_along_a_path_have_its_theta():
+    """Every row is asked again: its image turned by its path's angle times its severity, by hand."""
+    found = brittle.failure_points("bundled:plain", "sample", "rotation", severities=(1, 2), count=6, repeats=2)
+    rows = brittle.rows(found).to_pandas()
+    images, classifier = brittle.image_set("sample"), brittle.classifier("bundled:plain")
+    places = {int(id): place for place, id in enumerate(images.ids)}
+    batch = images.batch([places[each] for each in rows["image"]])
+    angles = torch.tensor((rows["theta_angle"] * rows["severity"]).to_numpy(), dtype=torch.float32)[:, None]
+    said = classifier.log_probs(brittle.nuisance("rotation").apply(batch, angles)).detach()
+    assert len(rows) == 6 * 2 * 2
+    assert rows["log_p_label"].to_numpy() == pytest.approx(
+        said.gather(1, batch.labels[:, None])[:, 0].numpy(), abs=1e-3
+    )
+
+
+@pytest.mark.parametrize(("noise", "there"), [("path", True), ("fresh", False)])
+def test_breaking_points_have_the_theta_of_paths_that_keep_one(noise, there):
+    found = brittle.breaking_points("bundled:plain", "sample", "rotation", noise=noise, count=3, limit=2)
+    assert ("theta_angle" in brittle.rows(found).column_names) is there
+
+
 def test_a_derived_measure_is_exported_without_rows(tmp_path):
     both = {"plain": "bundled:plain", "augmented": "bundled:augmented"}
     found = brittle.rank(both, "sample", "rotation", severities=(1, 2), count=5)

@@ -307,7 +307,11 @@ class Measure(ABC):
     with_training: ClassVar[bool] = False  # whether it is also asked about what its image sets name as `train`
     leaves_out: ClassVar[bool] = False  # whether it has no rows of images that a stored shift lacks
     needs_origin: ClassVar[bool] = True  # whether it looks at images as they are at severity 0
-    prior_column: ClassVar[str] = ""  # the column of its rows that numbers draws of the prior, where θ is one of these
+
+    @property
+    def prior_column(self) -> str:
+        """The column of its rows that numbers draws of the prior, where θ is one of these; of paths, at severity 1."""
+        return ""
 
     @property
     def stops(self) -> bool:

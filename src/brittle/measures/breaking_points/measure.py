@@ -46,6 +46,10 @@ class BreakingPoints(BreakingPointsOptions, Measure):
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
 
+    @property
+    def prior_column(self) -> str:
+        return "" if self.noise == "fresh" else "repeat"
+
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None
         return grid_of(about.nuisance, self.step, self.limit)

@@ -54,6 +54,10 @@ class FailurePoints(FailurePointsOptions, Measure):
     leaves_out: ClassVar[bool] = True
     needs_origin: ClassVar[bool] = False
 
+    @property
+    def prior_column(self) -> str:
+        return "repeat"
+
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None
         return severities_of(about.nuisance, self.severities, self.step, self.limit)

@@ -41,7 +41,10 @@ class Robustness(RobustnessOptions, Measure):
     """µ̂(x) per image and ρ̂ over the set, under draws from the nuisance's prior."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    prior_column: ClassVar[str] = "draw"
+
+    @property
+    def prior_column(self) -> str:
+        return "draw"
 
     @property
     def stops(self) -> bool:
