@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from brittle.engine.replay import replay_of
 from brittle.engine.view import View
 from brittle.measures.base import ROWS, Cell
+from brittle.measures.failure_points.grid import scale_of
 from brittle.random import draw_keys
 from brittle.report.page.label_names import LabelNames
 from brittle.types import UNLABELLED, Told
@@ -113,6 +114,8 @@ def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
     space, column = view.nuisances[cell.nuisance], view.job.assignments[cell.measure].measure.prior_column
     words = [f"theta_{word.replace(' ', '_')}" for word in space.parameters]
     if "theta" not in rows.column_names and column not in rows.column_names:
+        return {}
+    if "severity" in rows.column_names and scale_of(space).fixed:  # along stored images: severity is all
         return {}
     short = _is_short(view, cell)
     if "theta" in rows.column_names:

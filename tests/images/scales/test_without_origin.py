@@ -320,3 +320,9 @@ def test_the_page_says_what_is_left_out(imagenet: Path, tmp_path: Path) -> None:
     assert "over all images, since none are stored at 0" in page
     assert "wrong at 0</th>" not in page
     assert brittle.run(study, tmp_path / "run")["measures"] == summary["measures"]
+
+
+def test_rows_of_stored_images_have_a_severity_and_no_theta(imagenet: Path) -> None:
+    found = brittle.rows(brittle.failure_points(bright, of(imagenet)))
+    assert "severity" in found.column_names
+    assert not [name for name in found.column_names if name.startswith("theta")]
