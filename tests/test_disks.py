@@ -192,7 +192,7 @@ def test_a_folder_that_can_not_be_listed_is_named():
 
 def test_an_error_of_a_disk_that_nobody_expected_names_the_file(cli):
     said = cli("report", "a" * 300).complaint(1)
-    assert "aaa/study.toml can't be read or written: File name too long. Choose a shorter name." in said
+    assert "aaa/report.html can't be read or written: File name too long. Choose a shorter name." in said
 
 
 def test_what_another_process_tidied_away_is_written_again(tmp_path):
