@@ -233,7 +233,7 @@ def test_a_measure_that_brings_its_own_nuisances_uses_them_where_the_study_names
 
 @pytest.mark.parametrize(("entries", "name"), [({"robustness": {}}, "robustness"), ({"derived": {}}, "robustness")])
 def test_a_measure_that_needs_a_nuisance_is_refused_where_there_is_none(entries, name):
-    with pytest.raises(BrittleError, match=f"the measure '{name}' needs a nuisance, and the study names none"):
+    with pytest.raises(BrittleError, match=f"the measure '{name}' needs a nuisance, and none is named"):
         assigned(nuisances=[], **entries)
 
 

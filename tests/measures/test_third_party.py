@@ -362,7 +362,7 @@ def test_a_derived_measure_reads_no_more_than_it_names(installed, grey):
 
 def test_a_derived_measure_that_reads_a_nuisance_needs_one(installed, grey):
     study = grey.study(**{"group-difference": {}})
-    with pytest.raises(BrittleError, match="'group-difference' needs a nuisance, and the study names none"):
+    with pytest.raises(BrittleError, match="'group-difference' needs a nuisance, and none is named"):
         brittle.run(study, grey.out)
 
 

@@ -116,12 +116,13 @@ def _check_nuisances(assignment: Assignment, found: Mapping[str, Assignment]) ->
         return
     if refused is None or len(lacking) == len(sets):
         raise BrittleError(
-            f"the measure {assignment.name!r} needs a nuisance, and the study names none",
-            'Add nuisances = ["affine"] to it.',
+            f"the measure {assignment.name!r} needs a nuisance, and none is named",
+            'Name one, such as affine; in a study, nuisances = ["affine"].',
         )
+    others = json.dumps(_without(sets, lacking))
     raise BrittleError(
-        f"the measure {assignment.name!r} needs a nuisance for {refused!r}, and the study names none",
-        f'Add nuisances = ["affine"] to it, or leave the set out: images = {json.dumps(_without(sets, lacking))}.',
+        f"the measure {assignment.name!r} needs a nuisance for {refused!r}, and none is named",
+        f'Name one, such as nuisances = ["affine"], or leave the set out: images = {others}.',
     )
 
 

@@ -217,7 +217,7 @@ def test_a_set_that_no_nuisance_is_for_is_named(imagenet: Path) -> None:
         "images": {"c": of(imagenet), "val": f"folder:{imagenet / 'val'}"},
         "failure-points": {},
     }
-    with pytest.raises(BrittleError, match="'failure-points' needs a nuisance for 'val', and the study names none"):
+    with pytest.raises(BrittleError, match="'failure-points' needs a nuisance for 'val', and none is named"):
         brittle.run(study)
 
 

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.measures.weak_points.diagnosis import TRUSTED
+from brittle.report.page.words import counted
 from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.weak_points.draws import nowhere, telling
 
@@ -61,9 +62,10 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
     )
     methods = ", ".join(f"{name} {count}" for name, count in entry["methods"].items())
     per_1000 = "–" if entry["per_1000"] is None else f"{entry['per_1000']:.0f}"
+    images, trusted = (counted(entry[key], "image") for key in ("images", "trusted"))
     yield line(
-        f"  {entry['images']} images ({methods}), {entry['calls']:,} classifier calls, "
-        f"{per_1000} effective draws per 1,000 calls (median); draws of {entry['trusted']} images can be trusted"
+        f"  {images} ({methods}), {entry['calls']:,} classifier calls, "
+        f"{per_1000} effective draws per 1,000 calls (median); draws of {trusted} can be trusted"
     )
     if entry.get("failing"):
         yield line(f"  draws are of {entry['draws_of']}")
