@@ -201,3 +201,18 @@ def test_an_axis_whose_name_is_no_text_is_refused_in_one_line(tmp_path):
     with pytest.raises(BrittleError, match="can't be read as an ONNX model") as refused:
         classifier(f"onnx:{tmp_path / 'odd.onnx'}")
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_fixed_batch_that_no_memory_holds_is_refused_in_one_line(tmp_path):
+    """A broken file may name any size: images are padded to it."""
+    weights = numpy_helper.from_array(np.ones((16, 3), np.float32), "w")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1 << 40, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])],
+        [weights],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    with pytest.raises(BrittleError, match="takes 1,099,511,627,776 images at once, more than memory holds"):
+        classifier(tmp_path / "m.onnx").log_probs(torch.rand(2, 1, 4, 4))

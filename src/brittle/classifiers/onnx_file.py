@@ -22,6 +22,7 @@ from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import printable, real_path
 from brittle.registry import did_you_mean, option
 
+MOST_NUMBERS = 1 << 31  # in a batch of a fixed size: 8 GB
 FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 CHANNELS = (1, 3, 4)
 
@@ -65,6 +66,11 @@ class OnnxClassifier(AdaptedClassifier):
         fixed = self._shape[0]
         if fixed is None or fixed == len(images):
             return self._run(images)
+        if fixed * math.prod(images.shape[1:]) > MOST_NUMBERS:
+            raise BrittleError(
+                f"classifier {self.name} takes {fixed:,} images at once, more than memory holds",
+                "Export it with a free batch dimension.",
+            )
         chunks = []
         for start in range(0, len(images), fixed):
             chunk = images[start : start + fixed]
