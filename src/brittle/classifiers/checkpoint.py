@@ -94,7 +94,7 @@ def _safetensors(path: Path) -> Mapping[str, Any]:
     content = read_whole(path)  # what the library reads by itself fails in ways that don't say whose fault it is
     try:
         return load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, OverflowError, RuntimeError) as error:
         raise BrittleError(f"{path} can't be read: {first_line(error)}", "Save or download it again.") from error
 
 
