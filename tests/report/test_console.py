@@ -65,6 +65,17 @@ def test_measures_of_one_kind_are_printed_with_their_names(run_folder: Path) -> 
     assert text.count("coarse") == text.count("fine") == 1
 
 
+def test_a_result_in_a_notebook_is_shown_once(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The notebook shows what it is given; making it must not."""
+    displayed: list[Any] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *given: displayed.append(given))
+    summary = _summary(run_folder)
+    assert as_text(summary)
+    assert as_html(summary)
+    assert displayed == []
+
+
 def test_notebooks_get_escaped_html(run_folder: Path, names: tuple[str, str]) -> None:
     html = as_html(_summary(run_folder))
     assert html.startswith("<pre")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -35,20 +35,22 @@ def as_text(summary: Mapping[str, Any]) -> str:
 
 
 def text_of(*shown: RenderableType) -> str:
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, emoji=False, record=True)
-    for each in shown:
-        show(console, each)
-    return console.export_text().rstrip()
+    return _recorded(shown).export_text().rstrip()
 
 
 def as_html(summary: Mapping[str, Any]) -> str:
     """The same for a notebook."""
-    console = Console(
-        file=io.StringIO(), width=WIDTH, highlight=False, markup=False, emoji=False, record=True, force_terminal=True
-    )
-    for each in (*_shown(summary), *_warnings(summary)):
-        show(console, each)
+    console = _recorded((*_shown(summary), *_warnings(summary)), force_terminal=True)
     return console.export_html(inline_styles=True, code_format=HTML)
+
+
+def _recorded(shown: Iterable[RenderableType], **more: Any) -> Console:
+    """A console that shows nothing and remembers all; in a notebook it would display what it is given, too."""
+    plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+    console = Console(file=io.StringIO(), width=WIDTH, record=True, force_jupyter=False, **plain, **more)
+    for each in shown:
+        show(console, each)
+    return console
 
 
 def one_table(summary: Mapping[str, Any], measure: str | None = None) -> pa.Table:
