@@ -48,3 +48,10 @@ def _lines(file: str, option: str) -> tuple[str, ...]:
     if not found or len(content) > LONGEST_FILE or "\0" in text:
         raise BrittleError(f"{option}={file} is not a list of names", "Give a text file with one name per line.")
     return found
+
+
+def told_classes(labels: Sequence[str], classes: Sequence[str], named: bool) -> tuple[str, ...]:
+    """A classifier's own words for its classes, or the image set's where they go by number."""
+    numbered = all(label == str(place) for place, label in enumerate(labels))
+    by_number = not named or (numbered and not set(classes) <= set(labels))
+    return (*classes[: len(labels)], *labels[len(classes) :]) if by_number else tuple(labels)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import brittle
+from brittle.report.page.label_names import LabelNames
 
 WORDS = ("Bag", "Coat", "Shoe")
 
@@ -37,3 +38,14 @@ def test_weak_points_have_them(given):
     entry = brittle.sample(*given, "affine", count=3, progress=False)
     assert {each["label"] for each in entry["per_image"]} <= set(WORDS)
     assert {each["from_label"] for each in entry["flows"]} <= set(WORDS)
+
+
+def test_words_that_are_numbers_are_not_taken_for_places(given):
+    """Classes whose words are the numbers of others: one name in the summary and on the page."""
+    net, images = given
+    pixels, labels = images.batch(range(30)).images[:, 0].numpy(), images.labels.numpy()
+    found = brittle.sample(net, brittle.image_set((pixels, labels), classes=("2", "0", "1")), "affine", count=8)
+    names = LabelNames(("0", "1", "2"), ("2", "0", "1"), named=False)
+    for row in found["per_image"]:
+        place = int(labels[int(row["name"].removeprefix("index "))])
+        assert row["label"] == ("2", "0", "1")[place] == names(row["label"]) == names(place)

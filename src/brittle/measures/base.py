@@ -22,6 +22,7 @@ from torch import Tensor
 from brittle.errors import Failure
 from brittle.imagenet import shown_labels
 from brittle.measures.plan import Plan, Unit
+from brittle.names import told_classes
 from brittle.types import Batch, Classifier, Nuisance
 
 CLASSIFIER, IMAGES, NUISANCE = "classifier", "images", "nuisance"
@@ -85,10 +86,8 @@ class ClassifierFacts:
         )
 
     def worded(self, subject: Subject) -> ClassifierFacts:
-        """The same with the image set's words for classes that go by number for want of names."""
-        if self.named:
-            return self
-        return replace(self, labels=(*subject.classes[: len(self.labels)], *self.labels[len(subject.classes) :]))
+        """The same with the image set's words for classes that go by number."""
+        return replace(self, labels=told_classes(self.labels, subject.classes, self.named))
 
     def told(self) -> dict[str, Any]:
         """What only the classifier could tell, as plain values to be kept."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from brittle.names import told_classes
+
 
 @dataclass(frozen=True)
 class LabelNames:
@@ -17,16 +19,8 @@ class LabelNames:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        labels, classes = [str(label) for label in self.labels], list(self.classes)
-        numbered = all(label == str(place) for place, label in enumerate(labels))
-        if not self.named or (numbered and not set(classes) <= set(labels)):
-            return (*classes[: len(labels)], *labels[len(classes) :])
-        return tuple(labels)
-
-    @cached_property
-    def _by_label(self) -> dict[str, str]:
-        return dict(zip(map(str, self.labels), self.names, strict=True))
+        return told_classes([str(label) for label in self.labels], self.classes, self.named)
 
     def __call__(self, label: str | int) -> str:
-        """The name of a class, given by its number or by the classifier's own word; a summary has names already."""
-        return self.names[label] if isinstance(label, int) else self._by_label.get(label, label)
+        """The name of a class, given by its number; what a summary calls it is its name already."""
+        return self.names[label] if isinstance(label, int) else label
