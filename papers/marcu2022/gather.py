@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,18 @@ def write(
     environment: Mapping[str, Any],
     out: Path,
 ) -> None:
+    """Writes the tables of a part. Those of `recipe` gather: what earlier calls wrote of other networks stays."""
     for name, rows in tables(networks, runs).items():
+        if part == "recipe":
+            rows = [row for row in read(out, part, name) if not any(map(partial(_same, row), rows))] + rows
         pq.write_table(pa.Table.from_pylist(rows), out / f"{part}-{name}.parquet", compression="zstd")
     text = json.dumps(environment, indent=1, ensure_ascii=False)
     (out / f"{part}-environment.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two rows of one table are about the same network."""
+    return all(row.get(key) == other.get(key) for key in ("name", "classifier", "group"))
 
 
 def read(found: Path, part: str, name: str) -> Rows:

@@ -4,6 +4,7 @@
     python papers/marcu2022/redo.py --small                    # a few images on two CPU cores, to see that it works
     python papers/marcu2022/redo.py --train main --measure main          # one part; what is there already is kept
     python papers/marcu2022/redo.py --train main across --minutes 8      # begins no network after 8 minutes
+    python papers/marcu2022/redo.py --train recipe --measure recipe --first 5 --workers 5   # 200 epochs: the next five
 
 Then `python papers/marcu2022/page.py` makes the tables and figures. Weights and run folders lie in --work; --out gets
 the tables of each part as Parquet. --data holds fashion-mnist and mnist.
@@ -26,7 +27,7 @@ import training
 from brittle.engine.runs import environment
 
 HERE = Path(__file__).parent
-PARTS = ("halves", "main", "architectures", "across", "random", "small", "reduced", "long")
+PARTS = ("halves", "main", "architectures", "across", "random", "small", "reduced", "long", "recipe")
 
 
 def written(part: str, settings: training.Settings, out: Path, batch: int | None) -> None:
@@ -45,6 +46,12 @@ def written(part: str, settings: training.Settings, out: Path, batch: int | None
         print(f"{part}: {name} measured", file=sys.stderr, flush=True)
 
 
+def missing(part: str, settings: training.Settings, out: Path) -> list[plan.Network]:
+    """The networks to train; of `recipe`, whose tables gather, those that no earlier call has measured."""
+    known = {row["name"] for row in gather.read(out, part, "networks")} if part == "recipe" else set()
+    return [each for each in plan.part(part, studies.removed(out), settings.small) if each.name not in known]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--train", nargs="*", choices=PARTS, help="parts to train; all, unless --measure is given")
@@ -56,6 +63,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="networks that are trained at a time")
     parser.add_argument("--batch", type=int, help="images classified at once")
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no other network is begun")
+    parser.add_argument("--first", type=int, help="how many networks of a part to train; all")
     parser.add_argument("--small", action="store_true", help="a few images, one epoch")
     options = parser.parse_args()
     small = Path("build/marcu-small")
@@ -66,8 +74,10 @@ def main() -> None:
     end = time.time() + 60 * options.minutes
     everything = options.train is None and options.measure is None
     for part in PARTS:
+        if part == "recipe" and everything:
+            continue  # hours: it is asked for by name
         if everything or part in (options.train or ()):
-            networks = plan.part(part, studies.removed(out), settings.small)
+            networks = missing(part, settings, out)[: options.first]
             done = training.train_all(networks, settings, options.workers, end)
             print(f"{part}: {done} of {len(networks)} trained", file=sys.stderr, flush=True)
         if everything or part in (options.measure or ()):

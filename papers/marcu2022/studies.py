@@ -190,6 +190,22 @@ def _typical(networks: Sequence[plan.Network], settings: training.Settings) -> d
     return _occluded(chosen, settings, ("rectangle", "cam"), images=images)
 
 
+def _by_itself(network: plan.Network, settings: training.Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Everything about one network, as a model of one run."""
+    occluders = ("cam", "cam-mnist", "rectangle", "rectangle-mnist")
+    found = {
+        "distorted": _distorted([network], settings),
+        "occluded": _occluded([network], settings, occluders),
+    }
+    if network.group.startswith("basic"):
+        test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
+        asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": network.name}
+        found["affinity"] = _study([network], settings, test, {}, augmentation=asked)
+    for name, study in found.items():
+        study["classifiers"][network.name]["group"] = network.name
+        yield f"{network.name}-{name}", study
+
+
 def planned(
     part: str, networks: Sequence[plan.Network], settings: training.Settings
 ) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -207,6 +223,9 @@ def planned(
         test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
         asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": "basic-long"}
         yield "affinity", _study(networks, settings, test, {}, augmentation=asked)
+    elif part == "recipe":
+        for network in networks:
+            yield from _by_itself(network, settings)
     elif part == "small":
         yield "occluded", _occluded(networks, settings, ("cam", "rectangle"), (0.3,))
     elif part == "random":

@@ -17,6 +17,7 @@ import data
 import plan
 import torch
 
+from brittle.progress import Bar
 from brittle.training import train
 from brittle.training.data import TrainingImages
 
@@ -78,7 +79,7 @@ def trained(network: plan.Network, settings: Settings) -> dict[str, Any]:
     if network.without >= 0:
         kind += f"{',' if ':' in kind else ':'}classes={len(data.FASHION_LABELS) - 1}"
     if network.network != "small-plain":
-        options["batch_size"] = plan.BATCH
+        options["batch_size"] = network.batch
     found = train(
         kind,
         training,
@@ -89,6 +90,7 @@ def trained(network: plan.Network, settings: Settings) -> dict[str, Any]:
         epochs=network.epochs,
         precision="bfloat16" if settings.half else "float32",
         checkpoints=0,
+        progress=Bar(),
         **options,
     )
     found |= {"group": network.group, "name": network.name}
