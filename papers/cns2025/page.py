@@ -16,6 +16,8 @@ import gather
 import numpy as np
 import subsets
 
+from brittle.statistics.line import line as line_of
+
 HERE = Path(__file__).parent
 Row = dict[str, Any]
 SIZES = {"fashion": (2, 5, 8), "lite": (10, 50, 100, 500)}  # of random subsets of the classes
@@ -155,7 +157,38 @@ def line(found: Path) -> Iterator[str]:
             for row in points
         ],
     )
+    yield from levels(found)
     yield from sizes(found)
+
+
+def levels(found: Path) -> Iterator[str]:
+    """The line level by level, with and without the two BagNets, which lie far below all others."""
+    rows = gather.read(found, "fashion", "severities", "kinds")
+    names = sorted({row["classifier"] for row in rows})
+    at = {(row["classifier"], row["nuisance"], row["value"]): row["accuracy"] for row in rows}
+    values = sorted({row["value"] for row in rows} - {0.0})
+    shown = []
+    for nuisance in sorted({row["nuisance"] for row in rows}):
+        for words, chosen in _with_and_without(names):
+            clean = np.array([at[name, nuisance, 0.0] for name in chosen])
+            fits = [line_of(clean, np.array([at[name, nuisance, value] for name in chosen])) for value in values]
+            told = [f"{number(fit.slope, 2)} ({number(fit.correlation, 2)})" for fit in fits]
+            shown.append([nuisance, words, *told])
+    points = gather.read(found, "fashion", "gains", "kinds")
+    whole = []
+    for words, chosen in _with_and_without([row["model"] for row in points]):
+        own = [row for row in points if row["model"] in chosen]
+        fit = line_of(np.array([row["accuracy"] for row in own]), np.array([row["accuracy_shifted"] for row in own]))
+        said = [estimate(fit.slope, fit.slope_interval), estimate(fit.correlation, fit.correlation_interval)]
+        whole.append([words, f"{len(own)}", *said, chance(fit.p_value)])
+    yield "The pooled line with and without the two BagNets:\n"
+    yield table(("models", "how many", "slope", "correlation", "p"), whole)
+    yield "Slope (correlation) at each level:\n"
+    yield table(("corruption", "models", *(f"level {value:g}" for value in values)), shown)
+
+
+def _with_and_without(names: Sequence[str]) -> tuple[tuple[str, list[str]], ...]:
+    return ("all", list(names)), ("no BagNets", [name for name in names if not name.startswith("bagnet")])
 
 
 def sizes(found: Path) -> Iterator[str]:

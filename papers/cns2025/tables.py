@@ -251,8 +251,9 @@ def _size() -> str:
     fitted = line(deit3().identical, deit3().shifted)
     before = (
         f"The paper gives ρ(size, OOD · ID) = −{abs(PRINTED_PARTIAL)} for the DeiT3 family, “significantly negative”. "
-        f"Five models and one given variable leave two degrees of freedom: p = {p_of_printed():.2f}. From the printed "
-        "tables, with ImageNet accuracy as ID and mean accuracy at the scales above 0 as OOD:"
+        "If that is over the five models, as a size of a model suggests, one given variable leaves two degrees of "
+        f"freedom: p = {p_of_printed():.2f}. From the printed tables, with ImageNet accuracy as ID and mean accuracy at "
+        "the scales above 0 as OOD:"
     )
     after = (
         "So the printed numbers point the other way, and prove as little: no claim about size can rest on five models "

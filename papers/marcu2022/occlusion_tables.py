@@ -47,8 +47,8 @@ def table5(found: Path, rows: Sequence[Row], part: str) -> str:
                 "–" if di is None else f"{number(di['di'])} ({printed[0]})",
                 f"{100 * cut['accuracy']:.1f} ({printed[1]})",
                 f"{number(cut['relative'])}",
-                f"{_ratio(cam)} ({printed[2]})",
-                f"{_ratio(cut)}",
+                f"{ratio(cam)} ({printed[2]})",
+                f"{ratio(cut)}",
             ]
         )
     head = ("model", "DI", "CutOcclusion, %", "A/A₀", "iOcclusion, Grad-CAM masks", "iOcclusion, rectangles")
@@ -78,7 +78,7 @@ def gaps(rows: Sequence[Row], part: str, mask: str) -> str:
                 *(number(100 * value) + more for value, more in zip(values, beside, strict=True)),
                 f"{100 * first['train_accuracy_clean']:.1f}, {100 * first['accuracy_clean']:.1f}",
                 "; ".join(f"{100 * point['train_accuracy']:.1f}, {100 * point['accuracy']:.1f}" for point in points),
-                "; ".join(_ratio(point).split(" [")[0] for point in points),
+                "; ".join(ratio(point).split(" [")[0] for point in points),
             ]
         )
     head = (
@@ -102,7 +102,7 @@ def small_objects(found: Path) -> str:
                         paper.TITLES[model],
                         mask,
                         f"{100 * row['accuracy']:.1f} ± {100 * row['accuracy_spread']:.1f} ({printed[0]})",
-                        f"{_ratio(row)} ({printed[1]})",
+                        f"{ratio(row)} ({printed[1]})",
                         f"{100 * row['train_accuracy_clean']:.1f}, {100 * row['accuracy_clean']:.1f}",
                         f"{100 * row['train_accuracy']:.1f}, {100 * row['accuracy']:.1f}",
                     ]
@@ -114,7 +114,7 @@ def small_objects(found: Path) -> str:
     )
 
 
-def _ratio(row: Row) -> str:
+def ratio(row: Row) -> str:
     if not row["divisible"] or row["iocclusion"] is None:
         return "gap"
     low, high = row["iocclusion_interval"] or (None, None)
@@ -138,7 +138,7 @@ def _typical(rows: Sequence[Row]) -> str:
                             kind,
                             f"{100 * points[0]['train_accuracy_clean']:.1f}, {100 * points[0]['accuracy_clean']:.1f}",
                             *(f"{100 * row['accuracy']:.1f} ({number(row['relative'])})" for row in points),
-                            " ".join(_ratio(row).split(" [")[0] for row in points),
+                            " ".join(ratio(row).split(" [")[0] for row in points),
                         ]
                     )
     head = ("mask", "model", "images", "clean train, test", *(f"{share:.0%}" for share in SHARES), "iOcclusion")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from depths import by_depth, signed
 from found import WHITE, Array, Columns, Key, Network, networks, read
 from networks import BUDGETS, DEPTHS
 from scipy import stats
@@ -99,8 +100,8 @@ def paired(nets: dict[str, Network], common: frozenset[int]) -> list[str]:
         for noise in ("path", "fresh"):
             told = np.asarray([one.sigma[noise][image] - other.sigma[noise][image] for image in common])
             bounds = betting_bounds(told, confidence, planned=len(told), support=(-SIGMA_END, SIGMA_END)).pair()
-            cells.append(_signed((float(told.mean()), *bounds)))
-        cells.append(_signed(student(np.asarray([np.mean(each) for each in sizes.values()]), confidence)))
+            cells.append(signed((float(told.mean()), *bounds)))
+        cells.append(signed(student(np.asarray([np.mean(each) for each in sizes.values()]), confidence)))
         lines.append(f"| {first} − {second} | {' | '.join(cells)} |")
     return lines
 
@@ -189,18 +190,14 @@ def grid(found: Path) -> str:
         slope = regression(depth, size, values)
         alike = float(np.corrcoef(values, told["accuracy, %"])[0, 1])
         lines.append(
-            f"| {name} | {slope.mean:.1f} | {_signed(slope.depth)} | {_signed(slope.size)} | {slope.explained:.2f} "
+            f"| {name} | {slope.mean:.1f} | {signed(slope.depth)} | {signed(slope.size)} | {slope.explained:.2f} "
             f"| {slope.interaction:.2g} | {alike:+.2f} |"
         )
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *by_depth(depth, size, told), ""])
 
 
 def _spread(values: Array) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-
-
-def _signed(three: tuple[float, float, float]) -> str:
-    return f"{three[0]:+.2f} [{three[1]:+.2f}, {three[2]:+.2f}]"
 
 
 def variants(found: Path) -> str:
@@ -245,7 +242,7 @@ def variants(found: Path) -> str:
             ]
         )
         if len(apart) > 1:
-            cells = [_signed(student(values)) for values in apart.T]
+            cells = [signed(student(values)) for values in apart.T]
             cells += [", ".join(f"{value:+.1f}" for value in values) for values in apart.T]
             lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
