@@ -252,8 +252,8 @@ def _size() -> str:
     before = (
         f"The paper gives ρ(size, OOD · ID) = −{abs(PRINTED_PARTIAL)} for the DeiT3 family, “significantly negative”. "
         "If that is over the five models, as a size of a model suggests, one given variable leaves two degrees of "
-        f"freedom: p = {p_of_printed():.2f}. From the printed tables, with ImageNet accuracy as ID and mean accuracy at "
-        "the scales above 0 as OOD:"
+        f"freedom: p = {p_of_printed():.2f}. From the printed tables, with ImageNet accuracy as ID and mean accuracy "
+        "at the scales above 0 as OOD:"
     )
     after = (
         "So the printed numbers point the other way, and prove as little: no claim about size can rest on five models "
