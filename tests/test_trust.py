@@ -10,41 +10,10 @@ import torch
 from PIL import Image
 
 from brittle.classifiers import classifier
-from brittle.engine.runs import environment
 from brittle.errors import BrittleError
 from brittle.images import image_set
 
 SHADOW = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nraise SystemExit('shadowed')\n"
-
-
-def git(folder, *arguments):
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    git(tmp_path, "init", "-q")
-    (tmp_path / "file.txt").write_text("a")
-    (tmp_path / ".gitattributes").write_text("*.txt filter=theirs\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-q", "-m", "first")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize("setting", ["core.fsmonitor", "filter.theirs.clean", "filter.theirs.process"])
-def test_what_a_repository_configures_is_not_run(repository, setting):
-    before = environment()["git"]
-    assert len(before["commit"]) == 40
-    assert before["changed"] is False
-    hook = repository.parent / "hook"
-    hook.write_text(f"#!/bin/sh\ntouch {repository.parent}/ran\ncat\n")
-    hook.chmod(0o755)
-    git(repository, "config", setting, str(hook))
-    (repository / "file.txt").write_text("b")  # of the same length, so that git must look inside
-    assert environment()["git"] == before | {"changed": True}
-    assert not (repository.parent / "ran").exists()
 
 
 @pytest.mark.parametrize("name", ["rich", "torch", "numpy"])
@@ -64,6 +33,32 @@ def test_a_module_beside_the_user_takes_no_other_one_s_place(tmp_path, name):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_matplotlibrc_of_the_current_folder_has_no_say(tmp_path):
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nlines.linewidth: 40\nfont.size: 70\n")
+    latex = tmp_path / "latex"
+    latex.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    latex.chmod(0o755)
+    code = (
+        "from brittle.report.page.figures import svg\n"
+        "def draw(figure):\n    figure.subplots().plot([0, 1])\n"
+        "print(svg('a', (3, 2), 'a line', draw))\n"
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    drawn = [
+        subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            cwd=folder,
+            env=os.environ | {"PATH": path, "MPLCONFIGDIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for folder in (tmp_path, tmp_path.parent)
+    ]
+    assert drawn[0] == drawn[1]
     assert not (tmp_path / "ran").exists()
 
 
