@@ -1,5 +1,6 @@
 """What lies in the current folder or in a file is not run unless it is named."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,8 +11,15 @@ import torch
 from PIL import Image
 
 from brittle.classifiers import classifier
+from brittle.classifiers.checkpoint import read_weights
+from brittle.classifiers.class_mapping import class_mapping
 from brittle.errors import BrittleError
 from brittle.images import image_set
+from brittle.images.columns import read_columns
+from brittle.images.id_list import ids_of
+from brittle.measures.shape.decisions import read_decisions
+from brittle.names import class_names
+from brittle.nuisances.suites import suite_of
 
 SHADOW = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nraise SystemExit('shadowed')\n"
 
@@ -94,3 +102,44 @@ def test_an_onnx_file_reads_no_files_elsewhere(tmp_path, where):
     (tmp_path / "model" / "a.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(BrittleError, match=r"a.onnx can't be read as an ONNX model: .*[Ee]xternal data path"):
         classifier(f"onnx:{tmp_path / 'model' / 'a.onnx'}").check(torch.zeros(2, 1, 2, 2))
+
+
+READERS = {
+    "suite.toml": suite_of,
+    "decisions.csv": read_decisions,
+    "columns.csv": read_columns,
+    "ids.txt": ids_of,
+    "classes/names.txt": class_names,
+    "mapping.json": class_mapping,
+    "weights.safetensors": read_weights,
+    "weights.pt": read_weights,
+    "model.onnx": classifier,
+    "images.idx": lambda file: image_set(f"idx:{file}"),
+    "images.npz": lambda file: image_set(f"npz:{file}"),
+    "images.tar": lambda file: image_set(f"shards:{file}"),
+    "images.parquet": lambda file: image_set(f"scales:{file}"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_a_study_names_is_a_regular_file(tmp_path, name, kind):
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](file)
+    with pytest.raises(BrittleError, match=r"a pipe or a device|a folder|there is no|is no file|there are no \.tar"):
+        READERS[name](str(file))
+
+
+@pytest.mark.parametrize("name", ["../private.safetensors", "{0}/private.safetensors", "pipe.safetensors", "/dev/zero"])
+def test_a_model_s_index_names_files_beside_it_alone(tmp_path, name):
+    pytest.importorskip("transformers")
+    (tmp_path / "private.safetensors").touch()
+    folder = tmp_path / "model"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": "vit"}))
+    index = {"metadata": {}, "weight_map": {"a": name.format(tmp_path)}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(BrittleError, match="which is not a file beside it"):
+        classifier(f"hf:{folder}")

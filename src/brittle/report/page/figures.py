@@ -41,7 +41,7 @@ def styled(**more: str) -> Iterator[None]:
     folder, which may be anybody's, could have text set by LaTeX."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update({**STYLE, **more})
+        mpl.rcParams.update({**STYLE, **more})  # type: ignore[dict-item]
         yield
 
 
