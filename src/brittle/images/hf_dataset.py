@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import torch
 from PIL import Image
 
@@ -146,8 +147,7 @@ def from_hugging_face(
     count = len(dataset)
     if count == 0:
         raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
-    values = None if label is None else dataset.select_columns([label]).with_format("numpy")[:][label]
-    numbers, found = label_numbers(None if values is None else np.asarray(values), count, title)
+    numbers, found = label_numbers(None if label is None else _labels(dataset, label), count, title)
     pictures = dataset.select_columns([image])
     if type(features[image]) is type(kept):
         pictures = pictures.cast_column(image, kept)
@@ -204,6 +204,13 @@ class RowReader:
         return decoding(
             io.BytesIO(encoded(image, name, self.located)), name, checked, limit, "Replace it, or leave it out."
         )
+
+
+def _labels(dataset: Any, label: str) -> Array:
+    """All labels. The library's own numpy format would turn 2⁶⁴ − 1 into −1."""
+    column = dataset.select_columns([label])
+    stored = column.with_format("arrow")[:][label]
+    return np.asarray(stored if pa.types.is_integer(stored.type) else column.with_format("numpy")[:][label])
 
 
 def _column(features: Mapping[str, Any], wanted: str, sort: str, title: str) -> Any:

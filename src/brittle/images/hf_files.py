@@ -5,13 +5,22 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from brittle.errors import BrittleError
 from brittle.files import real_path, size_of
+from brittle.images.base import MOST_CLASSES
 from brittle.own_files import OwnFiles
 
-STATE, SPLITS = "state.json", "dataset_dict.json"  # of a folder that save_to_disk wrote
+STATE, SPLITS, INFO = "state.json", "dataset_dict.json", "dataset_info.json"  # what save_to_disk writes
+
+FEATURES = b"huggingface"  # where a table says what its columns are
 
 
 def own_files(name: str, outside: str) -> OwnFiles:
@@ -32,6 +41,7 @@ def parquet_files(path: Path, own: OwnFiles) -> list[str]:
         if not path.is_file():
             own.path(os.path.abspath(file))
         size_of(file)
+        _refuse_many_classes(pyarrow.parquet.read_schema(file).metadata or {}, file)
     return list(map(str, found))
 
 
@@ -42,7 +52,26 @@ def refuse_named_outside(own: OwnFiles) -> None:
         state = _json(own.path(os.path.join(below, STATE)))
         for key in ("_data_files", "_indices_data_files"):
             for entry in state.get(key) or []:
-                size_of(own.path(os.path.join(below, str(entry["filename"]))))
+                file = own.path(os.path.join(below, str(entry["filename"])))
+                size_of(file)
+                with pa.memory_map(str(file)) as content:
+                    _refuse_many_classes(pa.ipc.open_stream(content).schema.metadata or {}, file)
+        info = own.path(os.path.join(below, INFO))
+        _refuse_number(_json(info), info)
+
+
+def _refuse_many_classes(metadata: Mapping[bytes, bytes], file: Path) -> None:
+    """Of classes without names, the library makes a name for each, however many a file declares."""
+    _refuse_number(json.loads(metadata.get(FEATURES, b"{}")), file)
+
+
+def _refuse_number(about: Any, file: Path) -> None:
+    for value in about.values() if isinstance(about, dict) else about:
+        if isinstance(value, dict | list):
+            _refuse_number(value, file)
+    number = about.get("num_classes") if isinstance(about, dict) else None
+    if isinstance(number, int | float) and number > MOST_CLASSES:
+        raise BrittleError(f"{file} declares {number:.0f} classes", "Name them, or leave out the labels.")
 
 
 def _json(file: Path) -> dict[str, Any]:

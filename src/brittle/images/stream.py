@@ -25,6 +25,7 @@ from brittle.images.limits import GIGABYTE, reason
 from brittle.images.packed import LabelList
 from brittle.images.pixels import from_anything
 
+LONGEST_NUMBER = 18  # digits: Python itself refuses to convert thousands
 SPARED = 1 << 30  # bytes of the disk that are left free: a stream may never end
 
 
@@ -101,7 +102,7 @@ def label_of(label: Any, place: int) -> int | str | None:
     if isinstance(label, bytes):
         label = label.decode("utf-8", "replace").strip()
     if isinstance(label, str):
-        return int(label) if label.isdecimal() and label.isascii() else label
+        return int(label) if label.isdecimal() and label.isascii() and len(label) <= LONGEST_NUMBER else label
     if label is None:
         return None
     values = np.asarray(label)
