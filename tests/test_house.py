@@ -23,6 +23,7 @@ GROUND = (
     "registry",
     "errors",
     "files",
+    "own_files",
     "names",
     "imagenet",
     "net",

@@ -1,5 +1,6 @@
 """What lies in the current folder or in a file is not run unless it is named."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,41 +11,17 @@ import torch
 from PIL import Image
 
 from brittle.classifiers import classifier
-from brittle.engine.runs import environment
+from brittle.classifiers.checkpoint import read_weights
+from brittle.classifiers.class_mapping import class_mapping
 from brittle.errors import BrittleError
 from brittle.images import image_set
+from brittle.images.columns import read_columns
+from brittle.images.id_list import ids_of
+from brittle.measures.shape.decisions import read_decisions
+from brittle.names import class_names
+from brittle.nuisances.suites import suite_of
 
 SHADOW = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nraise SystemExit('shadowed')\n"
-
-
-def git(folder, *arguments):
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    git(tmp_path, "init", "-q")
-    (tmp_path / "file.txt").write_text("a")
-    (tmp_path / ".gitattributes").write_text("*.txt filter=theirs\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-q", "-m", "first")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize("setting", ["core.fsmonitor", "filter.theirs.clean", "filter.theirs.process"])
-def test_what_a_repository_configures_is_not_run(repository, setting):
-    before = environment()["git"]
-    assert len(before["commit"]) == 40
-    assert before["changed"] is False
-    hook = repository.parent / "hook"
-    hook.write_text(f"#!/bin/sh\ntouch {repository.parent}/ran\ncat\n")
-    hook.chmod(0o755)
-    git(repository, "config", setting, str(hook))
-    (repository / "file.txt").write_text("b")  # of the same length, so that git must look inside
-    assert environment()["git"] == before | {"changed": True}
-    assert not (repository.parent / "ran").exists()
 
 
 @pytest.mark.parametrize("name", ["rich", "torch", "numpy"])
@@ -64,6 +41,32 @@ def test_a_module_beside_the_user_takes_no_other_one_s_place(tmp_path, name):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_matplotlibrc_of_the_current_folder_has_no_say(tmp_path):
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nlines.linewidth: 40\nfont.size: 70\n")
+    latex = tmp_path / "latex"
+    latex.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    latex.chmod(0o755)
+    code = (
+        "from brittle.report.page.figures import svg\n"
+        "def draw(figure):\n    figure.subplots().plot([0, 1])\n"
+        "print(svg('a', (3, 2), 'a line', draw))\n"
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    drawn = [
+        subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            cwd=folder,
+            env=os.environ | {"PATH": path, "MPLCONFIGDIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for folder in (tmp_path, tmp_path.parent)
+    ]
+    assert drawn[0] == drawn[1]
     assert not (tmp_path / "ran").exists()
 
 
@@ -99,3 +102,44 @@ def test_an_onnx_file_reads_no_files_elsewhere(tmp_path, where):
     (tmp_path / "model" / "a.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(BrittleError, match=r"a.onnx can't be read as an ONNX model: .*[Ee]xternal data path"):
         classifier(f"onnx:{tmp_path / 'model' / 'a.onnx'}").check(torch.zeros(2, 1, 2, 2))
+
+
+READERS = {
+    "suite.toml": suite_of,
+    "decisions.csv": read_decisions,
+    "columns.csv": read_columns,
+    "ids.txt": ids_of,
+    "classes/names.txt": class_names,
+    "mapping.json": class_mapping,
+    "weights.safetensors": read_weights,
+    "weights.pt": read_weights,
+    "model.onnx": classifier,
+    "images.idx": lambda file: image_set(f"idx:{file}"),
+    "images.npz": lambda file: image_set(f"npz:{file}"),
+    "images.tar": lambda file: image_set(f"shards:{file}"),
+    "images.parquet": lambda file: image_set(f"scales:{file}"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_a_study_names_is_a_regular_file(tmp_path, name, kind):
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](file)
+    with pytest.raises(BrittleError, match=r"a pipe or a device|a folder|there is no|is no file|there are no \.tar"):
+        READERS[name](str(file))
+
+
+@pytest.mark.parametrize("name", ["../private.safetensors", "{0}/private.safetensors", "pipe.safetensors", "/dev/zero"])
+def test_a_model_s_index_names_files_beside_it_alone(tmp_path, name):
+    pytest.importorskip("transformers")
+    (tmp_path / "private.safetensors").touch()
+    folder = tmp_path / "model"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": "vit"}))
+    index = {"metadata": {}, "weight_map": {"a": name.format(tmp_path)}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(BrittleError, match="which is not a file beside it"):
+        classifier(f"hf:{folder}")

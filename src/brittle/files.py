@@ -6,10 +6,11 @@ import contextlib
 import errno
 import os
 import re
+import stat
 from collections.abc import Callable, Container
 from pathlib import Path
 
-from brittle.errors import Failure
+from brittle.errors import BrittleError, Failure
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 BROKEN = (*FULL, errno.EIO)  # whatever the user had named
@@ -37,6 +38,21 @@ def real_path(text: str) -> str:
     if "\\x" not in text or os.path.lexists(text):
         return text
     return os.fsdecode(_ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(text)))
+
+
+def size_of(file: Path) -> int:
+    """The bytes of a regular file. Anything else that has a name, such as a pipe or a device, may never end."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        raise BrittleError(f"there is no file {file}", "Check the path.") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise BrittleError(f"{file} can't be read: {why}", "Name a readable file.") from error
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+        raise BrittleError(f"{file} can't be read: it is {what}", "Name a regular file.")
+    return found.st_size
 
 
 def unusable(path: Path | str, done: str, error: OSError) -> Failure:

@@ -1,5 +1,7 @@
 """Classes named by numbers: names that nobody gave take no part in matching, and what disagrees is told."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,9 @@ from brittle.api import measure
 from brittle.classifiers import classifier
 from brittle.engine.job import subject_of
 from brittle.engine.labels import doubtful, reference_labels
+from brittle.errors import BrittleError
 from brittle.images import image_set
+from brittle.images.base import MOST_CLASSES
 from brittle.images.selection import Chosen
 from brittle.measures.base import ClassifierFacts
 
@@ -94,3 +98,19 @@ def test_a_classifier_knows_whether_its_names_were_given():
     bare, named = classifier(perfect), classifier(perfect, labels="/".join(CLASSES))
     bare.check(torch.zeros(2, 1, 12, 12))
     assert (bare.named, named.named) == (False, True)
+
+
+def test_matching_takes_no_more_for_a_large_label():
+    """A class without a name goes by its number: those that do not occur are not counted up to it."""
+    about, most = subject([0, -1, MOST_CLASSES - 1]), str(MOST_CLASSES - 1)
+    tracemalloc.start()
+    assert reference_labels(ClassifierFacts("c", ("0", most, "x")), about).tolist() == [0, -1, 1]
+    assert tracemalloc.get_traced_memory()[1] < 100_000
+    tracemalloc.stop()
+    with pytest.raises(BrittleError, match=f"has label {most}, but the classifier 'c' knows 2 classes"):
+        reference_labels(ClassifierFacts("c", ("a", "b")), about)
+
+
+def test_class_names_of_thousands_of_digits_are_names():
+    told = doubtful(ClassifierFacts("c", ("0", "1"), named=False), subject([0, 1], ("0", "9" * 5000)))
+    assert "are named by numbers" in told

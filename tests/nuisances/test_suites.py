@@ -72,7 +72,7 @@ def test_a_measure_may_be_restricted_to_a_suite(tmp_path):
         Study.of(study | {"robustness": {"nuisances": ["noises"]}})
     with pytest.raises(BrittleError, match="names 'wether', which the study does not have"):
         Study.of(study | {"robustness": {"nuisances": ["wether"]}})
-    with pytest.raises(BrittleError, match="there is no suite"):
+    with pytest.raises(BrittleError, match="there is no file"):
         Study.of(study | {"robustness": {"nuisances": ["gone.toml"]}})
 
 

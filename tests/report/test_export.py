@@ -1,10 +1,12 @@
 """Rows as people use them: names and θ beside what was found, and the files that `brittle export` writes."""
 
+import csv
 import json
 import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -14,6 +16,7 @@ import brittle
 from brittle.classifiers.bundled import FASHION_LABELS
 from brittle.engine.store import UNSAFE_BEFORE, safe_name
 from brittle.errors import BrittleError
+from brittle.report.csv_file import as_text, write_csv
 
 pytestmark = pytest.mark.warned("can't be trusted", "no draw has another label")
 
@@ -197,3 +200,51 @@ def test_ids_survive_json(tmp_path, cli, photos):
     again = cli(*arguments, "--ids", "/".join(map(str, ids)), "--budget", 50, "--json").json
     assert [row["id"] for row in again["per_image"]] == ids
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.warned("has a mean confidence of")
+def test_names_are_no_formulas_in_a_spreadsheet(tmp_path):
+    """A folder, a file, a classifier and a measure that somebody else named."""
+    for place, name in enumerate(("@SUM(A1)", "dog")):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.new("L", (28, 28), 90 * place).save(tmp_path / "photos" / name / f"{place}.png")
+    labels = ["@SUM(A1)", "dog", "-2+3", "=1+1", "+1", "-0.5", "a", "b", "c", "d"]
+    study = {
+        "classifiers": {"=HYPERLINK(0)": f"bundled:plain,classes={tmp_path}/classes.json"},
+        "images": {"-photos+": f"folder:{tmp_path}/photos"},
+        "nuisances": {"+dim": "brightness"},
+        "measures": {"../=evil": {"kind": "robustness", "samples": 3}},
+    }
+    (tmp_path / "classes.json").write_text(json.dumps({label: [place] for place, label in enumerate(labels)}))
+    done = brittle.run(study, tmp_path / "run")
+    for format in ("csv", "parquet", "markdown"):
+        files = brittle.export(tmp_path / "run", tmp_path / "out" / format, format=format)
+        assert {file.parent for file in files} == {tmp_path / "out" / format}
+    rows = brittle.rows(done).to_pydict()
+    for file in (tmp_path / "out" / "csv").iterdir():
+        with file.open(newline="") as stream:
+            cells = [cell for row in csv.reader(stream) for cell in row]
+        assert not [cell for cell in cells if cell.startswith(("=", "@", "+")) or cell in ("-photos+", "-2+3")]
+    (told,) = (tmp_path / "out" / "csv").glob("*-rows.csv")
+    found = pd.read_csv(told)
+    assert set(found["classifier"]) == {"'=HYPERLINK(0)"}
+    assert set(found["class"]) == {"'@SUM(A1)", "dog"}
+    assert {name.removeprefix("'") for name in found["name"]} == set(rows["name"])
+    (kept,) = (tmp_path / "out" / "parquet").glob("*-rows.parquet")
+    assert set(pd.read_parquet(kept)["classifier"]) == {"=HYPERLINK(0)"}
+
+
+@pytest.mark.parametrize("text", ["=1", "+a", "-a", "@a", "\t=1", "\r=1", "\n=1", "-1+1", "＝1"])
+def test_what_would_be_computed_is_text(text):
+    assert as_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", [None, "", "a=1", "-1", "+0.5", "-1e-3", "1-1", "'=1", " =1"])
+def test_what_would_not_be_computed_stays(text):
+    assert as_text(text) == text
+
+
+def test_a_column_s_name_is_no_formula_either(tmp_path):
+    table = pa.table({"=a": [1], "@b": ["=x"], "-c": pa.array([None], pa.string())})
+    write_csv(tmp_path / "a.csv", [table, table])
+    assert (tmp_path / "a.csv").read_text().splitlines() == ['"\'=a","\'@b","\'-c"', *['1,"\'=x",'] * 2]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from brittle.engine.assemble import Things, assemble, entries_of
@@ -16,6 +15,7 @@ from brittle.engine.store import together
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.registry import did_you_mean
+from brittle.report.csv_file import write_csv
 from brittle.study import Study
 
 CLEAN = "clean"
@@ -80,7 +80,7 @@ def _counted(folder: RunFolder, study: Study, names: list[str], images: str) -> 
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    writers = {".csv": pa.csv.write_csv, ".parquet": pa.parquet.write_table}
+    writers = {".csv": lambda to: write_csv(to, [table]), ".parquet": lambda to: pa.parquet.write_table(table, to)}
     if path.suffix not in writers:
         raise BrittleError(f"{path} ends neither in .csv nor in .parquet", "Give one of them.")
-    write_durably(path, lambda temporary: writers[path.suffix](table, temporary))
+    write_durably(path, writers[path.suffix])

@@ -28,6 +28,7 @@ from brittle.registry import did_you_mean, option
 
 BUILT_IN = ("imagenet-16",)
 LARGEST_FILE = 16 << 20
+LONGEST_NUMBER = 18  # digits: Python itself refuses to convert thousands
 FORMATS = "Give a .json or .toml file of class = [members], or a .csv file with the columns class and member."
 
 Within = Literal["mean", "sum"]
@@ -179,10 +180,10 @@ def _number(member: str | int, numbers: Mapping[str, int], count: int, who: str)
     if isinstance(member, str) and member in numbers:
         return numbers[member]
     if isinstance(member, int) or member.isdecimal():
-        place = int(member)
-        if 0 <= place < count:
-            return place
-        raise BrittleError(f"{who} has no class {place}", f"Its classes are 0 to {count - 1}.")
+        digits = str(member)
+        if len(digits) <= LONGEST_NUMBER and 0 <= int(digits) < count:
+            return int(digits)
+        raise BrittleError(f"{who} has no class {digits[:LONGEST_NUMBER]}", f"Its classes are 0 to {count - 1}.")
     if ID.fullmatch(member):
         raise BrittleError(
             f"{who} has {count} classes and none with the WordNet id {member}",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import glob
 import importlib
+import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from brittle.classifiers.configured import (
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError, BrittleWarning
-from brittle.files import real_path
+from brittle.files import printable, read_whole, real_path
 from brittle.net import hub, reachable
 from brittle.registry import option
 
@@ -139,6 +140,7 @@ class TransformersLoader(NamedModelOptions):
         library("transformers", "transformers", f"the classifier {who}")
         folder = Path(real_path(self.model))
         where = str(folder) if folder.is_dir() else self.model
+        _refuse_named_elsewhere(folder, who)
         options = {"revision": self.revision} if self.revision and not folder.is_dir() else {}
         with imported("transformers", "transformers", f"the classifier {who}"), _quiet():
             module, local = self._made(where, options, folder.is_dir(), who)
@@ -180,6 +182,18 @@ class TransformersLoader(NamedModelOptions):
         if self.weights is not None:
             load_weights(found, self.weights)
         return found
+
+
+def _refuse_named_elsewhere(folder: Path, who: str) -> None:
+    """Weights in several files come with an index that names them: files beside it, and no others."""
+    for index in folder.glob("*.index.json"):
+        try:
+            names = set(json.loads(read_whole(index))["weight_map"].values())
+            wrong = next((name for name in names if Path(name).name != name or not (folder / name).is_file()), None)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise BrittleError(f"{index} of {who} is damaged", "Save the model again with save_pretrained.") from error
+        if wrong is not None:
+            raise BrittleError(f"{index} names {printable(wrong)!r}, which is not a file beside it", "Copy it there.")
 
 
 def _unusable(who: str, error: Exception) -> BrittleError:

@@ -17,10 +17,10 @@ def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[n
     labels, name = classifier.labels, classifier.name
     places = by_name(labels) if classifier.named else {}
     given = subject.labels
-    named = tuple(subject.classes) or tuple(map(str, range(int(given.max()) + 1)))
-    if classifier.named and all(named[label] in places for label in set(given.tolist()) if label >= 0):
-        own = np.array([places.get(label, -1) for label in named], dtype=np.int64)
-        return np.where(given >= 0, own[np.maximum(given, 0)], given) if len(named) else given
+    there, where = np.unique(given, return_inverse=True)
+    if classifier.named and all(subject.class_name(label) in places for label in there.tolist() if label >= 0):
+        own = [places[subject.class_name(label)] if label >= 0 else label for label in there.tolist()]
+        return np.array(own, dtype=np.int64)[where]
     outside = np.flatnonzero(given >= len(labels))
     if len(outside):
         place = int(outside[0])
@@ -31,7 +31,7 @@ def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[n
         )
     moved = next((word for place, word in enumerate(subject.classes) if places.get(word, place) != place), None)
     if moved is not None:
-        lacking = next(word for word in named if word not in places)
+        lacking = next(word for word in subject.classes if word not in places)
         raise BrittleError(
             f"the image set {subject.name!r} and the classifier {name!r} count their classes differently"
             f" ({moved!r} is {list(subject.classes).index(moved)} and {places[moved]}), "
@@ -46,7 +46,9 @@ def doubtful(classifier: ClassifierFacts, subject: Subject) -> str:
     given = subject.labels
     present = sorted(set(given[given >= 0].tolist()))
     names = {label: subject.class_name(label) for label in present}
-    moved = [label for label, name in names.items() if not name.isdecimal() or int(name) != label]
+    moved = [
+        label for label, name in names.items() if not name.isdecimal() or name.lstrip("0") != str(label).lstrip("0")
+    ]
     if not all(name.isdecimal() for name in names.values()):
         return ""
     if not classifier.named:

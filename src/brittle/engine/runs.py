@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import platform
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ import tomli_w
 import torch
 
 from brittle.engine.check import Answers
+from brittle.engine.git_state import git_state
 from brittle.engine.job import FORMAT, Job
 from brittle.engine.kept_json import kept_text, parsed, read_kept
 from brittle.engine.live import is_live
@@ -270,10 +270,6 @@ def _close(before: list[list[float]], after: list[list[float]]) -> bool:
 def environment() -> dict[str, Any]:
     """Versions, device and git state: what else the numbers may depend on."""
     packages = ("brittle", "torch", "numpy", "scipy", "pyarrow", "onnxruntime", "pillow")
-    git = {
-        "commit": _git("rev-parse", "HEAD"),
-        "changed": bool(_git("status", "--porcelain", "--ignore-submodules=all")),
-    }
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.split()[0],
@@ -283,7 +279,7 @@ def environment() -> dict[str, Any]:
         if torch.cuda.is_available()
         else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
-        "git": git if git["commit"] else None,
+        "git": git_state(),
     }
 
 
@@ -292,26 +288,3 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:  # onnxruntime-gpu goes by another name
         return None
-
-
-def _git(*arguments: str) -> str:
-    """What git says of the current folder, which may be anybody's: nothing that its configuration names is run."""
-    filters = _output("config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$").splitlines()
-    settings = [part for name in filters for part in ("-c", f"{name}=")]
-    return _output(*settings, *arguments)
-
-
-def _output(*arguments: str) -> str:
-    safe = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
-    try:
-        return subprocess.run(
-            ["git", *safe, *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=10,
-            check=False,
-            env=os.environ | {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"},
-        ).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""

@@ -27,6 +27,8 @@ from brittle.types import UNLABELLED, Batch, InScales
 CONDITION = re.compile(r"([^<>=]+)(<=|>=|<|>|=)(.*)", re.DOTALL)
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
+MOST_CLASSES = 10_000_000  # a label beyond is a mistake, and what counts by class would take all memory
+
 Reader = Callable[[Sequence[int]], Tensor | list[Array]]
 
 
@@ -90,6 +92,12 @@ class ImageSet:
             place = int(self.labels.argmin())
             raise BrittleError(
                 f"{self.name}: {self.names[place]} has the label {low}", "Labels are 0, 1, 2, …; −1 means no label."
+            )
+        if high >= MOST_CLASSES:
+            place = int(self.labels.argmax())
+            raise BrittleError(
+                f"{self.name}: {self.names[place]} has the label {high}, and labels count classes from 0",
+                "Number the classes 0, 1, 2, …, or leave the labels out.",
             )
         if self.classes and high >= len(self.classes):
             place = int(self.labels.argmax())

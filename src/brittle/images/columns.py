@@ -17,8 +17,8 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
-from brittle.files import real_path
-from brittle.images.limits import GIGABYTE, reason, size_of
+from brittle.files import real_path, size_of
+from brittle.images.limits import GIGABYTE, reason
 
 KEYS = ("id", "name")
 MOST_BYTES = GIGABYTE

@@ -16,6 +16,7 @@ from brittle.errors import BrittleError
 from brittle.images.folder import INSPECTED, decoding, in_threads, prepared_shape
 from brittle.images.limits import MEGAPIXELS, check_pixel_count
 from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
+from brittle.own_files import OUTSIDE
 from brittle.registry import option
 
 R = TypeVar("R")
@@ -32,6 +33,7 @@ class EncodedOptions:
     megapixels: float = option(
         MEGAPIXELS, "most pixels an image may have, encoded and resized, in millions; more is refused", above=0
     )
+    outside: str = option("refuse", OUTSIDE, choices=("refuse", "allow"))
 
     def __post_init__(self) -> None:
         if self.size is not None and self.crop is not None and self.crop > self.size:

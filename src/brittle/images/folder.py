@@ -18,11 +18,12 @@ import torch
 from PIL import Image, UnidentifiedImageError
 
 from brittle.errors import BrittleError
-from brittle.files import printable, real_path
+from brittle.files import printable, real_path, size_of
 from brittle.images import register
 from brittle.images.base import ImageSet
-from brittle.images.limits import MEGAPIXEL, MEGAPIXELS, check_pixel_count, reason, size_of
+from brittle.images.limits import MEGAPIXEL, MEGAPIXELS, check_pixel_count, reason
 from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
+from brittle.own_files import OUTSIDE, OwnFiles
 from brittle.registry import option
 from brittle.types import UNLABELLED
 
@@ -53,6 +54,7 @@ class Folder:
     megapixels: float = option(
         MEGAPIXELS, "most pixels an image may have, as a file and resized, in millions; more is refused", above=0
     )
+    outside: Literal["refuse", "allow"] = option("refuse", OUTSIDE)
 
     def __post_init__(self) -> None:
         if self.size is not None and self.crop is not None and self.crop > self.size:
@@ -66,7 +68,7 @@ class Folder:
             raise BrittleError(
                 f"there is no folder {self.path}", "Name a folder of images, or one with a folder per class."
             )
-        files = sorted(image_files(root))
+        files = sorted(image_files(OwnFiles(root, outside=self.outside)))
         classes = self._classes(root, files)
         skipped: tuple[str, ...] = ()
         if self.unreadable == "skip":
@@ -176,10 +178,13 @@ def path_id(path: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
-def image_files(root: Path) -> Iterator[str]:
-    """Relative paths of the image files; links are followed, but not in cycles, and hidden names are skipped."""
+def image_files(own: OwnFiles, start: str = "") -> Iterator[str]:
+    """Relative paths of the image files, all or those below the folder `start/`; links are followed, but not out of the
+    folder and not in cycles, and hidden names are skipped."""
+    root = own.folder
+    own.path(start)
     reached: Counter[tuple[int, int]] = Counter()
-    waiting: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
+    waiting: list[tuple[str, frozenset[tuple[int, int]]]] = [(start, frozenset())]
     while waiting:
         below, above = waiting.pop()
         folder = root / below
@@ -196,10 +201,15 @@ def image_files(root: Path) -> Iterator[str]:
                 "Remove links.",
             )
         for entry in entries(folder):
-            if is_folder(entry):
-                waiting.append((f"{below}{entry.name}/", above | {real}))
-            elif os.path.splitext(entry.name)[1].lower() in EXTENSIONS:
-                yield below + entry.name
+            inner, name = is_folder(entry), below + entry.name
+            if not inner and os.path.splitext(entry.name)[1].lower() not in EXTENSIONS:
+                continue
+            if entry.is_symlink():
+                own.path(name)
+            if inner:
+                waiting.append((f"{name}/", above | {real}))
+            else:
+                yield name
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:

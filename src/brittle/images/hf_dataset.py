@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import torch
 from PIL import Image
 
@@ -22,6 +23,7 @@ from brittle.images.arrays import label_numbers
 from brittle.images.base import ImageSet, IndexNames
 from brittle.images.encoded import EncodedOptions
 from brittle.images.folder import INSPECTED, decoding, in_threads, prepared_shape
+from brittle.images.hf_files import SPLITS, STATE, own_files, parquet_files, refuse_named_outside
 from brittle.images.items import IMAGE_KEYS, LABEL_KEYS
 from brittle.images.limits import check_pixel_count, reason
 from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
@@ -85,10 +87,12 @@ class HuggingFace(EncodedOptions):
     def _found(self, datasets: Any) -> Any:
         """A dataset, or several by split."""
         path = Path(real_path(self.path))
-        if path.is_dir() and any((path / each).is_file() for each in ("state.json", "dataset_dict.json")):
+        own = own_files(self.path, self.outside)
+        if path.is_dir() and any((path / each).is_file() for each in (STATE, SPLITS)):
+            refuse_named_outside(own)
             found = datasets.load_from_disk(str(path))
             return found.to_iterable_dataset() if self.streaming and not isinstance(found, Mapping) else found
-        files = _parquet_files(path)
+        files = parquet_files(path, own)
         if files:
             name = self.split or "train"
             return datasets.load_dataset("parquet", data_files={name: files}, split=name, streaming=self.streaming)
@@ -121,30 +125,34 @@ def from_hugging_face(
     """A live dataset, or one that was opened by name."""
     wanted = options or HuggingFace(path=name or "dataset")
     title = name or getattr(dataset.info, "dataset_name", None) or type(dataset).__name__
+    located = (
+        Path if options is None else own_files(options.path, options.outside).path
+    )  # a live one was opened by the user
     features = dataset.features
     if features is None:
-        return from_stream(dataset, name=title, options=wanted, most=wanted.first, classes=classes)
+        return from_stream(dataset, name=title, options=wanted, most=wanted.first, classes=classes, located=located)
     image = _column(features, wanted.image, "image", title)
     label = None if wanted.label == NONE else _column(features, wanted.label, "label", title)
-    words = tuple(classes) or tuple(getattr(features[label], "names", None) or ()) if label else tuple(classes)
     kept = importlib.import_module("datasets").Image(decode=False)
+    _refuse_decoded(features, image, label, title)
+    words = tuple(classes) or tuple(getattr(features[label], "names", None) or ()) if label else tuple(classes)
     if not hasattr(dataset, "__len__"):
-        plain = dataset.cast_column(image, kept) if type(features[image]) is type(kept) else dataset
+        plain = dataset.select_columns([image] if label is None else [image, label])
+        plain = plain.cast_column(image, kept) if type(features[image]) is type(kept) else plain
         items = ((item[image], None if label is None else item[label]) for item in plain)
-        return from_stream(items, name=title, options=wanted, most=wanted.first, classes=words)
+        return from_stream(items, name=title, options=wanted, most=wanted.first, classes=words, located=located)
     dataset = dataset.with_format(None)
     if wanted.first is not None:
         dataset = dataset.select(range(min(wanted.first, len(dataset))))
     count = len(dataset)
     if count == 0:
         raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
-    values = None if label is None else dataset.select_columns([label]).with_format("numpy")[:][label]
-    numbers, found = label_numbers(None if values is None else np.asarray(values), count, title)
+    numbers, found = label_numbers(None if label is None else _labels(dataset, label), count, title)
     pictures = dataset.select_columns([image])
     if type(features[image]) is type(kept):
         pictures = pictures.cast_column(image, kept)
     ids = torch.arange(count)
-    reader = RowReader(pictures, image, wanted).settled(count)
+    reader = RowReader(pictures, image, wanted, located).settled(count)
     return ImageSet(title, ids, numbers, words or found, IndexNames(ids.numpy()), {}, reader)
 
 
@@ -155,6 +163,7 @@ class RowReader:
     rows: Any
     column: str
     options: EncodedOptions
+    located: Callable[[str], Path]  # where a file lies that a row only names
     channels: str = "auto"
 
     @property
@@ -176,7 +185,7 @@ class RowReader:
         if wanted == "auto":
             some = range(0, count, -(-count // INSPECTED))
             wanted = "auto" if all(self._each(list(some), lambda image, _: is_grey(image))) else "rgb"
-        return RowReader(self.rows, self.column, self.options, wanted)
+        return RowReader(self.rows, self.column, self.options, self.located, wanted)
 
     def _each(self, positions: Sequence[int], work: Callable[[Image.Image, str], R]) -> list[R]:
         # A table that is read at scattered places gives no images that were not asked for.
@@ -192,7 +201,16 @@ class RowReader:
             check_pixel_count(resized(opened.size, self.options.size), limit, f"the image {name}, resized,")
             return work(opened, name)
 
-        return decoding(io.BytesIO(encoded(image, name)), name, checked, limit, "Replace it, or leave it out.")
+        return decoding(
+            io.BytesIO(encoded(image, name, self.located)), name, checked, limit, "Replace it, or leave it out."
+        )
+
+
+def _labels(dataset: Any, label: str) -> Array:
+    """All labels. The library's own numpy format would turn 2⁶⁴ − 1 into −1."""
+    column = dataset.select_columns([label])
+    stored = column.with_format("arrow")[:][label]
+    return np.asarray(stored if pa.types.is_integer(stored.type) else column.with_format("numpy")[:][label])
 
 
 def _column(features: Mapping[str, Any], wanted: str, sort: str, title: str) -> Any:
@@ -215,12 +233,14 @@ def _column(features: Mapping[str, Any], wanted: str, sort: str, title: str) -> 
     return chosen[0] if chosen else None
 
 
-def _parquet_files(path: Path) -> list[str]:
-    if path.is_dir():
-        return sorted(map(str, path.glob("*.parquet")))
-    if path.suffix != ".parquet":
-        return []
-    return [str(path)] if path.is_file() else sorted(map(str, path.parent.glob(path.name)))
+def _refuse_decoded(features: Mapping[str, Any], image: Any, label: Any, title: str) -> None:
+    """The library itself opens the files that sound, video and the like name, and images that stand for labels."""
+    decoded = importlib.import_module("datasets.features.features").require_decoding
+    for column in (image, label):
+        plain = column is None or not decoded(features[column])
+        if not plain and (column == label or type(features[column]).__name__ != "Image"):
+            kind, sort = type(features[column]).__name__, "label" if column == label else "image"
+            raise BrittleError(f"the column {column!r} of {title} holds {kind}", f"Give another {sort}=….")
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from brittle.errors import BrittleError
-from brittle.files import real_path
-from brittle.images.limits import reason, size_of
+from brittle.files import real_path, size_of
+from brittle.images.limits import reason
 
 WRITTEN = re.compile(r"\s*-?\d+(/-?\d+)*\s*", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)

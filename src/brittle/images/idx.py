@@ -13,11 +13,11 @@ from typing import IO
 import numpy as np
 
 from brittle.errors import BrittleError
-from brittle.files import real_path
+from brittle.files import real_path, size_of
 from brittle.images import register
 from brittle.images.arrays import from_arrays
 from brittle.images.base import ImageSet
-from brittle.images.limits import GIGABYTES, check_array, reason, size_of, times
+from brittle.images.limits import GIGABYTES, check_array, reason, times
 from brittle.images.pixels import Array
 from brittle.names import class_names
 from brittle.registry import option

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import stat
 from collections.abc import Sequence
-from pathlib import Path
 
 from brittle.errors import BrittleError
 
@@ -14,20 +12,6 @@ MEGAPIXEL = 10**6
 GIGABYTES = 4.0  # 60,000 images of 28×28 take 0.05, 50,000 of 3×32×32 take 0.15, 25,000 of 3×224×224 take 3.8
 LONGEST_REASON = 300  # characters: some libraries quote the file
 MEGAPIXELS = 64.0  # the largest common cameras have 50 to 61
-
-
-def size_of(file: Path) -> int:
-    """The bytes of a regular file. Anything else that has a name, such as a pipe or a device, may never end."""
-    try:
-        found = file.stat()
-    except FileNotFoundError:
-        raise BrittleError(f"there is no file {file}", "Check the path.") from None
-    except (OSError, ValueError) as error:
-        raise BrittleError(f"{file} can't be read: {reason(error)}", "Name a readable file.") from error
-    if not stat.S_ISREG(found.st_mode):
-        what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-        raise BrittleError(f"{file} can't be read: it is {what}", "Name a regular file.")
-    return found.st_size
 
 
 def check_array(shape: Sequence[int], itemsize: int, gigabytes: float, name: str) -> int:

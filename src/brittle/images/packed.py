@@ -12,7 +12,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.files import printable
-from brittle.images.base import LazyNames
+from brittle.images.base import MOST_CLASSES, LazyNames
 from brittle.types import UNLABELLED
 
 
@@ -68,4 +68,9 @@ class LabelList:
             words = tuple(sorted(set(map(str, known))))
             number = {word: place for place, word in enumerate(words)}
             known = [number[str(each)] for each in known]
+        beyond = next((each for each in known if abs(each) >= MOST_CLASSES), None)
+        if beyond is not None:
+            raise BrittleError(
+                f"{where} has the label {beyond}, and labels count classes from 0", "Number them 0, 1, …."
+            )
         return torch.from_numpy(np.array(known, dtype=np.int64)[np.array(self._codes)]), words

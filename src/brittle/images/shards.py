@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import json
 import os
 import re
@@ -18,20 +19,22 @@ import numpy as np
 import torch
 
 from brittle.errors import BrittleError
-from brittle.files import real_path
+from brittle.files import real_path, size_of
 from brittle.images import register
 from brittle.images.base import ImageSet
 from brittle.images.encoded import MOST_BYTES, EncodedOptions, EncodedReader, Extents
 from brittle.images.folder import EXTENSIONS, path_id
 from brittle.images.items import LABEL_KEYS
-from brittle.images.limits import reason, size_of
+from brittle.images.limits import reason
 from brittle.images.packed import LabelList, NameList
 from brittle.names import class_names
+from brittle.own_files import OwnFiles
 from brittle.registry import did_you_mean, option
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 LABELS = ("cls", "label", "json")  # what a label may lie under, the first that is there
 LONGEST_LABEL = 1 << 20
+LONGEST_HEADER = 1 << 16  # of one member, with what extends it: paths have 4,096 bytes at most
 MOST_SHARDS = 100_000
 AUTO, NONE = "auto", "none"
 
@@ -59,7 +62,7 @@ class Shards(EncodedOptions):
     classes: str | None = option(None, "class names in label order: a text file with one per line, or a/b/c")
 
     def load(self) -> ImageSet:
-        files = shard_files(self.path)
+        files = shard_files(self.path, self.outside)
         extents, ids, labels, keys = Extents(), array("q"), LabelList(), NameList()
         for number, file in enumerate(files):
             for key, image, label in self._samples(file):
@@ -105,13 +108,17 @@ class Shards(EncodedOptions):
         return next((found[kind] for kind in wanted if kind in found), None)
 
 
-def shard_files(path: str) -> list[Path]:
-    """The tar files that are meant, in order of their names as they are written."""
+def shard_files(path: str, outside: str = "refuse") -> list[Path]:
+    """The tar files that are meant, in order of their names as they are written. One that is named itself may be a link
+    to anywhere."""
     text = real_path(path)
     if os.path.isdir(text):
         found = sorted(Path(text).glob("*.tar"))
     else:
         found = [Path(each) for part in _ranged(text) for each in (sorted(glob.glob(part)) or [part])]
+    for file in found:
+        if os.path.isdir(text) or glob.has_magic(text):
+            OwnFiles(file.parent, outside=outside).path(file.name)
     if not found:
         raise BrittleError(f"there are no .tar files in {path}", "Name shards, such as photos-{000..011}.tar.")
     for file in found:
@@ -136,18 +143,35 @@ def _ranged(text: str) -> list[str]:
     return [each for number in numbers for each in _ranged(text[: match.start()] + number + text[match.end() :])]
 
 
+class HeaderStream(io.FileIO):
+    """A tar file whose headers are read. Some declare their own length, and tarfile would read any length whole."""
+
+    left = LONGEST_HEADER
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = -1 if size is None else size
+        self.left -= wanted
+        if wanted < 0 or self.left < 0:
+            raise tarfile.ReadError(f"a header is longer than {LONGEST_HEADER >> 10} KB")
+        return super().read(wanted) or b""
+
+
 def members_of(file: Path) -> Iterator[Member]:
     """The regular files within a tar file, in order, from its headers."""
     try:
-        with tarfile.open(file, "r:") as archive:
+        with HeaderStream(file) as headers, tarfile.open(fileobj=headers, mode="r:") as archive:
             while (info := archive.next()) is not None:
+                if info.size < 0:  # the next header would lie before this one, and so on for ever
+                    raise tarfile.ReadError(f"{info.name} has a negative size")
+                headers.left = LONGEST_HEADER
                 archive.members = []  # type: ignore[attr-defined]  # it would keep every header that was read
+                archive.pax_headers = {}
                 if info.isreg() and not info.issparse():
                     folder, _, name = info.name.rpartition("/")
                     stem, _, kind = name.partition(".")
                     if stem and kind:
                         yield Member(f"{folder}/{stem}" if folder else stem, kind, info.offset_data, info.size)
-    except (tarfile.TarError, OSError, ValueError, EOFError) as error:
+    except (tarfile.TarError, OSError, ValueError, EOFError, RecursionError) as error:
         raise BrittleError(f"{file} can't be read as a tar file: {reason(error)}", "Copy or make it again.") from error
 
 

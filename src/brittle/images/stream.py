@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,15 @@ import torch
 from PIL import Image
 
 from brittle.errors import BrittleError
+from brittle.files import size_of
 from brittle.images.base import ImageSet, IndexNames
-from brittle.images.encoded import EncodedOptions, EncodedReader, Extents
+from brittle.images.encoded import MOST_BYTES, EncodedOptions, EncodedReader, Extents
 from brittle.images.items import one_by_one
-from brittle.images.limits import reason
+from brittle.images.limits import GIGABYTE, reason
 from brittle.images.packed import LabelList
 from brittle.images.pixels import from_anything
 
+LONGEST_NUMBER = 18  # digits: Python itself refuses to convert thousands
 SPARED = 1 << 30  # bytes of the disk that are left free: a stream may never end
 
 
@@ -34,14 +36,15 @@ def from_stream(
     classes: Sequence[str] = (),
     options: EncodedOptions | None = None,
     most: int | None = None,
+    located: Callable[[str], Path] = Path,
 ) -> ImageSet:
     """Items (image, label) or dictionaries, or batches of them, the first `most` or all; ids are their places in the
-    stream."""
+    stream. Where an item only names an image's file, `located` says where that lies."""
     # The file is closed, and thereby removed, with the reader that holds it.
     kept = tempfile.NamedTemporaryFile(prefix="brittle-stream-")  # noqa: SIM115
     extents, labels, end = Extents(), LabelList(), 0
     for place, (image, label) in enumerate(islice(one_by_one(items), most)):
-        content = encoded(image, f"index {place}")
+        content = encoded(image, f"index {place}", located)
         if shutil.disk_usage(tempfile.gettempdir()).free < SPARED + len(content):
             raise BrittleError(
                 f"{name}: {place} images fill the disk, and there are more",
@@ -62,15 +65,18 @@ def from_stream(
     return ImageSet(name, ids, numbers, tuple(classes) or words, names, {}, reader)
 
 
-def encoded(image: Any, name: str) -> bytes:
+def encoded(image: Any, name: str, located: Callable[[str], Path] = Path) -> bytes:
     """An image as the bytes of a file: as they are where it comes encoded, and otherwise without loss."""
     if isinstance(image, Mapping) and ("bytes" in image or "path" in image):  # as Hugging Face keeps them
         image = image.get("bytes") or image.get("path")
     if isinstance(image, bytes | bytearray):
         return bytes(image)
     if isinstance(image, str | os.PathLike):
+        file = located(os.fspath(image))
+        if size_of(file) > MOST_BYTES:
+            raise BrittleError(f"{name} is larger than {MOST_BYTES // GIGABYTE} GB", "Leave it out.")
         try:
-            return Path(image).read_bytes()
+            return file.read_bytes()
         except OSError as error:
             raise BrittleError(f"{name} can't be read: {reason(error)}", "Check the path.") from error
     pixels = from_anything(image, name)
@@ -96,7 +102,7 @@ def label_of(label: Any, place: int) -> int | str | None:
     if isinstance(label, bytes):
         label = label.decode("utf-8", "replace").strip()
     if isinstance(label, str):
-        return int(label) if label.isdecimal() and label.isascii() else label
+        return int(label) if label.isdecimal() and label.isascii() and len(label) <= LONGEST_NUMBER else label
     if label is None:
         return None
     values = np.asarray(label)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brittle.errors import BrittleError
-from brittle.files import real_path
+from brittle.files import real_path, size_of
 from brittle.nuisances import nuisances
 from brittle.registry.spec import parse_named
 
@@ -118,10 +118,9 @@ def _under(name: str, suite: Mapping[str, str]) -> dict[str, str]:
 def _read(path: Path) -> dict[str, str]:
     """A user's own suite: `nuisances` is a table of name = spec, or a list of specs, as in a study."""
     remedy = 'Write nuisances = ["affine:alpha=50", …], or [nuisances] and name = "spec" below.'
+    size_of(path)
     try:
         data: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BrittleError(f"there is no suite {path}", "Check the path.") from None
     except OSError as error:
         raise BrittleError(f"the suite {path} can't be read: {error.strerror}", "Check the path.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
+from brittle.engine.store import safe_name
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.measures.base import ROWS
 from brittle.registry import did_you_mean
 from brittle.report.console import one_table
+from brittle.report.csv_file import write_csv
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.rows import named_rows
 
@@ -30,7 +31,7 @@ def write_tables(run: LoadedRun, out: Path, format: str) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name in run.summary["measures"]:
-        path = out / f"{name}{FORMATS[format]}"
+        path = out / f"{safe_name(name)}{FORMATS[format]}"
         _write(path, iter([one_table(run.summary, name)]), format)
         written.append(path)
         if format == "markdown" or name not in run.job.assignments:
@@ -41,7 +42,7 @@ def write_tables(run: LoadedRun, out: Path, format: str) -> list[Path]:
             parts = named_rows(view, table)
             first = next(parts, None)
             if first is not None:
-                path = out / f"{name}-{table}{FORMATS[format]}"
+                path = out / f"{safe_name(name)}-{table}{FORMATS[format]}"
                 _write(path, _again(first, parts), format)
                 written.append(path)
     return written
@@ -55,14 +56,6 @@ def _again(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
 def _write(path: Path, parts: Iterator[pa.Table], format: str) -> None:
     """Part by part, so that a run's rows need not fit into memory."""
     write_durably(path, lambda to: WRITERS[format](to, parts))
-
-
-def _csv(path: Path, parts: Iterator[pa.Table]) -> None:
-    first = _plain(next(parts))
-    with pyarrow.csv.CSVWriter(path, first.schema) as writer:
-        writer.write_table(first)
-        for part in parts:
-            writer.write_table(_plain(part))
 
 
 def _parquet(path: Path, parts: Iterator[pa.Table]) -> None:
@@ -87,15 +80,4 @@ def _cell(value: Any) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Columns that CSV can hold: lists as JSON, and no bytes."""
-    for place, field in reversed(list(enumerate(table.schema))):
-        if pa.types.is_binary(field.type):
-            table = table.remove_column(place)
-        elif pa.types.is_nested(field.type):
-            texts = [None if each is None else json.dumps(each) for each in table[field.name].to_pylist()]
-            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
-    return table
-
-
-WRITERS = {"csv": _csv, "parquet": _parquet, "markdown": _markdown}
+WRITERS = {"csv": write_csv, "parquet": _parquet, "markdown": _markdown}

@@ -15,16 +15,17 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.files import printable, real_path
+from brittle.files import printable, real_path, size_of
 from brittle.images import register
 from brittle.images.arrays import ArrayReader, whole_numbers
 from brittle.images.base import ImageSet, IndexNames, LazyNames, SubsetReader
-from brittle.images.limits import reason, size_of
+from brittle.images.limits import reason
 from brittle.images.pixels import Array, channels_last
 from brittle.images.scales.clean import HELP, opened_clean, unnamed
 from brittle.images.scales.gather import ShiftChoice, chosen_shifts
 from brittle.images.scales.shift import StoredShift
 from brittle.names import class_names
+from brittle.own_files import OwnFiles
 from brittle.registry import option
 from brittle.types import UNLABELLED
 
@@ -52,7 +53,9 @@ class CifarC(ShiftChoice):
             raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the .npy files.")
         clean = opened_clean(self.clean, self.path)
         title = printable(root.resolve().name or str(root))
-        there = {printable(file.stem): file for file in root.glob("*.npy") if file.stem != LABELS}
+        own = OwnFiles(root, outside=self.outside)
+        arrays = {file.stem: own.path(file.name) for file in root.glob("*.npy")}
+        there = {printable(stem): file for stem, file in arrays.items() if stem != LABELS}
         if not there:
             raise BrittleError(f"{self.path} has no corruptions", "They are called CORRUPTION.npy.")
         chosen = chosen_shifts(title, list(there), self.shifts)

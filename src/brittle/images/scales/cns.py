@@ -22,6 +22,7 @@ from brittle.images.folder import image_files
 from brittle.images.limits import reason
 from brittle.images.scales.files import ResizedOptions, some
 from brittle.images.scales.gather import Picture, chosen_shifts, gathered
+from brittle.own_files import OwnFiles
 from brittle.registry import option
 
 ANNOTATIONS = "annotations_cns.json"
@@ -45,13 +46,14 @@ class Cns(ResizedOptions):
         root = Path(real_path(self.path))
         if not root.is_dir():
             raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the shifts' folders.")
-        found, odd = _entries(sorted(file for file in image_files(root) if file.count("/") == 2))
+        own = OwnFiles(root, outside=self.outside)
+        found, odd = _entries(sorted(file for file in image_files(own) if file.count("/") == 2))
         if not found:
             raise BrittleError(
                 f"{self.path} has no images in CNS-Bench's layout",
                 "They are called SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg.",
             )
-        right, wrong = _without_wrong_classes(found, _annotated(root))
+        right, wrong = _without_wrong_classes(found, _annotated(own))
         title = printable(root.resolve().name or str(root))
         shifts = set(chosen_shifts(title, {each.shift for each in right}, self.shifts))
         wanted = [each for each in right if each.shift in shifts or each.scale == 0]  # at 0 all shifts are the same
@@ -107,9 +109,9 @@ def _entries(files: Sequence[str]) -> tuple[list[Entry], list[str]]:
     return found, notes
 
 
-def _annotated(root: Path) -> dict[str, int]:
+def _annotated(own: OwnFiles) -> dict[str, int]:
     """File → class index, from the annotations; empty where there are none."""
-    path = root / ANNOTATIONS
+    path = own.path(ANNOTATIONS)
     if not path.is_file():
         return {}
     try:

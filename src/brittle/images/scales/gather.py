@@ -18,6 +18,7 @@ from brittle.errors import BrittleError
 from brittle.images.base import ImageSet, Reader, SubsetReader, alternatives
 from brittle.images.folder import path_id
 from brittle.images.scales.shift import StoredShift
+from brittle.own_files import OUTSIDE
 from brittle.registry import option
 
 NAMED = 3  # of what is left out, in a sentence
@@ -28,10 +29,11 @@ Stored = Mapping[str, Mapping[str, Scales]]  # shift â†’ key of (class, seed) â†
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftChoice:
-    """Which shifts of an image set in scales, and what they are called."""
+    """Which shifts of an image set in scales, what they are called, and where their files may lie."""
 
     shifts: str | tuple[str, ...] | None = option(None, "only these shifts, a/b/c")
     prefix: str = option("", "what the shifts' names begin with, to tell them from other nuisances of a study")
+    outside: Literal["refuse", "allow"] = option("refuse", OUTSIDE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from brittle.images.folder import FolderReader, channels_of, entries, image_file
 from brittle.images.scales.clean import HELP, opened_clean, unnamed
 from brittle.images.scales.files import FileOptions
 from brittle.images.scales.gather import Followed, chosen_shifts, followed, shifts_of, stand_ins
+from brittle.own_files import OwnFiles
 from brittle.registry import option
 
 Stored = dict[str, dict[str, dict[float, int]]]  # corruption → CLASS/FILE → severity → place of the file
@@ -48,7 +49,8 @@ class ImageNetC(FileOptions):
             )
         clean = opened_clean(self.clean, self.path)
         title = printable(root.resolve().name or str(root))
-        files, stored = self._stored(root, title)
+        own = OwnFiles(root, outside=self.outside)
+        files, stored = self._stored(own, title)
         damaged = self.damaged(root, files)
         if damaged:
             stored = _without(stored, {place for place, file in enumerate(files) if file in damaged})
@@ -59,7 +61,7 @@ class ImageNetC(FileOptions):
         reader = FolderReader(root, tuple(files), None, None, channels, self.megapixels)
         if clean is None:
             found = followed(title, stored, None, self.paths)
-            images = _standing_in(found, stored, _class_folders(root), reader, title)
+            images = _standing_in(found, stored, _class_folders(own), reader, title)
         else:
             places = _by_class_and_name(clean)
             _refuse_strangers(title, stored, places, clean)
@@ -78,17 +80,17 @@ class ImageNetC(FileOptions):
             notes=(*images.notes, *found.notes),
         )
 
-    def _stored(self, root: Path, title: str) -> tuple[list[str], Stored]:
+    def _stored(self, own: OwnFiles, title: str) -> tuple[list[str], Stored]:
         """The files of the chosen corruptions, and what each of them holds."""
         files: list[str] = []
         stored: Stored = {}
-        for shift in chosen_shifts(title, _folders(root), self.shifts):
+        for shift in chosen_shifts(title, _folders(own), self.shifts):
             stored[printable(shift)] = {}
-            for file in sorted(image_files(root / shift)):
-                severity, _, key = file.partition("/")
+            for file in sorted(image_files(own, f"{shift}/")):
+                severity, _, key = file.removeprefix(f"{shift}/").partition("/")
                 if _is_severity(severity) and key.count("/") == 1:
                     stored[printable(shift)].setdefault(printable(key), {})[float(severity)] = len(files)
-                    files.append(f"{shift}/{file}")
+                    files.append(file)
         if not files:
             raise BrittleError(
                 f"{self.path} has no images in ImageNet-C's layout", "They are called CORRUPTION/SEVERITY/CLASS/FILE."
@@ -96,20 +98,19 @@ class ImageNetC(FileOptions):
         return files, stored
 
 
-def _folders(folder: Path) -> list[str]:
-    return [entry.name for entry in entries(folder) if is_folder(entry)]
+def _folders(own: OwnFiles, below: str = "") -> list[str]:
+    """The names of the folders in one of the set's own."""
+    return [entry.name for entry in entries(own.path(below)) if is_folder(entry)]
 
 
 def _is_severity(name: str) -> bool:
     return name.isdecimal() and int(name) > 0
 
 
-def _class_folders(root: Path) -> list[str]:
+def _class_folders(own: OwnFiles) -> list[str]:
     """Of all corruptions, chosen or not, so that labels do not depend on the choice."""
-    severities = [
-        root / shift / name for shift in _folders(root) for name in _folders(root / shift) if _is_severity(name)
-    ]
-    return sorted({printable(name) for severity in severities for name in _folders(severity)})
+    severities = [f"{shift}/{name}" for shift in _folders(own) for name in _folders(own, shift) if _is_severity(name)]
+    return sorted({printable(name) for severity in severities for name in _folders(own, severity)})
 
 
 def _without(stored: Stored, damaged: set[int]) -> Stored:

@@ -12,13 +12,14 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from brittle.errors import BrittleError
-from brittle.files import printable, real_path
+from brittle.files import printable, real_path, size_of
 from brittle.images import register
-from brittle.images.base import ImageSet
-from brittle.images.limits import reason, size_of
+from brittle.images.base import MOST_CLASSES, ImageSet
+from brittle.images.limits import reason
 from brittle.images.scales.files import ResizedOptions
 from brittle.images.scales.gather import Picture, gathered
 from brittle.names import class_names
+from brittle.own_files import OwnFiles
 from brittle.registry import did_you_mean, option
 
 COLUMNS = ("path", "class", "shift", "scale", "seed")
@@ -38,6 +39,9 @@ class Table(ResizedOptions):
     def load(self) -> ImageSet:
         file = Path(real_path(self.file))
         columns = _columns(file)
+        own = OwnFiles(file.parent, outside=self.outside)
+        for path in columns["path"]:
+            own.path(path)
         label = _labels(columns["class"], self.file)
         damaged = self.damaged(file.parent, columns["path"])
         kept = [row for row, path in enumerate(columns["path"]) if path not in damaged]
@@ -90,7 +94,7 @@ def _columns(file: Path) -> dict[str, list[Any]]:
 def _labels(classes: list[Any], file: str) -> dict[Any, int]:
     """Class → label: numbers are labels, names are counted in alphabetical order."""
     there = set(classes)
-    if all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in there):
+    if all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < MOST_CLASSES for each in there):
         return {each: each for each in sorted(there)}
     if all(isinstance(each, str) for each in there):
         return {each: label for label, each in enumerate(sorted(there))}

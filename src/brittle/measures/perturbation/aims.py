@@ -24,7 +24,7 @@ def named_classes(targets: Sequence[str], labels: Sequence[str]) -> list[int]:
     for name in targets:
         if name in places:
             found.append(places[name])
-        elif name.isdecimal() and int(name) < len(labels):
+        elif name.isdecimal() and len(name) < 10 and int(name) < len(labels):
             found.append(int(name))
         else:
             raise BrittleError(

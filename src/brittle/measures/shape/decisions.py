@@ -18,11 +18,12 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from brittle.errors import BrittleError
-from brittle.files import real_path
+from brittle.files import real_path, size_of
 
 COLUMNS = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
 NEEDED = ("subj", "object_response", "imagename")
 PERSON = "subject"  # how the names of people begin
+MOST_BYTES = 1 << 30
 TRIAL = re.compile(r"\d+_[^_]+_(?:s\d+|dnn)_(?P<shown>.+)")  # trial, experiment, observer; condition, class and image
 
 Decisions = Mapping[str, Mapping[str, str]]  # who → image → what they said
@@ -36,6 +37,10 @@ def is_person(name: str) -> bool:
 def read_decisions(file: str) -> Decisions:
     """Who said what of which image; of several trials with one image, the first."""
     path = Path(real_path(file))
+    if size_of(path) > MOST_BYTES:
+        raise BrittleError(
+            f"the decisions {file} are larger than {MOST_BYTES >> 30} GB", "Leave out what is not needed."
+        )
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             rows = csv.DictReader(stream)
@@ -54,8 +59,6 @@ def read_decisions(file: str) -> Decisions:
                         f"line {rows.line_num} of the decisions {file} names no subject or no image", "Fix that line."
                     )
                 found.setdefault(who, {}).setdefault(stem(image), said)
-    except FileNotFoundError:
-        raise BrittleError(f"there is no file {file} of decisions", "Check the path.") from None
     except OSError as error:
         raise BrittleError(f"the decisions {file} can't be read: {error.strerror}", "Name a readable file.") from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -35,12 +35,22 @@ STYLE = {
 }
 
 
+@contextmanager
+def styled(**more: str) -> Iterator[None]:
+    """Within it, matplotlib draws in the report's style. Its own defaults come first: a matplotlibrc of the current
+    folder, which may be anybody's, could have text set by LaTeX."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update({**STYLE, **more})  # type: ignore[dict-item]
+        yield
+
+
 class ReportFigure(Figure):
     """A figure of the report, which notebooks show as it is."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
-        with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        with styled():
             self.savefig(buffer, format="png", dpi=100)
         return buffer.getvalue()
 
@@ -62,7 +72,7 @@ def kept() -> Iterator[list[Figure]]:
 def svg(key: str, size: tuple[float, float], about: str, draw: Callable[[Figure], None]) -> Markup:
     """An accessible inline <svg>, `size` in inches. `about` describes it in words; `key` keeps its ids apart from those
     of other figures, and makes them repeatable."""
-    with warnings.catch_warnings(), mpl.rc_context({**STYLE, "svg.hashsalt": key}):  # type: ignore[dict-item]
+    with warnings.catch_warnings(), styled(**{"svg.hashsalt": key}):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has the font for it
         figure = ReportFigure(figsize=size, layout="constrained")
         draw(figure)

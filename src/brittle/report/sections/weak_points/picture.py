@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
@@ -16,7 +15,7 @@ from torch import Tensor
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
 from brittle.files import write_durably
-from brittle.report.page.figures import STYLE
+from brittle.report.page.figures import styled
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.pictures import EXACT_UP_TO, to_picture
 from brittle.report.sections.weak_points.draws import read_draws, shown_images
@@ -57,7 +56,7 @@ def write_strips(path: Path, shown: Sequence[Strip], title: str) -> None:
     if kind not in Figure().canvas.get_supported_filetypes():
         raise BrittleError(f"pictures can't be written as .{kind}", "Name the file .png, .pdf or .svg.")
     columns = 1 + max(1, *(len(strip.mistakes) for strip in shown))
-    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+    with styled():
         figure = Figure((INCHES * columns, (INCHES + BADGE) * len(shown) + 0.4), layout="constrained")
         figure.set_layout_engine("constrained", h_pad=BADGE / 4, w_pad=0.02)
         grid = figure.subplots(len(shown), columns, squeeze=False)
