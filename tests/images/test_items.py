@@ -65,16 +65,20 @@ class Columns(Items):
     column_names = ("image", "label")
     features: ClassVar = {"image": None, "label": SimpleNamespace(names=["ant", "bee", "cat"])}
 
+    def __len__(self):
+        return 100 * len(PIXELS)
+
     def __getitem__(self, place):
-        return LABELS if place == "label" else super().__getitem__(place)
+        return 100 * LABELS if place == "label" else super().__getitem__(place % len(PIXELS))
 
 
 def test_class_names_and_labels_of_a_dataset_with_columns_are_read_without_its_images():
+    """But for a few, which are read again to see whether they stay the same."""
     items = Columns("image", "label")
     found = images_of(items)
     assert found.classes == ("ant", "bee", "cat")
-    assert found.labels.tolist() == LABELS
-    assert items.reads <= 3
+    assert found.labels.tolist() == 100 * LABELS
+    assert items.reads < 100
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

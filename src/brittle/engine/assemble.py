@@ -19,6 +19,7 @@ from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import of_one_shape
+from brittle.images.compared import compared
 from brittle.images.fingerprint import fingerprint
 from brittle.images.selection import Chosen, Selection
 from brittle.measures.base import ClassifierFacts
@@ -120,7 +121,7 @@ def assemble(
 
     def chosen(what: tuple[Any, Selection]) -> Chosen:
         source = what[0].images if isinstance(what[0], Opened) else what[0]
-        return what[1].choose(image_set(source), things.seed)
+        return what[1].choose(compared(image_set(source)), things.seed)
 
     images = opened("image set", things.images, chosen)
     brought = dict(shifts or {}) | {name: list(each.images.shifts) for name, each in images.items()}

@@ -6,6 +6,7 @@ import io
 import math
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass
@@ -137,6 +138,9 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
     names = archive.namelist()
     if len(names) > MOST_ARRAYS:
         raise ValueError(f"it holds {len(names)} arrays, and at most {MOST_ARRAYS} are read")
+    twice, count = Counter(name.removesuffix(".npy") for name in names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise ValueError(f"it holds two arrays called {twice!r}")
     found = {}
     for name in names:
         info = archive.getinfo(name)

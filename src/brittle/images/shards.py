@@ -10,7 +10,7 @@ import os
 import re
 import tarfile
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,12 +84,13 @@ class Shards(EncodedOptions):
         """Key, image and label of each sample: members that follow one another and share a key."""
         with file.open("rb") as stream:
             for key, members in _keyed(members_of(file)):
-                image = next((each for each in members if self._is_image(each.kind)), None)
+                name = f"{file.name}/{key}"
+                image = _only([each for each in members if self._is_image(each.kind)], name, "image")
                 if image is None:
                     continue
                 if image.length > MOST_BYTES:
                     raise BrittleError(f"{file.name}/{key} is larger than {MOST_BYTES >> 30} GB", "Leave it out.")
-                label = None if self.label == NONE else self._label(members)
+                label = None if self.label == NONE else self._label(members, name)
                 value = None
                 if label is not None:
                     stream.seek(label.start)
@@ -102,10 +103,10 @@ class Shards(EncodedOptions):
     def _is_image(self, kind: str) -> bool:
         return f".{kind.lower()}" in EXTENSIONS if self.image == AUTO else kind == self.image
 
-    def _label(self, members: list[Member]) -> Member | None:
+    def _label(self, members: list[Member], name: str) -> Member | None:
         wanted = LABELS if self.label == AUTO else (self.label,)
-        found = {each.kind: each for each in members}
-        return next((found[kind] for kind in wanted if kind in found), None)
+        kind = next((kind for kind in wanted if any(each.kind == kind for each in members)), None)
+        return _only([each for each in members if each.kind == kind], name, "label")
 
 
 def shard_files(path: str, outside: str = "refuse") -> list[Path]:
@@ -184,6 +185,15 @@ def _keyed(members: Iterator[Member]) -> Iterator[tuple[str, list[Member]]]:
         together.append(member)
     if together:
         yield together[0].key, together
+
+
+def _only(members: Sequence[Member], name: str, sort: str) -> Member | None:
+    """The one image or label of a sample; None where there is none."""
+    if len(members) > 1:
+        kinds = [each.kind for each in members[:2]]
+        remedy = f"Say which: {sort}={kinds[0]}." if kinds[0] != kinds[1] else "Leave one of them out."
+        raise BrittleError(f"{name} has two {sort}s, {kinds[0]} and {kinds[1]}", remedy)
+    return members[0] if members else None
 
 
 def _value(content: bytes, label: Member, file: Path) -> int | str:

@@ -15,6 +15,7 @@ from brittle.errors import BrittleError
 from brittle.images import image_sets
 from brittle.images.arrays import from_arrays, label_numbers, whole_numbers
 from brittle.images.base import ImageSet, IndexNames
+from brittle.images.compared import ComparedReader, read_twice, spread
 from brittle.images.hf_dataset import from_hugging_face, is_hugging_face
 from brittle.images.items import class_names_of, labels_at_once, pair
 from brittle.images.loader import LoaderItems, items_of
@@ -112,11 +113,20 @@ class SequenceReader:
 
     shape_samples = 200  # an item must be read, and perhaps decoded, to know its shape
 
-    def __init__(self, items: Any) -> None:
-        self.items = items
+    def __init__(self, items: Any, labels: Array | None) -> None:
+        self.items, self.labels = items, labels
 
     def __call__(self, positions: Sequence[int]) -> list[Array]:
-        return [from_anything(pair(self.items, place)[0], f"index {place}") for place in positions]
+        return [from_anything(self._image(place), f"index {place}") for place in positions]
+
+    def _image(self, place: int) -> Any:
+        image, label = pair(self.items, place)
+        if self.labels is not None and not _is_label(label, self.labels[place]):
+            raise BrittleError(
+                f"index {place} has the label {label}, and had the label {self.labels[place]} before",
+                "Let the dataset give each image one label.",
+            )
+        return image
 
     def shapes(self, positions: Sequence[int]) -> list[Shape]:
         return [image.shape for image in self(positions)]
@@ -134,29 +144,33 @@ def from_sequence(
     title, count = name or type(items).__name__, len(items)
     if count == 0:
         raise BrittleError(f"the image set {title!r} is empty", "Choose a source with at least one image.")
-    reader = SequenceReader(items)
-    if not np.array_equal(reader([0])[0], reader([0])[0]):
-        raise BrittleError(f"{title}: the first image differs each time it is read", "Turn off its random transforms.")
-    labels, found = label_numbers(_labels(items, count), count, title)
+    SequenceReader(items, None)([0])  # what is not an image is refused before all labels are read
+    values = _labels(items, count)
+    reader = ComparedReader(SequenceReader(items, values), title, count)
+    read_twice(reader, np.arange(count))
+    labels, found = label_numbers(values, count, title)
     keys = torch.arange(count) if ids is None else whole_numbers(ids, f"{title}: ids")
     names = tuple(classes) or found or _class_names(items, labels)
     return ImageSet(title, keys, labels, names, IndexNames(keys.numpy()), dict(columns or {}), reader)
 
 
-def _labels(items: Any, count: int) -> Any:
-    """All labels: those that the dataset has apart if they agree with the items; otherwise every item is read."""
-    first = pair(items, 0)[1]
+def _labels(items: Any, count: int) -> Array | None:
+    """All labels: those that the dataset has apart if they agree with some items; otherwise every item is read."""
     apart = labels_at_once(items)
     if apart is not None and len(apart) == count:
         values = np.asarray(apart)
-        if values.ndim == 1 and values[0] == first:
+        if values.ndim == 1 and all(_is_label(pair(items, place)[1], values[place]) for place in spread(count)):
             return values
-    labels = [first, *(pair(items, place)[1] for place in range(1, count))]
+    labels = [pair(items, place)[1] for place in range(count)]
     if all(label is None for label in labels):
         return None
     if any(label is None for label in labels):
         raise BrittleError("some images have a label and others have none", "Use −1 for images without a label.")
     return np.asarray(labels)
+
+
+def _is_label(label: Any, known: Any) -> bool:
+    return bool(np.array_equal(np.asarray(label), known))
 
 
 def _class_names(items: Any, labels: Tensor) -> tuple[str, ...]:

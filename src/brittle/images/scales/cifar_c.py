@@ -42,7 +42,7 @@ class CifarC(ShiftChoice):
 
     path: str = option(MISSING, "the folder that holds the corruptions' .npy files", positional=True)
     clean: Any = option(None, f"{HELP}, in the same order; without it there is no drop and no rCE", image_set=True)
-    severities: int = option(5, "how many each array holds, where no clean images tell", least=1)
+    severities: int = option(5, "how many each array holds", least=1)
     classes: str | tuple[str, ...] | None = option(
         None, "class names a/b/c, or a text file, where no clean images tell"
     )
@@ -61,18 +61,18 @@ class CifarC(ShiftChoice):
         chosen = chosen_shifts(title, list(there), self.shifts)
         if clean is None:
             clean = self._standing_in(root, there[chosen[0]], title)
-        elif (root / f"{LABELS}.npy").is_file():
-            clean = _with_labels(clean, opened(root / f"{LABELS}.npy"))
+        arrays = {shift: _images(there[shift], len(clean), self.severities) for shift in chosen}
+        labels = root / f"{LABELS}.npy"
+        if labels.is_file():
+            clean = _with_labels(clean, _labels(labels, len(clean), self.severities))
         order = np.argsort(clean.ids.numpy())
         shifts = {}
-        for shift in chosen:
-            pixels = _images(there[shift], len(clean))
-            severities = len(pixels) // len(clean)
-            positions = order[:, None] + len(clean) * np.arange(severities)
+        for shift, pixels in arrays.items():
+            positions = order[:, None] + len(clean) * np.arange(self.severities)
             name = self.prefix + shift
             shifts[name] = StoredShift(
                 name,
-                tuple(float(each) for each in range(1, severities + 1)),
+                tuple(float(each) for each in range(1, self.severities + 1)),
                 clean.ids.numpy()[order],
                 positions,
                 ArrayReader(pixels),
@@ -91,14 +91,17 @@ class CifarC(ShiftChoice):
                 "Say how many severities each array holds: severities=….",
             )
         ids = torch.arange(count)
+        labels = root / f"{LABELS}.npy"
+        if not labels.is_file():
+            raise BrittleError(f"{root} has no {labels.name}, so its images have no labels", "Save them there.")
         return ImageSet(
             title,
             ids,
-            _labels_alone(root / f"{LABELS}.npy", count, self.severities),
+            _labels(labels, count, self.severities),
             class_names(self.classes),
             IndexNames(ids.numpy()),
             {},
-            SubsetReader.of(ArrayReader(_images(array, count)), ids.numpy()),
+            SubsetReader.of(ArrayReader(_images(array, count, self.severities)), ids.numpy()),
             notes=(unnamed(title, "npz:cifar10.npz"),),
             origin=False,
         )
@@ -126,7 +129,7 @@ def opened(file: Path) -> Array:
         raise BrittleError(f"{file} can't be read: {reason(error)}", "Save it again with numpy.save.") from error
 
 
-def _images(file: Path, count: int) -> Array:
+def _images(file: Path, count: int, severities: int) -> Array:
     """Images (severities · count, C, H, W), uint8."""
     pixels = opened(file)
     if pixels.ndim != 4 or pixels.dtype != np.uint8:
@@ -134,18 +137,18 @@ def _images(file: Path, count: int) -> Array:
             f"{file} holds {pixels.dtype} of the shape {tuple(pixels.shape)}",
             "Give uint8 (n, H, W, C).",
         )
-    if len(pixels) == 0 or len(pixels) % count:
+    if len(pixels) != severities * count:
+        whole, left = divmod(len(pixels), count)
+        other = f", or say that each array holds {whole} severities: severities={whole}" if whole and not left else ""
         raise BrittleError(
-            f"{file} has {len(pixels)} images: not a whole number of severities of {count} images each",
-            "Give clean all images that the corruptions were made from, in the same order, or set severities=….",
+            f"{file} has {len(pixels)} images: not {severities} severities of {count} images each",
+            f"Give clean all images that the corruptions were made from, in the same order{other}.",
         )
     return np.moveaxis(pixels, -1, 1) if channels_last(pixels.shape, prefer_first=False) else pixels
 
 
-def _labels_alone(file: Path, count: int, severities: int) -> Tensor:
-    """The labels (n,) of images that labels.npy alone tells of: once, or the same for each severity."""
-    if not file.is_file():
-        raise BrittleError(f"{file.parent} has no {file.name}, so its images have no labels", "Save them there.")
+def _labels(file: Path, count: int, severities: int) -> Tensor:
+    """The labels (n,) that labels.npy gives: once, or the same for each severity."""
     labels = whole_numbers(opened(file), file.name)
     if len(labels) not in (count, count * severities):
         raise BrittleError(
@@ -156,16 +159,13 @@ def _labels_alone(file: Path, count: int, severities: int) -> Tensor:
         if len(other):
             raise BrittleError(
                 f"{file} gives image {int(other[0])} another label at severity {severity + 1} than at 1",
-                "Say how many severities each array holds: severities=….",
+                "Check how many images clean has, and how many severities each array holds: severities=….",
             )
     return labels[:count]
 
 
-def _with_labels(clean: ImageSet, found: Array) -> ImageSet:
-    """The clean set, whose labels must be those of the file, in the same order; or gets them where it has none."""
-    labels = whole_numbers(found[: len(clean)], f"{LABELS}.npy")
-    if len(labels) < len(clean):
-        raise BrittleError(f"{LABELS}.npy has {len(labels)} labels for {len(clean)} images", "Give one for each image.")
+def _with_labels(clean: ImageSet, labels: Tensor) -> ImageSet:
+    """The clean set, whose labels must be these (n,), in the same order; or gets them where it has none."""
     if bool((clean.labels == UNLABELLED).all()):
         return replace(clean, labels=labels)
     other = torch.nonzero(clean.labels != labels)[:, 0]

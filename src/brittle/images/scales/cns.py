@@ -116,11 +116,16 @@ def _annotated(own: OwnFiles) -> dict[str, int]:
         return {}
     try:
         images = json.loads(path.read_text(encoding="utf-8"))["images"]
-        return {str(each["image"]): int(each["class"]) for each in images}
+        pairs = [(str(each["image"]), int(each["class"])) for each in images]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrittleError(
             f"{path} can't be read: {reason(error)}", "Restore it, or remove it: the folders say the same."
         ) from error
+    found: dict[str, int] = {}
+    for image, label in pairs:
+        if found.setdefault(image, label) != label:
+            raise BrittleError(f"{path} lists {image} as {found[image]} and as {label}", "Correct it, or remove it.")
+    return found
 
 
 def _without_wrong_classes(entries: list[Entry], annotated: dict[str, int]) -> tuple[list[Entry], list[str]]:

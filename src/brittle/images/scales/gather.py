@@ -17,11 +17,14 @@ import torch
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet, Reader, SubsetReader, alternatives
 from brittle.images.folder import path_id
+from brittle.images.pixels import to_float
 from brittle.images.scales.shift import StoredShift
 from brittle.own_files import OUTSIDE
 from brittle.registry import option
 
 NAMED = 3  # of what is left out, in a sentence
+COMPARED = 32  # pairs of pictures at scale 0 that should be the same
+SAME = 0.05  # mean difference of pixels in [0, 1]: more than JPEG makes of one picture, less than two pictures have
 
 Scales = Mapping[float, int]  # scale → the reader's position
 Stored = Mapping[str, Mapping[str, Scales]]  # shift → key of (class, seed) → scales
@@ -75,6 +78,7 @@ def gathered(
 ) -> ImageSet:
     """The pictures at scale 0, with the shifts that lead away from them."""
     clean, stored = _sorted_out(name, pictures, files, options.shifts)
+    _refuse_other_origins(name, pictures, reader, files)
     found = followed(name, stored, clean or None, options.paths)
     ids = {key: path_id(key) for key in found.keys}
     own = {each.position: each for each in pictures}
@@ -184,6 +188,23 @@ def _sorted_out(
             clean.setdefault(each.key, each)
     del stored[""]
     return elsewhere | clean, stored
+
+
+def _refuse_other_origins(name: str, pictures: Sequence[Picture], reader: Reader, files: Sequence[str]) -> None:
+    """Pictures of one key at scale 0 must be the same in every shift; some pairs, spread evenly, are looked at."""
+    first: dict[str, Picture] = {}
+    pairs = []
+    for each in sorted((one for one in pictures if one.scale == 0), key=lambda one: (one.key, one.shift)):
+        other = first.setdefault(each.key, each)
+        if files[other.position] != files[each.position]:
+            pairs.append((other, each))
+    for one, other in pairs[:: max(1, -(-len(pairs) // COMPARED))]:
+        left, right = (to_float(np.asarray(image)) for image in reader([one.position, other.position]))
+        if left.shape != right.shape or float(np.abs(left - right).mean()) > SAME:
+            raise BrittleError(
+                f"{name}: {files[one.position]} and {files[other.position]} are both {one.key} at scale 0 and differ",
+                "Give one picture at scale 0, the same for all shifts.",
+            )
 
 
 def _complete(paths: Mapping[str, Scales], clean: Collection[str] | None) -> list[str]:

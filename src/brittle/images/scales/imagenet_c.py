@@ -63,7 +63,7 @@ class ImageNetC(FileOptions):
             found = followed(title, stored, None, self.paths)
             images = _standing_in(found, stored, _class_folders(own), reader, title)
         else:
-            places = _by_class_and_name(clean)
+            places = _by_class_and_name(clean, {key for paths in stored.values() for key in paths})
             _refuse_strangers(title, stored, places, clean)
             found = followed(title, stored, places, self.paths)
             images = clean.take([places[key] for key in found.keys])
@@ -89,7 +89,14 @@ class ImageNetC(FileOptions):
             for file in sorted(image_files(own, f"{shift}/")):
                 severity, _, key = file.removeprefix(f"{shift}/").partition("/")
                 if _is_severity(severity) and key.count("/") == 1:
-                    stored[printable(shift)].setdefault(printable(key), {})[float(severity)] = len(files)
+                    scales = stored[printable(shift)].setdefault(printable(key), {})
+                    if (scale := float(severity)) in scales:
+                        raise BrittleError(
+                            f"{printable(files[scales[scale]])} and {printable(file)} are both "
+                            f"{printable(key)} of the shift {printable(shift)!r} at severity {scale:g}",
+                            "Remove one of the folders.",
+                        )
+                    scales[scale] = len(files)
                     files.append(file)
         if not files:
             raise BrittleError(
@@ -140,10 +147,19 @@ def _standing_in(found: Followed, stored: Stored, classes: Sequence[str], reader
     )
 
 
-def _by_class_and_name(clean: ImageSet) -> dict[str, int]:
-    """CLASS/FILE → place."""
+def _by_class_and_name(clean: ImageSet, wanted: set[str]) -> dict[str, int]:
+    """CLASS/FILE → place. Of those that are wanted, each must be one image."""
     of_class: Sequence[str] = clean.columns.get("class", clean.columns.get("folder", [""] * len(clean)))
-    return {f"{of_class[place]}/{name.rpartition('/')[2]}": place for place, name in enumerate(clean.names)}
+    places: dict[str, int] = {}
+    for place, name in enumerate(clean.names):
+        key = f"{of_class[place]}/{name.rpartition('/')[2]}"
+        if key in wanted and key in places:
+            raise BrittleError(
+                f"{clean.names[places[key]]} and {name} of {clean.name!r} are both {key}, by class and file name",
+                "Name the images that the corruptions were made from, each once.",
+            )
+        places[key] = place
+    return places
 
 
 def _refuse_strangers(title: str, stored: dict[str, Any], places: dict[str, int], clean: ImageSet) -> None:

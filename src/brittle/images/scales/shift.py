@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -33,6 +34,14 @@ class StoredShift:
     files: Sequence[str] = field(repr=False)  # what the images at the reader's positions are called
     benchmark: str = ""  # what it is in a benchmark whose results are published: imagenet-c:fog
     origin: bool = True  # whether there are images at scale 0
+
+    def __post_init__(self) -> None:
+        for low, high in pairwise((0.0, *self.scales)):
+            if high - low <= 2 * ROUNDING:
+                raise BrittleError(
+                    f"the shift {self.name!r} has images at scale {low:g} and {high:.6g}, too close to tell apart",
+                    f"Let scales differ by more than {2 * ROUNDING:g}.",
+                )
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -43,13 +43,14 @@ class Table(ResizedOptions):
         for path in columns["path"]:
             own.path(path)
         label = _labels(columns["class"], self.file)
+        _refuse_two_meanings(columns, self.file)
         damaged = self.damaged(file.parent, columns["path"])
         kept = [row for row, path in enumerate(columns["path"]) if path not in damaged]
         files = [columns["path"][row] for row in kept]
         pictures = [
             Picture(
                 label[columns["class"][row]],
-                f"{columns['class'][row]}/{columns['seed'][row]}",
+                _key(columns, row),
                 columns["seed"][row],
                 columns["shift"][row] or "",
                 columns["scale"][row],
@@ -89,6 +90,30 @@ def _columns(file: Path) -> dict[str, list[Any]]:
     columns["shift"] = [None if shift is None else str(shift) for shift in columns["shift"]]
     columns["scale"] = [float(scale) for scale in columns["scale"]]
     return columns
+
+
+def _key(columns: dict[str, list[Any]], row: int) -> str:
+    return f"{columns['class'][row]}/{columns['seed'][row]}"
+
+
+def _refuse_two_meanings(columns: dict[str, list[Any]], file: str) -> None:
+    """A file is of one class, and a key means one class and seed."""
+    classes: dict[str, Any] = {}
+    keys: dict[str, tuple[Any, Any]] = {}
+    for row, path in enumerate(columns["path"]):
+        own = columns["class"][row], columns["seed"][row]
+        if classes.setdefault(path, own[0]) != own[0]:
+            raise BrittleError(
+                f"{file}: {path} is of class {classes[path]!r} and of class {own[0]!r}", "Give every image one class."
+            )
+        key = _key(columns, row)
+        if keys.setdefault(key, own) != own:
+            first, second = sorted((keys[key], own), key=str)
+            raise BrittleError(
+                f"{file}: class {first[0]!r}, seed {first[1]!r} and class {second[0]!r}, seed {second[1]!r} are both "
+                f"called {key}",
+                "Leave slashes out of one of them.",
+            )
 
 
 def _labels(classes: list[Any], file: str) -> dict[Any, int]:
