@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import brittle
 from brittle.classifiers.as_it_was import as_it_was
+from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
 
 PLAIN, NUISANCE = "bundled:plain", "affine:alpha=50"
@@ -144,8 +145,8 @@ def test_live_objects_are_kept_resumed_and_reported(network, tmp_path, monkeypat
     assert "live objects, which no spec names" in report
 
     asked_again = []
-    forward = nn.Linear.forward
-    monkeypatch.setattr(nn.Linear, "forward", lambda self, x: asked_again.append(len(x)) or forward(self, x))
+    scores = TorchClassifier.scores
+    monkeypatch.setattr(TorchClassifier, "scores", lambda self, x: asked_again.append(len(x)) or scores(self, x))
     again = brittle.measure(network, Clothes(), NUISANCE, **asked)
     assert again == first
     assert sum(asked_again) < 40 * 3, "only what is tried before work begins, and the report's pictures"
@@ -190,6 +191,19 @@ def test_a_nuisance_of_ones_own_is_kept_and_told_apart_by_its_values(network, tm
     brittle.measure(network, Clothes(), Dim(), **asked)
     with pytest.raises(BrittleError, match="the study has changed"):
         brittle.measure(network, Clothes(), Dim(0.9), **asked)
+
+
+@pytest.mark.warned("this run can't be resumed with the nuisance 'Dim'")
+def test_a_nuisance_that_can_not_be_compared_is_said_and_not_resumed(network, tmp_path):
+    class Reading(Dim):
+        def __init__(self):
+            super().__init__()
+            object.__setattr__(self, "lines", (line for line in ()))
+
+    asked = {"samples": 2, "out": tmp_path / "run"}
+    brittle.measure(network, Clothes(), {"Dim": Reading()}, **asked)
+    with pytest.raises(BrittleError, match="its nuisance 'Dim' can't be compared with the one it began with"):
+        brittle.measure(network, Clothes(), {"Dim": Reading()}, **asked)
 
 
 def test_a_study_in_python_mixes_live_objects_and_specs(network, tmp_path):

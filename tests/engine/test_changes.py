@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from brittle.api import run
+from brittle.engine import runs
 from brittle.errors import BrittleError
 from brittle.report.html import write_report
 
@@ -193,8 +194,21 @@ def test_weights_that_drift_a_little_at_every_resumption_are_refused_in_the_end(
         drift()
 
 
-def test_last_digits_as_another_device_gives_them_are_no_change(things):
+@pytest.mark.parametrize(("scale", "elsewhere"), [("1.0001", False), ("1.03", True)])
+def test_answers_are_compared_as_closely_as_the_machine_promises(things, monkeypatch, scale, elsewhere):
     run(things.study(), things.out)
+    if elsewhere:
+        there = runs.environment() | {"device": "another"}
+        monkeypatch.setattr(runs, "environment", lambda: there)
+    (things.folder / "scale").write_text(scale)
+    with pytest.raises(BrittleError, match="classifier 'first' no longer answers as it did"):
+        run(things.study(), things.out)
+
+
+def test_last_digits_as_another_device_gives_them_are_no_change(things, monkeypatch):
+    run(things.study(), things.out)
+    there = runs.environment() | {"device": "another"}
+    monkeypatch.setattr(runs, "environment", lambda: there)
     (things.folder / "scale").write_text("1.0001")
     assert results(things.study(), things.out)
 

@@ -11,9 +11,9 @@ from brittle.classifiers import classifier
 from brittle.device import pick_device
 from brittle.engine.assignments import Assignment, assign
 from brittle.engine.border import bordered, told_as_theirs
-from brittle.engine.identity import identity
+from brittle.engine.identity import Identity, identity
 from brittle.engine.job import Job
-from brittle.engine.live import Opened, is_live, nuisance_text, refuse_live, spec_text
+from brittle.engine.live import Opened, is_live, nuisance_text, refuse_live, spec_text, unknown
 from brittle.engine.named_files import files_hash
 from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
@@ -135,8 +135,9 @@ def assemble(
     stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
     fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
     classifiers = opened("classifier", things.classifiers, lambda what: classifier(what, device=str(place)))
+    live = {name: identity(what) for name, what in things.classifiers.items() if kept and not isinstance(what, str)}
     files = {
-        name: files_hash(what) if isinstance(what, str) else identity(what) if kept else ""
+        name: files_hash(what) if isinstance(what, str) else live[name].known_by if kept else ""
         for name, what in things.classifiers.items()
         if name in classifiers
     }
@@ -151,7 +152,16 @@ def assemble(
         facts=things.facts,
         entries=entries_of(things, fingerprints, {**every, **stored}, files),
         trained_on=things.trained_on,
+        live=live,
+        warnings=_not_resumable(live, {name: nuisance_text(what) for name, what in every.items()} if kept else {}),
     )
+
+
+def _not_resumable(classifiers: Mapping[str, Identity], nuisances: Mapping[str, str]) -> tuple[str, ...]:
+    """What a run folder can't know again, in a sentence each."""
+    why = {f"classifier {name!r}": each.unknown for name, each in classifiers.items()}
+    why |= {f"nuisance {name!r}": unknown(text) for name, text in nuisances.items()}
+    return tuple(f"this run can't be resumed with the {what}: {text}" for what, text in why.items() if text)
 
 
 def _assigned(things: Things, brought: Mapping[str, Sequence[str]]) -> dict[str, Assignment]:

@@ -11,6 +11,7 @@ from brittle.classifiers.as_it_was import lent
 from brittle.engine import local
 from brittle.engine.assemble import Things, assemble
 from brittle.engine.check import checked
+from brittle.engine.identity import private_values
 from brittle.engine.job import Job
 from brittle.engine.memory_store import MemoryStore
 from brittle.engine.runs import RunFolder
@@ -86,7 +87,8 @@ def _kept_in(
     with folder.locked():
         folder.compare(study.resolved())
         job, answers = checked(assemble(things, device, batch, kept=True))
-        folder.begin(study.resolved(), job, answers)
+        called = {name: private_values(things.classifiers[name]) for name in job.live}
+        folder.begin(study.resolved(), job, answers, called)
         store = folder.store(job)
         _remove_torn(job, store, progress)
         carry_out(job, store, progress)

@@ -39,7 +39,7 @@ class Checked(NamedTuple):
 def checked(job: Job) -> Checked:
     """Tries everything on a few images of every set, and raises what would go wrong later."""
     answers: Answers = {}
-    classifiers, warnings = dict(job.classifiers), dict[str, None]()
+    classifiers, warnings = dict(job.classifiers), dict.fromkeys(job.warnings)
     for images, names in _together(job).items():
         there = job.images[images].images
         count = min(CHECKED_IMAGES, len(there))
@@ -55,7 +55,7 @@ def checked(job: Job) -> Checked:
             found = torch.cat([trial.answers for trial in trials])[order][:count]
             # Answers that are others each time, or none, tell nothing of changed weights.
             steady = not any(trial.unsteady for trial in trials) and bool(found.isfinite().all())
-            answers.setdefault(name, {})[images] = found.double().round(decimals=4).tolist() if steady else []
+            answers.setdefault(name, {})[images] = found.double().round(decimals=9).tolist() if steady else []
     job = replace(job, classifiers=classifiers, warnings=tuple(warnings), _known={})
     facts = {name: ClassifierFacts.of(name, each, job.facts.get(name)) for name, each in job.classifiers.items()}
     usual = tuple(map(shown, ids()))

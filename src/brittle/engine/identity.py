@@ -1,169 +1,305 @@
 """What a live object is, as a hash: no spec names it, so a run knows it again by weights, code and values.
 
 What may change an answer is taken in; training mode, the versions of libraries and where an object lies in memory are
-not.
+not. What can't be hashed, such as an open file, makes the object one that no run can know again.
 """
 
 from __future__ import annotations
 
-import dis
 import functools
 import hashlib
+import itertools
+import sys
+import threading
+import weakref
+from collections import deque
 from collections.abc import Iterator, Mapping
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from enum import Enum
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from brittle.classifiers.base import AdaptedClassifier
-
-LIBRARIES = (
-    *("brittle", "builtins", "lightning", "numpy", "PIL", "pytorch_lightning", "scipy", "sklearn", "timm", "torch"),
-    *("torchmetrics", "torchvision", "transformers"),
+from brittle.classifiers.base import AdaptedClassifier, first_line
+from brittle.engine.code_parts import (
+    attributes_of,
+    contents,
+    is_foreign,
+    is_library,
+    is_pythons,
+    members_read,
+    names_read,
+    words_of,
 )
-HELD = ("module", "function", "estimator")  # what an adapter holds
-PLAIN = (str, bytes, int, float, complex, type(None))
-Seen = dict[int, Any]  # by id; the objects themselves are held, since the ids of dead ones are given out again
+from brittle.engine.named_files import contents_hash, with_external_data
+from brittle.engine.numbers_hash import array_parts, is_plain, plain_parts, tensor_parts
+from brittle.engine.torch_parts import RECOMPUTED, compiled_from, hooks_of, scripted, traced_code, used_in_training
+
+HELD = ("module", "function", "estimator", "session")  # what Brittle's own adapters hold
+KNOWN = frozenset(vars(nn.Module()))  # what every module has
+CYTHONS = "cython_function_or_method"
+STATED = ("__getstate__", "__reduce__", "__reduce_ex__")
+LOCKS = (type(threading.Lock()), type(threading.RLock()))  # which have no value
 
 
-def identity(what: object) -> str:
-    """A hash of a live object: the weights and structure of a network, the code of a function and what it closes over,
-    what an estimator has learnt, and the values that any other object holds."""
-    digest = hashlib.blake2b(digest_size=12)
-    for part in _parts(what, {}):
-        digest.update(part)
-    return digest.hexdigest()
+class Identity(NamedTuple):
+    """What a live object is known by."""
+
+    known_by: str  # a hash
+    private: dict[str, str]  # attribute → a hash of its values; one that calls fill is a cache
+    unknown: str = ""  # why it can't be known again; "" where it can
+
+    @property
+    def whole(self) -> str:
+        """A hash of private values too."""
+        return _hash((self.known_by.encode(), repr(self.private).encode())).hex()
 
 
-def _parts(what: Any, seen: Seen) -> Iterator[bytes]:
-    if isinstance(what, PLAIN):
-        yield repr(what).encode()
-    elif isinstance(what, (Tensor, np.ndarray)):
-        yield from _numbers(what)
-    elif id(what) not in seen:
-        seen[id(what)] = what
-        yield type(what).__qualname__.encode()
-        yield from _inside(what, seen)
+class Unhashable(Exception):
+    """Somewhere inside an object is something without a value that could be compared."""
 
 
-def _inside(what: Any, seen: Seen) -> Iterator[bytes]:
-    if isinstance(what, nn.Module):
-        yield from _network(what, seen)
-    elif isinstance(what, AdaptedClassifier):
-        yield repr((what.preprocess, what._labels, what.mapping)).encode()
-        yield from _parts([getattr(what, name, None) for name in HELD], seen)
-    elif isinstance(what, type):
-        yield from _class(what, seen)
-    elif isinstance(what, (FunctionType, BuiltinFunctionType)):
-        yield from _function(what, seen)
-    elif isinstance(what, MethodType):
-        yield from _parts([what.__func__, what.__self__], seen)
-    elif isinstance(what, functools.partial):
-        yield from _parts([what.func, what.args, what.keywords], seen)
-    elif isinstance(what, Mapping):
-        yield from _parts([*what.items()], seen)
-    elif isinstance(what, (list, tuple)):
-        for each in what:
-            yield from _parts(each, seen)
-    elif isinstance(what, (set, frozenset)):
-        yield repr(sorted(map(repr, what))).encode()  # their order is another in each process
-    elif hasattr(what, "get_params") and hasattr(what, "fit"):
-        import joblib  # every estimator's package brings it
-
-        yield joblib.hash(what).encode()
-    elif hasattr(what, "__dict__") and not isinstance(what, ModuleType):
-        yield from _class(type(what), seen)
-        yield from _parts(vars(what), seen)
+def identity(what: object) -> Identity:
+    """The weights and structure of a network, the code of a function and what it closes over, what an estimator has
+    learnt, and the values that any other object holds. Private values are told apart by attribute: a call may fill
+    them."""
+    return _identity(what, _Walk())
 
 
-def _network(module: nn.Module, seen: Seen) -> Iterator[bytes]:
-    yield repr(module).encode()
-    for kind in dict.fromkeys(map(type, module.modules())):
-        yield from _class(kind, seen)
-    for key, value in module.state_dict().items():
-        yield key.encode()
-        yield from _parts(value, seen) if isinstance(value, (Tensor, *PLAIN)) else iter((repr(value).encode(),))
-    for part in module.modules():
-        yield from _parts(_own_values(part), seen)
-        for hooks in (part._forward_pre_hooks, part._forward_hooks):
-            yield from _parts([hook for hook in hooks.values() if not _is_library(hook)], seen)
+def private_values(what: object) -> dict[str, str]:
+    """Only the private values of an object: what differs after a call is filled by calls."""
+    return _identity(what, _Walk(numbers=False)).private
 
 
-def _own_values(part: nn.Module) -> dict[str, Any]:
-    """What a user's module holds beside its weights, such as a temperature or an activation. What is private and holds
-    numbers is taken for a cache, which a first call fills."""
-    if _is_library(type(part)):
-        return {}
-    known = vars(nn.Module()).keys()
-    own = {key: value for key, value in vars(part).items() if key not in known and _tells(value)}
-    return {key: value for key, value in own.items() if not _is_cache(type(part), key, value)}
-
-
-def _is_cache(kind: type, key: str, value: Any) -> bool:
-    private = key.startswith("_") and not isinstance(value, PLAIN) and not callable(value)
-    return private or isinstance(getattr(kind, key, None), functools.cached_property)
-
-
-def _function(function: Any, seen: Seen) -> Iterator[bytes]:
-    """A library's function by its name; a user's by its code, and by what that finds around it."""
-    if not isinstance(function, FunctionType) or _is_library(function):
-        yield f"{function.__module__}.{function.__qualname__}".encode()
-        return
-    yield from _code(function.__code__)
-    cells = [_held(cell) for cell in function.__closure__ or ()]
-    yield from _parts([function.__defaults__, function.__kwdefaults__, *cells], seen)
-    around = {name: function.__globals__.get(name) for name in sorted(_globals_of(function.__code__))}
-    yield from _parts({name: value for name, value in around.items() if _tells(value)}, seen)
-
-
-def _class(kind: type, seen: Seen) -> Iterator[bytes]:
-    """The methods of a user's class, and the plain values it holds."""
-    for each in kind.__mro__:
-        if not _is_library(each):
-            for name, member in vars(each).items():
-                if isinstance(member, FunctionType) or (not name.startswith("__") and isinstance(member, PLAIN)):
-                    yield from _parts(member, seen)
-
-
-def _tells(value: Any, deep: int = 5) -> bool:
-    """Whether a value that is merely at hand may take part in an answer: numbers, and whatever can be called. A
-    dataset or a trainer that stands beside them does not, and may change."""
-    if isinstance(value, (list, tuple, Mapping)):
-        inside = value.values() if isinstance(value, Mapping) else value
-        return deep > 0 and all(_tells(each, deep - 1) for each in inside)
-    return isinstance(value, (Tensor, np.ndarray, *PLAIN)) or callable(value)
-
-
-def _is_library(what: Any) -> bool:
-    """Whether its code is a library's: that may be updated between one run and the next."""
-    return (getattr(what, "__module__", None) or "builtins").partition(".")[0] in LIBRARIES
-
-
-def _held(cell: CellType) -> Any:
+def _identity(what: object, walk: _Walk) -> Identity:
     try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return None
+        known_by = walk.digest(what, "").hex()
+        return Identity(known_by, walk.private_digests())
+    except Unhashable as error:
+        return Identity("", {}, str(error))
+    except RecursionError:
+        return Identity("", {}, "its values are nested too deeply")
+    except Exception as error:  # somebody's attributes may do anything when they are read
+        return Identity("", {}, f"it can't be looked into ({type(error).__name__}: {first_line(error)})")
 
 
-def _numbers(values: Any) -> Iterator[bytes]:
-    yield f"{values.dtype} {tuple(values.shape)}".encode()
-    if isinstance(values, Tensor):
-        yield values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-    else:
-        yield repr(values.tolist()).encode() if values.dtype.hasobject else np.ascontiguousarray(values).tobytes()
+class _Walk:
+    """Visits everything that an object holds, each thing once; without `numbers` the weights are passed over."""
+
+    def __init__(self, *, numbers: bool = True) -> None:
+        self._numbers = numbers
+        self._seen: dict[int, tuple[Any, bytes]] = {}  # by id; held, since the ids of dead objects are given out again
+        self._private: dict[str, list[Any]] | None = {}  # attribute → values; None while these are visited
+
+    def private_digests(self) -> dict[str, str]:
+        found, self._private, self._numbers = self._private or {}, None, True
+        self._seen = {key: (what, b"public") for key, (what, _) in self._seen.items()}
+        return {name: self.digest(values, name).hex() for name, values in sorted(found.items())}
+
+    def digest(self, what: Any, at: str) -> bytes:
+        """A hash of one thing; `at` says where it was found."""
+        if is_plain(what):
+            return _hash(plain_parts(what))
+        if id(what) in self._seen:
+            return self._seen[id(what)][1]  # empty inside itself
+        self._seen[id(what)] = what, b""
+        found = _hash(itertools.chain((type(what).__qualname__.encode(),), self._inside(what, at)))
+        self._seen[id(what)] = what, found
+        return found
+
+    def _each(self, values: Any, at: str) -> Iterator[bytes]:
+        for value in values:
+            yield self.digest(value, at)
+
+    def _named(self, values: Mapping[str, Any], at: str) -> Iterator[bytes]:
+        for name, value in values.items():
+            yield str(name).encode()
+            yield self.digest(value, f"{at}.{name}" if at else str(name))
+
+    def _inside(self, what: Any, at: str) -> Iterator[bytes]:
+        if isinstance(what, Tensor):
+            yield from tensor_parts(what) if self._numbers else ()
+        elif isinstance(what, (np.ndarray, np.generic)):
+            yield from self._each(what.tolist(), at) if what.dtype.hasobject else array_parts(np.asarray(what))
+        elif isinstance(what, nn.Module):
+            yield from self._network(what, at)
+        elif isinstance(what, AdaptedClassifier):
+            yield from self._adapted(what, at)
+        elif isinstance(what, type):
+            yield from self._class(what, at)
+        elif isinstance(what, (FunctionType, BuiltinFunctionType, MethodType, functools.partial, CodeType)):
+            yield from self._callable(what, at)
+        elif isinstance(what, (property, staticmethod, classmethod, functools.cached_property)):
+            names = ("fget", "fset") if isinstance(what, property) else ("__func__", "func")
+            yield from self._each([getattr(what, name, None) for name in names], at)
+        elif isinstance(what, ModuleType):
+            yield what.__name__.encode()
+        elif isinstance(what, CellType):
+            yield self.digest(contents(what), at)
+        elif isinstance(what, Enum):
+            yield what.name.encode()
+            yield self.digest(what.value, at)
+        elif isinstance(what, (dict, MappingProxyType, list, tuple, deque, set, frozenset)):
+            yield from self._container(what, at)
+        elif isinstance(what, torch.Generator):
+            yield self.digest(what.get_state(), at)
+        elif isinstance(what, weakref.ref):
+            yield self.digest(what(), at)
+        elif isinstance(what, functools._lru_cache_wrapper):
+            yield self.digest(what.__wrapped__, at)
+        elif hasattr(what, "get_params") and hasattr(what, "fit"):
+            import joblib  # every estimator's package brings it
+
+            yield joblib.hash(what).encode()
+        elif not isinstance(what, LOCKS):
+            yield from self._object(what, at)
+
+    def _container(self, what: Any, at: str) -> Iterator[bytes]:
+        if isinstance(what, (dict, MappingProxyType)):
+            for key, value in what.items():
+                yield self.digest(key, at)
+                yield self.digest(value, f"{at}[{key!r}]")
+        elif isinstance(what, (set, frozenset)):
+            yield from sorted(self._each(what, at))  # their order is another in each process
+        else:
+            yield from self._each(what, at)
+        yield from self._each([getattr(what, name, None) for name in ("maxlen", "default_factory")], at)
+        if not is_library(type(what)):
+            yield self.digest(type(what), at)
+            yield from self._attributes(attributes_of(what), at)
+
+    def _object(self, what: Any, at: str) -> Iterator[bytes]:
+        """By its attributes, or where its class says itself what its state is, by that."""
+        kind = type(what)
+        yield self.digest(kind, at)
+        try:
+            reduced = what.__reduce_ex__(4)
+        except Exception:
+            reduced = ""
+        if hasattr(what, "__qualname__") and (
+            kind.__name__ == CYTHONS or (hasattr(what, "__module__") and is_library(what))
+        ):
+            reduced = f"{what.__module__}.{what.__qualname__}"
+        named = isinstance(reduced, str)
+        if named and not (reduced and (is_library(kind) or kind.__name__ == CYTHONS)):
+            raise Unhashable(f"{_where(at)} {kind.__name__}, whose value can't be compared")
+        if named:
+            yield reduced.encode()
+        elif any(name in vars(each) for each in kind.__mro__[:-1] for name in STATED):
+            for part in reduced:
+                yield self.digest(list(part) if isinstance(part, Iterator) else part, at)
+        else:
+            yield from self._attributes(attributes_of(what), at)
+
+    def _attributes(self, values: Mapping[str, Any], at: str) -> Iterator[bytes]:
+        """Public values, and what can be called; private ones are put aside, since they may be caches."""
+        for name, value in values.items():
+            if self._private is None or not name.startswith("_") or callable(value):
+                yield name.encode()
+                yield self.digest(value, f"{at}.{name}" if at else name)
+            else:
+                self._private.setdefault(name, []).append(value)
+
+    def _network(self, module: nn.Module, at: str) -> Iterator[bytes]:
+        if isinstance(module, torch.jit.ScriptModule):
+            yield from scripted(module)
+            yield from self._named({**dict(module.named_parameters()), **dict(module.named_buffers())}, at)
+            return
+        if (original := compiled_from(module)) is not None:
+            yield self.digest(original, at)
+            return
+        yield self.digest(type(module), at)
+        yield from traced_code(module)
+        for held in (module._parameters, module._buffers, module._modules):
+            yield from self._named(held, at)
+        yield from self._each(hooks_of(module), at)
+        own = {name: value for name, value in vars(module).items() if name not in KNOWN and not used_in_training(value)}
+        cached = {name for name in own if isinstance(getattr(type(module), name, None), functools.cached_property)}
+        yield from self._attributes({name: own[name] for name in own if name not in cached | RECOMPUTED}, at)
+
+    def _adapted(self, what: AdaptedClassifier, at: str) -> Iterator[bytes]:
+        """An adapter by what it holds; what its outputs are may become known at the first call."""
+        yield repr((what.preprocess, what._labels, what.mapping)).encode()
+        held = {name: vars(what)[name] for name in HELD if name in vars(what)}
+        if not is_library(type(what)):
+            begun = vars(AdaptedClassifier).keys() | {"name", "preprocess", "output", "device", "mapping", "copies"}
+            held = {name: value for name, value in vars(what).items() if name not in begun}
+            yield self.digest(type(what), at)
+        if path := getattr(held.get("session"), "_model_path", None):
+            held["session"] = contents_hash(with_external_data(path))
+        yield from self._attributes({**held, "_output": what.output}, at)
+
+    def _callable(self, what: Any, at: str) -> Iterator[bytes]:
+        if isinstance(what, CodeType):
+            yield from self._code(what, at)
+        elif isinstance(what, MethodType):
+            yield from self._each([what.__func__, what.__self__], at)
+        elif isinstance(what, functools.partial):
+            yield from self._each([what.func, what.args, what.keywords], at)
+        elif (original := getattr(what, "_torchdynamo_orig_callable", None)) is not None:
+            yield self.digest(original, at)
+        elif not isinstance(what, FunctionType) or is_library(what):
+            owner = getattr(what, "__self__", None)
+            yield f"{what.__module__}.{what.__qualname__}".encode()
+            yield b"" if isinstance(owner, (ModuleType, type(None))) else self.digest(owner, at)
+        else:
+            yield from self._function(what, at)
+
+    def _function(self, function: FunctionType, at: str) -> Iterator[bytes]:
+        """A user's function by its code, and by what that finds around it."""
+        yield from self._code(function.__code__, at)
+        yield from self._each([function.__defaults__, function.__kwdefaults__], at)
+        closed = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        yield from self._named({name: contents(cell) for name, cell in closed}, at)
+        yield from self._named({name: value for name, value in vars(function).items() if name != "__wrapped__"}, at)
+        read = {
+            name: function.__globals__.get(name) for name in names_read(function.__code__, "LOAD_GLOBAL", "LOAD_NAME")
+        }
+        yield from self._named(read, at)
+        imported = [sys.modules.get(name) for name in names_read(function.__code__, "IMPORT_NAME")]
+        words = words_of(function.__code__)
+        for module in (*read.values(), *imported):
+            if isinstance(module, ModuleType):
+                yield from self._named(members_read(module, words), module.__name__)
+
+    def _code(self, code: CodeType, at: str) -> Iterator[bytes]:
+        yield code.co_code
+        yield repr(code.co_names).encode()
+        yield from self._each(code.co_consts, at)
+
+    def _class(self, kind: type, at: str) -> Iterator[bytes]:
+        """What a user's class holds; of a library's what somebody has put in the place of its own."""
+        yield (f"{kind.__module__}." if is_library(kind) else "").encode()
+        yield kind.__qualname__.encode()
+        for each in kind.__mro__[:-1]:
+            told = {name: value for name, value in vars(each).items() if callable(value) or not is_pythons(name)}
+            if is_library(each):
+                yield from self._named({name: value for name, value in told.items() if is_foreign(value)}, at)
+            else:
+                descriptors = (MemberDescriptorType, GetSetDescriptorType)
+                values = {name: value for name, value in told.items() if not isinstance(value, descriptors)}
+                yield from self._attributes(values, at)
 
 
-def _code(code: CodeType) -> Iterator[bytes]:
-    yield code.co_code
-    yield repr(code.co_names).encode()
-    for each in code.co_consts:
-        yield from _code(each) if isinstance(each, CodeType) else _parts(each, {})
+def _hash(parts: Any) -> bytes:
+    digest = hashlib.blake2b(digest_size=12)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
 
 
-def _globals_of(code: CodeType) -> set[str]:
-    """The names of globals that code reads, that of functions inside it too."""
-    found = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return found.union(*(_globals_of(each) for each in code.co_consts if isinstance(each, CodeType)))
+def _where(at: str) -> str:
+    return f"its {at} is or holds a" if at else "it is a"

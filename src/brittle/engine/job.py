@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
+from brittle.engine.identity import Identity
 from brittle.engine.labels import reference_labels
 from brittle.imagenet import shown
 from brittle.images.base import ImageSet
@@ -43,6 +44,7 @@ class Job:
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # sort → name → plain values
     trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
     warnings: Sequence[str] = ()  # of what was found out about its things before work began
+    live: Mapping[str, Identity] = field(default_factory=dict)  # of classifiers that no spec names, where rows are kept
     _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def stream(self, nuisance: str) -> str:

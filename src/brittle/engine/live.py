@@ -12,6 +12,7 @@ from brittle.nuisances import nuisance, nuisances
 from brittle.types import Nuisance
 
 LIVE = "live:"
+UNKNOWN = "?"  # in place of a hash
 
 
 class Opened(NamedTuple):
@@ -36,7 +37,16 @@ def nuisance_text(what: Any) -> str:
     if isinstance(what, str):
         return what
     spec = nuisances.spec_of(what)
-    return spec if _made_by(spec, what) else f"{LIVE}{spec}#{identity(what)}"
+    if _made_by(spec, what):
+        return spec
+    found = identity(what)
+    return f"{LIVE}{spec}#{f'{UNKNOWN}{found.unknown}' if found.unknown else found.whole}"
+
+
+def unknown(text: str) -> str:
+    """Why the live object that a study speaks of can't be known again; "" where it can, or is none."""
+    _, marked, why = text.partition(f"#{UNKNOWN}") if is_live(text) else ("", "", "")
+    return why if marked else ""
 
 
 def _made_by(spec: str, what: Nuisance) -> bool:

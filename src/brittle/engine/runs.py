@@ -23,7 +23,8 @@ from brittle.engine.check import Answers
 from brittle.engine.git_state import git_state
 from brittle.engine.job import FORMAT, Job
 from brittle.engine.kept_json import kept_text, parsed, read_kept
-from brittle.engine.live import is_live
+from brittle.engine.live import unknown
+from brittle.engine.same_things import KEPT, Tried, refuse_unknown, same_things
 from brittle.engine.store import FolderStore
 from brittle.errors import BrittleError
 from brittle.files import BROKEN, half_of, printable, read_whole, remove_half_written, unusable, write_durably
@@ -32,7 +33,6 @@ from brittle.study import binding, changes, refuse_unresolved
 FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
 HOLDER = "process"  # what a lock begins with
 STUDY = "study"  # in summary.json: which study it sums up
-ANSWERS_TOLERANCE = 0.1  # in log-probability: more than devices differ, less than retraining does
 
 
 def named_folder(out: str | Path) -> Path:
@@ -170,7 +170,10 @@ class RunFolder:
     def compare(self, study: dict[str, Any]) -> None:
         """Holds the study against the one kept: entries may be added, and none may change."""
         if self.exists():
-            changed = changes(self.read_study(), study)
+            kept = self.read_study()
+            for name, text in kept.get("nuisances", {}).items():
+                refuse_unknown(f"nuisance {name!r}", unknown(text), self.path)
+            changed = changes(kept, study)
             if changed:
                 raise BrittleError(
                     f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
@@ -178,10 +181,12 @@ class RunFolder:
                 )
         remove_half_written(self.path, FILES)
 
-    def begin(self, study: dict[str, Any], job: Job, answers: Answers) -> None:
-        """Keeps the study once its things are loaded and found to be those that the run began with."""
-        known = self._same_things(job, answers)
+    def begin(self, study: dict[str, Any], job: Job, answers: Answers, called: Mapping[str, Mapping[str, str]]) -> None:
+        """Keeps the study once its things are loaded and found to be those that the run began with. `called` are the
+        private values of live classifiers once they have been asked something."""
         now = environment() | {"folder": str(Path.cwd())}
+        machine = " · ".join(map(str, (job.device, now["device"], now["threads"], now["packages"])))
+        known = same_things(job, Tried(answers, called, machine), self._kept(), self.path)
         if earlier := self.read_environment():
             now["earlier"] = [*earlier.pop("earlier", ()), earlier]
         # What says that the folder is ours comes first, and the study, by which the run is known, last.
@@ -191,53 +196,12 @@ class RunFolder:
         )
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
 
-    def _same_things(self, job: Job, answers: Answers) -> dict[str, Any]:
-        """Refuses to resume when images or classifiers behind unchanged specs are no longer what they were."""
-        kept = self._kept()
-        images = {name: entry["fingerprint"] for name, entry in job.entries["images"].items()}
-        for name, found in images.items():
-            if kept["images"].get(name, found) != found:
-                raise BrittleError(
-                    f"the image set {name!r} is no longer what it was when the run in {self.path} began",
-                    "Restore it, or run into another folder.",
-                )
-        files = {name: entry["files"] for name, entry in job.entries["classifiers"].items()}
-        for name, found in files.items():
-            if kept["files"].get(name, found) != found and is_live(job.entries["classifiers"][name]["spec"]):
-                raise BrittleError(
-                    f"the classifier {name!r} is not the one that the run in {self.path} began with: its weights, code "
-                    "or options are others",
-                    "Give that one, add this one under another name, or run into another folder.",
-                )
-            if kept["files"].get(name, found) != found:
-                raise BrittleError(
-                    f"the files that the classifier {name!r} is made from have changed since the run in {self.path} "
-                    "began",
-                    "Restore them, add it under another name, or run into another folder.",
-                )
-        for name, sets in answers.items():
-            for there, found_there in sets.items():
-                before = kept["answers"].get(name, {}).get(there)
-                if before is not None and not _close(before, found_there):
-                    raise BrittleError(
-                        f"classifier {name!r} no longer answers as it did when the run in {self.path} began",
-                        "Restore its weights, add it under another name, or run into another folder.",
-                    )
-        return {
-            "format": FORMAT,
-            "images": images | kept["images"],
-            "files": files | kept["files"],
-            "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in answers.items()},
-            "classifiers": {name: each.told() for name, each in job.facts.items()},
-            "shifts": {name: list(each.images.shifts) for name, each in job.images.items() if each.images.shifts},
-        }
-
     def _kept(self) -> dict[str, Any]:
         """What is known of the things that the kept study names: a kill may have come before it was written."""
         study, begun = (self.read_study(), self.read_begun()) if self.exists() else ({}, {})
         return {
             sort: {name: known for name, known in begun.get(sort, {}).items() if name in study.get(named, {})}
-            for sort, named in (("images", "images"), ("files", "classifiers"), ("answers", "classifiers"))
+            for sort, named in KEPT.items()
         }
 
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -260,11 +224,6 @@ def _refuse_unfinished(study: Mapping[str, Any], summary: Mapping[str, Any], pat
             f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",
             "Give the command that began it again: it resumes.",
         )
-
-
-def _close(before: list[list[float]], after: list[list[float]]) -> bool:
-    first, second = torch.tensor(before), torch.tensor(after)
-    return first.shape == second.shape and bool(((first - second).abs() <= ANSWERS_TOLERANCE).all())
 
 
 def environment() -> dict[str, Any]:
