@@ -1,7 +1,7 @@
 """What breaking points say: restricted means, medians and shares with intervals, over two sets of images.
 
-Means are over a classifier's own correct images, and over those that all classifiers of the study get right. A path
-that never broke counts with the limit in the mean, which is then a restricted one: of min(breaking point, limit).
+Means are over a classifier's own correct images, and over those that all classifiers of the study get right;
+differences of two are over the images that both get right, whatever other classifiers there are. A path that never broke counts with the limit in the mean, which is then a restricted one: of min(breaking point, limit).
 """
 
 from __future__ import annotations
@@ -97,10 +97,9 @@ def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
                 | _one(measure, points, common if count > 1 else None, grid, facts)
             )
         for first, second in itertools.combinations(found, 2):
-            both = found[first].value[common].mean(1), found[second].value[common].mean(1)
             comparisons.append(
                 {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
-                | _difference(*both, simultaneous(measure.confidence, family), grid)
+                | _difference(found[first], found[second], simultaneous(measure.confidence, family), grid)
             )
     return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": calls}
 
@@ -219,9 +218,10 @@ def _curve(points: Points, chosen: NDArray[np.bool_], grid: Severities, confiden
     }
 
 
-def _difference(first: Array, second: Array, confidence: float, grid: Severities) -> dict[str, Any]:
-    """First minus second over the images that all classifiers get right."""
-    apart = first - second
+def _difference(first: Points, second: Points, confidence: float, grid: Severities) -> dict[str, Any]:
+    """First minus second over the images that both get right."""
+    both = first.right & second.right
+    apart = first.value[both].mean(1) - second.value[both].mean(1)
     if not len(apart):
         return {"images": 0, "difference": None, "interval": None, "better": "tie"}
     low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-grid.end, grid.end)).pair()
