@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.statistics.intervals import binomial_bounds
 from brittle.statistics.seeded import generator_of
 
 Array = NDArray[np.float64]
@@ -43,8 +44,8 @@ def crossed_weights(count: int, factors: Sequence[NDArray[Any]], draws: int, see
 def one_sided(share: float, groups: int, confidence: float) -> tuple[float, float]:
     """An interval for a share of which nothing but 0, or nothing but 1, was seen in so many independent groups. There a
     bootstrap has nothing to vary; this is the exact binomial interval (Clopper & Pearson 1934) of as many trials."""
-    reach = float(((1 - confidence) / 2) ** (1 / max(1, groups)))
-    return (0.0, 1 - reach) if share == 0 else (reach, 1.0)
+    groups = max(1, groups)
+    return binomial_bounds(0 if share == 0 else groups, groups, confidence).pair()
 
 
 def quantiles(values: Array, confidence: float) -> tuple[float, float] | None:

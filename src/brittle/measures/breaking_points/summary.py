@@ -20,7 +20,7 @@ from brittle.measures.clean.measure import clean_columns
 from brittle.nuisances.noise.gaussian import Noise
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.selective import auroc, risk_coverage
-from brittle.statistics.survival import kaplan_meier, median_interval
+from brittle.statistics.survival import median_interval, survival
 
 if TYPE_CHECKING:
     from brittle.measures.breaking_points.measure import BreakingPoints
@@ -200,22 +200,14 @@ def _flows(points: Points, classifier: ClassifierFacts) -> list[dict[str, Any]]:
 
 
 def _curve(points: Points, chosen: NDArray[np.bool_], grid: Severities, confidence: float) -> dict[str, list[float]]:
-    """The share of paths that are still whole after each value, at no more values than a figure can show; the interval
-    is for the images' first paths, which are independent."""
+    """The share of paths that are still whole after each value, at no more values than a figure can show. At 0 all are,
+    by definition."""
     value, broke = points.value[chosen], points.broke[chosen]
-    step = max(1, grid.steps // CURVE_POINTS)
-    at = grid.step * np.arange(0, grid.steps + 1, step)
+    at = grid.step * np.arange(0, grid.steps + 1, max(1, grid.steps // CURVE_POINTS))
     if not len(value):
         return {"values": at.tolist(), "share": [], "low": [], "high": []}
-    share = kaplan_meier(value.ravel(), broke.ravel()).at(at)
-    first = kaplan_meier(value[:, 0], broke[:, 0], confidence)
-    place = np.searchsorted(first.times, at, side="right")
-    return {
-        "values": at.tolist(),
-        "share": share.tolist(),
-        "low": np.concatenate([[1.0], np.nan_to_num(first.low, nan=0.0)])[place].tolist(),
-        "high": np.concatenate([[1.0], np.nan_to_num(first.high, nan=1.0)])[place].tolist(),
-    }
+    curve = survival(value, broke, at[1:], confidence)
+    return {"values": at.tolist()} | {name: [1.0, *each.tolist()] for name, each in curve._asdict().items()}
 
 
 def _difference(first: Points, second: Points, confidence: float, grid: Severities) -> dict[str, Any]:
