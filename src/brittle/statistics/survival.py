@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Survival(NamedTuple):
-    """The share S(t) that is still whole after each of some times (k,), and an interval for each, not for all at once."""
+    """The share S(t) that is still whole after each of some times (k,), and an interval for each by itself."""
 
     share: Array
     low: Array
@@ -27,7 +27,7 @@ class Survival(NamedTuple):
 
 
 def survival(times: Array, happened: npt.NDArray[np.bool_], at: Array, confidence: float) -> Survival:
-    """Of n items with R paths each: `times` (n, R), or the limit where it has not `happened`; `at` (k,) up to the limit.
+    """Of n items with R paths each: `times` (n, R), the limit where it has not `happened`; `at` (k,) up to the limit.
 
     Paths of one item are not independent, items are: the interval is Clopper and Pearson's of n trials where there is
     one path, and the betting interval of items' shares, in their planned order, where there are several. Both hold for

@@ -1,7 +1,8 @@
 """What breaking points say: restricted means, medians and shares with intervals, over two sets of images.
 
 Means are over a classifier's own correct images, and over those that all classifiers of the study get right;
-differences of two are over the images that both get right, whatever other classifiers there are. A path that never broke counts with the limit in the mean, which is then a restricted one: of min(breaking point, limit).
+differences of two are over the images that both get right, whatever other classifiers there are. A path that never
+broke counts with the limit in the mean, which is then a restricted one: of min(breaking point, limit).
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ def _curve(points: Points, chosen: NDArray[np.bool_], grid: Severities, confiden
     """The share of paths that are still whole after each value, at no more values than a figure can show. At 0 all are,
     by definition."""
     value, broke = points.value[chosen], points.broke[chosen]
-    at = grid.step * np.arange(0, grid.steps + 1, max(1, grid.steps // CURVE_POINTS))
+    at = grid.step * np.arange(0, grid.steps + 1, max(1, grid.steps // CURVE_POINTS)).astype(np.float64)
     if not len(value):
         return {"values": at.tolist(), "share": [], "low": [], "high": []}
     curve = survival(value, broke, at[1:], confidence)
