@@ -59,10 +59,15 @@ def difference_of_shares(first: Array, second: Array, confidence: float) -> Esti
 
     Values between 0 and 1 count as if they were one of them with that chance, which varies most: the interval is then
     wider than it need be."""
-    one, other = (_wilson(each, confidence) for each in (first, second))
-    value = one.value - other.value
-    low = value - math.hypot(one.value - one.low, other.high - other.value)
-    high = value + math.hypot(one.high - one.value, other.value - other.low)
+    return difference(*(_wilson(each, confidence) for each in (first, second)))
+
+
+def difference(first: Estimated, second: Estimated) -> Estimated:
+    """First minus second, as Newcombe joins two intervals: their half-widths towards each other, and away, are squared
+    and added. It is for independent samples; where what is added to one is added to both it is wider than need be."""
+    value = first.value - second.value
+    low = value - math.hypot(first.value - first.low, second.high - second.value)
+    high = value + math.hypot(first.high - first.value, second.value - second.low)
     return Estimated(value, low, high)
 
 
