@@ -8,7 +8,8 @@ from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from brittle.statistics.consistency import consistency, redrawn
-from brittle.statistics.crossed import crossed_weights, one_sided, quantiles, resampled
+from brittle.statistics.crossed import crossed_weights, enough, one_sided, quantiles, resampled
+from brittle.statistics.intervals import simultaneous
 
 ONE_PAIR = np.array([[0, 1]])
 
@@ -126,6 +127,13 @@ def test_an_interval_where_only_one_answer_was_seen_is_that_of_clopper_and_pears
     none, all_of_them = (binomtest(successes, 10).proportion_ci(0.95) for successes in (0, 10))
     assert one_sided(0.0, 10, 0.95) == pytest.approx(tuple(none))
     assert one_sided(1.0, 10, 0.95) == pytest.approx(tuple(all_of_them))
+
+
+@pytest.mark.parametrize("family", [1, 6, 190, 1225])
+def test_there_are_draws_in_each_tail_however_large_the_family(family):
+    confidence = simultaneous(0.95, family)
+    assert enough(2000, confidence) * (1 - confidence) / 2 >= 10 - 1e-6
+    assert enough(2000, 0.95) == 2000
 
 
 def test_quantiles_need_draws_that_are_defined():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from brittle.statistics.corruption_error import ALEXNET, ALEXNET_CLEAN, Errors, corruption_errors, published_alexnet
 
@@ -55,11 +56,43 @@ def test_a_reference_without_a_drop_is_not_divided_by():
 
 
 def test_a_drop_that_vanishes_in_many_resamples_has_a_value_and_no_interval():
-    rare = errors_of([[1]] + [[0]] * 9, [0] * 10)  # missing in 0.9¹⁰ = 35 % of resamples
+    """Two images get worse and one gets better: with random weights, the one outweighs the two in a quarter."""
+    rare = errors_of([[1], [1]] + [[0]] * 8, [0, 0, 1] + [0] * 7)
     own = errors_of([[1], [1]] + [[0]] * 8, [0] * 10)
     found = corruption_errors({"c": {"a": own}}, {"a": rare}, resamples=500)["c"]
     assert found.rce["a"].value == pytest.approx(2)
     assert found.rce["a"].interval is None
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 7, 20])
+def test_over_one_scale_and_published_errors_the_interval_is_the_exact_binomial_one(wrong):
+    own = errors_of((np.arange(20) < wrong)[:, None], np.zeros(20))
+    alexnet = {"fog": published_alexnet("fog", np.arange(20), 1)}
+    found = corruption_errors({"c": {"fog": own}}, alexnet, 0.9, 20_000)["c"].ce["fog"]
+    ends = binomtest(wrong, 20).proportion_ci(0.9, "exact")
+    assert found.interval == pytest.approx((ends.low / ALEXNET["fog"], ends.high / ALEXNET["fog"]), rel=0.05)
+
+
+@pytest.mark.parametrize("wrong", [0, 1], ids=["nothing wrong", "everything wrong"])
+def test_no_interval_of_twenty_images_has_width_zero(wrong):
+    """Also where another classifier errs exactly as the reference does."""
+    own = {shift: errors_of(np.full((20, 3), wrong), np.zeros(20)) for shift in "ab"}
+    reference = {shift: errors_of(np.ones((20, 3)), np.zeros(20)) for shift in "ab"}
+    found = corruption_errors({"c": own}, reference)["c"]
+    for each in (found.ce["a"], found.rce["a"], found.mce, found.mean_rce):
+        low, high = each.interval
+        assert low <= each.value == wrong <= high
+        assert high - low > 0.15
+
+
+def test_rare_errors_are_covered_by_twenty_images():
+    """Own errors of 1 %: none are seen in four of five studies, where a plain bootstrap says 0 [0, 0]."""
+    random, covered = np.random.default_rng(1), 0
+    for study in range(200):
+        own, other = (errors_of(random.random((20, 1)) < chance, np.zeros(20)) for chance in (0.01, 0.5))
+        low, high = corruption_errors({"c": {"a": own}}, {"a": other}, 0.95, 300, study)["c"].ce["a"].interval
+        covered += low <= 0.02 <= high
+    assert covered >= 190
 
 
 def test_without_scale_0_there_is_ce_and_no_rce():
@@ -114,8 +147,8 @@ def test_published_alexnet_is_100_by_its_own_measure():
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     """200 studies of 150 images in two shifts that share them; errors of classifier and reference are correlated.
-    Of 90 % intervals for mCE, 1.0 here by symmetry, 90 % cover: 170 to 191 of 200 is what a binomial gives 99.8 % of
-    the time, widened by 6 for a bootstrap's known want of coverage."""
+    Of 90 % intervals for mCE, 1.0 here by symmetry, at least 90 % cover: 168 of 200 is what a binomial gives 99.8 % of
+    the time. The image that is thought of makes them somewhat wider than they need be."""
     random = np.random.default_rng(0)
     covered = 0
     for study in range(200):
@@ -127,7 +160,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
                 into[shift] = errors_of(random.random((150, 3)) < chance, np.zeros(150))
         low, high = corruption_errors({"c": own}, other, 0.9, 300, study)["c"].mce.interval
         covered += low <= 1 <= high
-    assert 164 <= covered <= 192
+    assert 168 <= covered <= 197
 
 
 def test_shifts_that_share_images_are_resampled_together():

@@ -5,7 +5,7 @@ import pytest
 
 from brittle.statistics.calibration import calibration_error
 from brittle.statistics.intervals import betting_bounds
-from brittle.statistics.ratio import ratio_bounds
+from brittle.statistics.ratio import quotient_bounds, ratio_bounds
 
 
 def test_with_equal_weights_the_interval_is_that_of_cluster_means():
@@ -37,6 +37,35 @@ def test_one_smaller_cluster_hardly_widens_the_interval():
     weight[0] = 2
     lower, higher = ratio_bounds(weight * means, weight, 0.95, support=(-1.0, 1.0))
     assert higher - lower == pytest.approx(high - low, rel=0.05)
+
+
+def test_a_quotient_with_a_sure_denominator_has_the_interval_of_the_mean():
+    values = np.random.default_rng(3).uniform(0, 1, (2, 50))
+    found, mean = quotient_bounds(values, np.ones(50), 0.95), betting_bounds(values, 0.95, planned=50)
+    assert found.low == pytest.approx(mean.low, rel=0.2)
+    assert found.high == pytest.approx(mean.high, rel=0.2)
+
+
+@pytest.mark.parametrize("right", [0.0, 1.0], ids=["nothing left", "everything left"])
+def test_a_quotient_of_twenty_images_has_room_where_nothing_varies(right):
+    low, high = quotient_bounds(np.full(20, right), np.ones(20), 0.95).pair()
+    assert low <= right <= high
+    assert high - low > 0.15
+
+
+@pytest.mark.parametrize(("accuracy", "kept"), [(1.0, 0.99), (0.95, 0.98), (0.9, 0.6), (0.9, 0.02)])
+@pytest.mark.parametrize("count", [20, 100])
+def test_a_quotient_is_covered_however_few_images_there_are(count, accuracy, kept):
+    random = np.random.default_rng(4)
+    clean = (random.random((400, count)) < accuracy).astype(float)
+    found = quotient_bounds(clean * (random.random((400, count)) < kept), clean, 0.95)
+    assert ((found.low <= kept) & (kept <= found.high)).mean() >= 0.95
+
+
+def test_a_denominator_that_may_be_zero_leaves_the_upper_end_open():
+    low, high = quotient_bounds([1, 0, 0, 1], [0, 1, 0, 0], 0.95).pair()
+    assert high == np.inf
+    assert low < 2
 
 
 def test_calibration_error_is_the_mean_gap_of_bins():

@@ -1,4 +1,4 @@
-"""Fieller's interval against brute force, simulation, and cases whose answer is known."""
+"""Fieller's and Newcombe's intervals against brute force, simulation, published tables, and known answers."""
 
 import math
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from brittle.statistics.ratios import Sample, influence, ratio, signed_mean
+from brittle.statistics.ratios import Sample, difference_of_shares, ratio, ratios_apart, standard_errors
+
+EXTREMES = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
 
 
 def two(random, count, shift=0.3):
@@ -19,13 +21,15 @@ def two(random, count, shift=0.3):
 
 
 def test_it_holds_every_ratio_at_which_the_difference_may_be_zero():
-    """The set {r : |N − rD| ≤ z·se(N − rD)}, by trying many r on the items themselves."""
+    """The set {r : |N − rD| ≤ z·se(N − rD)}, by trying many r on the items themselves, doubled, and four more, so that
+    two of 302 are at the extremes; of doubled items only half are independent."""
     samples = two(np.random.default_rng(1), 300)
     found, z = ratio(samples, 0.9), scipy.stats.norm.ppf(0.95)
+    x, y = ([np.concatenate([each[at], each[at], more]) for each in samples] for at, more in enumerate(EXTREMES))
     inside = []
     for r in np.linspace(0, 2, 10_001):
-        rest = [each.x - r * each.y for each in samples]
-        error = math.sqrt(sum(each.var(ddof=1) / len(each) for each in rest))
+        rest = [above - r * below for above, below in zip(x, y, strict=True)]
+        error = math.sqrt(sum(each.var() / 301 for each in rest))
         if abs(rest[0].mean() - rest[1].mean()) <= z * error:
             inside.append(r)
     assert found.low == pytest.approx(min(inside), abs=3e-4)
@@ -53,9 +57,31 @@ def test_a_denominator_that_may_be_zero_is_not_divided_by():
     assert ratio([Sample(nothing, nothing, 1), Sample(nothing, nothing, -1)], 0.95) is None
 
 
-def test_the_same_numerator_and_denominator_give_exactly_one():
-    samples = [each._replace(x=each.y) for each in two(np.random.default_rng(4), 333)]
-    assert ratio(samples, 0.95) == (1.0, 1.0, 1.0)
+@pytest.mark.parametrize("count", [20, 333])
+def test_where_nothing_changes_the_ratio_is_one_and_its_interval_has_room(count):
+    samples = [each._replace(x=each.y) for each in two(np.random.default_rng(4), count, shift=0.4)]
+    found = ratio(samples, 0.95)
+    assert found.value == 1
+    assert found.low < 1 - 2 / count < 1 + 2 / count < found.high
+    assert ratios_apart(samples, samples, 0.95).high > 2 / count
+
+
+@pytest.mark.parametrize("count", [20, 100])
+def test_fiellers_interval_covers_where_answers_rarely_change(count):
+    """Gaps of 0.5 and 0.4; 98 and 99.5 % of answers stay as they are. Without pseudo-items about 0.45 and
+    0.15 of 20 images are covered."""
+    random = np.random.default_rng(9)
+    for accuracy, truth in ((0.5, 0.98), (0.6, 0.995)):
+        covered = []
+        for _ in range(400):
+            samples = []
+            for sign, right in ((1, 0.99), (-1, accuracy)):
+                clean = (random.random(count) < right).astype(float)
+                samples.append(Sample(clean * (random.random(count) < truth), clean, sign))
+            found = ratio(samples, 0.95)
+            covered += [] if found is None else [found.low <= truth <= found.high]
+        assert len(covered) > 350
+        assert np.mean(covered) >= 0.95
 
 
 def test_an_interval_of_one_sample_agrees_with_the_bootstrap():
@@ -70,19 +96,52 @@ def test_an_interval_of_one_sample_agrees_with_the_bootstrap():
     assert found.interval == pytest.approx(list(resampled), abs=0.004)
 
 
-def test_a_signed_mean_agrees_with_welchs_standard_error():
-    random = np.random.default_rng(7)
-    first, second = random.random(300), random.random(200) ** 2
-    found = signed_mean([(first, 1), (second, -1)], 0.95)
-    welch = scipy.stats.ttest_ind(first, second, equal_var=False)
-    half = scipy.stats.norm.ppf(0.975) * (first.mean() - second.mean()) / welch.statistic
-    assert found.interval == pytest.approx([found.value - half, found.value + half])
+# Newcombe 1998, "Interval estimation for the difference between independent proportions", Statistics in Medicine 17,
+# table II, method 10: what statsmodels' confint_proportions_2indep calls "newcomb".
+NEWCOMBE = [
+    ((56, 70), (48, 80), (0.0524, 0.3339)),
+    ((9, 10), (3, 10), (0.1705, 0.8090)),
+    ((6, 7), (2, 7), (0.0582, 0.8062)),
+    ((5, 56), (0, 29), (-0.0381, 0.1926)),
+    ((0, 10), (0, 20), (-0.1611, 0.2775)),
+    ((0, 10), (0, 10), (-0.2775, 0.2775)),
+    ((10, 10), (0, 20), (0.6791, 1.0)),
+    ((10, 10), (0, 10), (0.6075, 1.0)),
+]
 
 
-def test_the_influence_of_items_gives_fiellers_width_where_the_denominator_is_sure():
+def answers(right, count):
+    return (np.arange(count) < right).astype(float)
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), NEWCOMBE)
+def test_a_difference_of_shares_has_newcombes_published_interval(first, second, expected):
+    found = difference_of_shares(answers(*first), answers(*second), 0.95)
+    assert found.interval == pytest.approx(expected, abs=5e-5)
+    assert found.value == first[0] / first[1] - second[0] / second[1]
+
+
+@pytest.mark.parametrize(("train", "test"), [(1.0, 0.98), (0.98, 0.95), (0.9, 0.7), (1.0, 0.5)])
+def test_a_gap_of_twenty_images_is_covered(train, test):
+    """Exactly, over all numbers of right answers; by the central limit theorem it is 0.33 in the first case."""
+    chances = [scipy.stats.binom.pmf(np.arange(21), 20, each) for each in (train, test)]
+    covered = 0.0
+    for one, other in np.ndindex(21, 21):
+        found = difference_of_shares(answers(one, 20), answers(other, 20), 0.95)
+        covered += chances[0][one] * chances[1][other] * (found.low <= train - test <= found.high)
+    assert covered >= 0.945
+
+
+def test_the_difference_of_two_ratios_has_fiellers_width_where_the_denominator_is_sure():
+    """Of a ratio and one that is 0 for certain."""
     samples = two(np.random.default_rng(8), 40_000, shift=0.4)
-    found = ratio(samples, 0.95)
-    below = samples[0].y.mean() - samples[1].y.mean()
-    added = [influence(each, found.value, below) for each in samples]
-    half = scipy.stats.norm.ppf(0.975) * math.sqrt(sum(each.var(ddof=1) / len(each) for each in added))
-    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.01)
+    none = [each._replace(x=np.zeros(40_000), y=np.full(40_000, 0.5 + each.sign / 2)) for each in samples]
+    found, apart = ratio(samples, 0.95), ratios_apart(samples, none, 0.95)
+    assert apart.value == pytest.approx(found.value)
+    assert apart.high - apart.low == pytest.approx(found.high - found.low, rel=0.01)
+
+
+def test_standard_errors_are_those_of_welchs_statistic():
+    samples = two(np.random.default_rng(7), 3000)
+    welch = scipy.stats.ttest_ind(samples[0].y, samples[1].y, equal_var=False)
+    assert standard_errors(samples) == pytest.approx(welch.statistic, rel=0.01)

@@ -2,9 +2,13 @@
 
     CE = Σₛ Eₛ / Σₛ Eₛ^ref,     rCE = Σₛ (Eₛ − E₀) / Σₛ (Eₛ^ref − E₀^ref),     s over the scales above 0.
 
-CNS-Bench 2025 prints rCE as its equation 6 and labels it CE. mCE and mean rCE are means over shifts. Intervals are
-percentiles of a bootstrap over images: a resampled image brings all its scales, all its shifts, and the reference's
-answers with it.
+CNS-Bench 2025 prints rCE as its equation 6 and labels it CE. mCE and mean rCE are means over shifts.
+
+Intervals are percentiles of a Bayesian bootstrap over images (Rubin 1981): images have random weights, each the same in
+all its scales, all its shifts, and the reference's answers. For the upper end one more image is thought of, on which
+the classifier is wrong and the reference right at every scale; for the lower end one with right and wrong exchanged.
+Where nothing but right answers, or nothing but wrong ones, were seen, nothing would vary without it. Over one scale and
+a reference that is known, both ends are Clopper and Pearson's (1934), exact for any number of images.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from brittle.statistics.seeded import generator_of
 
 Array = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
+Range = tuple[float, float]
 
 # Hendrycks & Dietterich 2019, ImageNet-C: AlexNet's top-1 error, mean over the five severities of each corruption, as
 # their repository (hendrycks/robustness) gives it, and on the clean validation set, as their table 1 prints it.
@@ -47,12 +52,14 @@ NOTHING = 1e-9  # sums of errors are multiples of one over the number of paths, 
 
 class Errors(NamedTuple):
     """A classifier's errors on the images of one shift: of each image, the sum over the scales above 0 and, times the
-    number of scales, its error at scale 0. The second is NaN where there is no scale 0."""
+    number of scales, its error at scale 0. The second is NaN where there is no scale 0. Published errors are known, and
+    don't vary."""
 
     images: Ids  # (M,)
     shifted: Array  # (M,) Σₛ eₛ
     clean: Array  # (M,) S·e₀
     scales: int  # S, above 0
+    published: bool = False
 
     @classmethod
     def of(cls, images: Ids, right: Array, clean: Array) -> Errors:
@@ -64,10 +71,14 @@ class Errors(NamedTuple):
     def drop(self) -> Array:
         return self.shifted - self.clean
 
+    def range_of(self, values: Array) -> Range:
+        """The least and the greatest of a reference on an image more; of published errors only what they are."""
+        return (float(values[0]), float(values[0])) if self.published else (0.0, float(self.scales))
+
 
 class Ratio(NamedTuple):
     """A ratio to the reference; None where the reference has no error, or no drop, to divide by. The interval is None
-    too where that happens in so many resamples that an end of it does not exist."""
+    too where the drop vanishes in so many resamples that an end of it does not exist."""
 
     value: float | None
     interval: tuple[float, float] | None
@@ -83,9 +94,9 @@ class CorruptionErrors(NamedTuple):
 
 
 def published_alexnet(shift: str, images: Ids, scales: int) -> Errors:
-    """AlexNet's published errors, the same for every image: nothing of them is resampled."""
-    count = len(images)
-    return Errors(images, np.full(count, scales * ALEXNET[shift]), np.full(count, scales * ALEXNET_CLEAN), scales)
+    """AlexNet's published errors, the same for every image."""
+    shifted, clean = (np.full(len(images), scales * error) for error in (ALEXNET[shift], ALEXNET_CLEAN))
+    return Errors(images, shifted, clean, scales, published=True)
 
 
 def corruption_errors(
@@ -103,14 +114,16 @@ def corruption_errors(
     shifts = list(reference)
     stacked = [[*(own[shift] for own in errors.values()), reference[shift]] for shift in shifts]
     columns = [np.stack([each.shifted for each in every] + [each.drop for each in every], 1) for every in stacked]
-    totals = resampled([reference[shift].images for shift in shifts], columns, resamples, seed)
+    totals, extra = resampled([reference[shift].images for shift in shifts], columns, resamples, seed)
     found = {}
-    for place, classifier in enumerate(errors):
+    for place, (classifier, own) in enumerate(errors.items()):
         ce, rce = {}, {}
         for shift, total in zip(shifts, totals, strict=True):
             shifted, drop = np.split(total, 2, axis=1)
-            ce[shift] = _ratio(shifted[:, place], shifted[:, -1])
-            rce[shift] = _ratio(drop[:, place], drop[:, -1])
+            other, scales = reference[shift], reference[shift].scales
+            weight = 0 * extra if own[shift] is other else extra
+            ce[shift] = _ratios(shifted[:, place], shifted[:, -1], weight, (0, scales), other.range_of(other.shifted))
+            rce[shift] = _ratios(drop[:, place], drop[:, -1], weight, (-scales, scales), other.range_of(other.drop))
         found[classifier] = CorruptionErrors(
             {shift: _summed_up(each, confidence) for shift, each in ce.items()},
             {shift: _summed_up(each, confidence) for shift, each in rce.items()},
@@ -120,35 +133,39 @@ def corruption_errors(
     return found
 
 
-def resampled(images: Sequence[Ids], columns: Sequence[Array], resamples: int, seed: int) -> list[Array]:
-    """Columns (M, C) of the images (M,) of several shifts → their sums (1 + B, C): first over the images themselves,
-    then over resamples of all images. An image that several shifts share occurs equally often in all of them."""
+def resampled(images: Sequence[Ids], columns: Sequence[Array], resamples: int, seed: int) -> tuple[list[Array], Array]:
+    """Columns (M, C) of the images (M,) of several shifts → their sums (1 + B, C), first over the images themselves,
+    then with random weights; and the weight (1 + B,) of one image more, at first 0. An image that several shifts share
+    weighs the same in all of them."""
     union, place = np.unique(np.concatenate([*images]), return_inverse=True)
     ends = np.cumsum([len(each) for each in images])
     places = [place[end - len(each) : end] for each, end in zip(images, ends, strict=True)]
     generator = generator_of(seed)
+    extra = np.append(0.0, generator.standard_exponential(resamples))
     parts: list[list[Array]] = [[each.sum(0)[None]] for each in columns]
     for first in range(0, resamples, step := max(1, MOST_AT_ONCE // len(union))):
-        counts = np.empty((min(step, resamples - first), len(union)))
-        for row in counts:
-            row[:] = np.bincount(generator.integers(len(union), size=len(union)), minlength=len(union))
+        weights = generator.standard_exponential((min(step, resamples - first), len(union)))
         for part, where, each in zip(parts, places, columns, strict=True):
-            part.append(counts[:, where] @ each)
-    return [np.concatenate(part) for part in parts]
+            part.append(weights[:, where] @ each)
+    return [np.concatenate(part) for part in parts], extra
 
 
-def _ratio(own: Array, reference: Array) -> Array:
-    """(1 + B,); NaN where the reference has nothing to divide by."""
-    usable = reference > NOTHING
-    return np.where(usable, own / np.where(usable, reference, 1.0), np.nan)
+def _ratios(own: Array, other: Array, extra: Array, own_range: Range, other_range: Range) -> Array:
+    """(2, 1 + B) of sums (1 + B,), for the lower end and for the upper: with an image of weight `extra` on which the
+    classifier has the least and the reference the greatest that is possible, and the other way round. NaN where the
+    reference has nothing to divide by."""
+    above = np.stack([own + each * extra for each in own_range])
+    below = np.stack([other + each * extra for each in other_range[::-1]])
+    usable = below > NOTHING
+    return np.where(usable, above / np.where(usable, below, 1.0), np.nan)
 
 
 def _summed_up(ratios: Array, confidence: float) -> Ratio:
-    value, drawn = ratios[0], ratios[1:]
+    value, drawn = ratios[0, 0], ratios[:, 1:]
     if np.isnan(value):
         return Ratio(None, None)
     tail = (1 - confidence) / 2
-    if np.isnan(drawn).mean() > tail:
+    if (np.isnan(drawn).mean(1) > tail).any():
         return Ratio(float(value), None)
-    low, high = np.nanquantile(drawn, [tail, 1 - tail])
+    low, high = np.nanquantile(drawn[0], tail), np.nanquantile(drawn[1], 1 - tail)
     return Ratio(float(value), (float(min(low, value)), float(max(high, value))))

@@ -7,16 +7,20 @@ were drawn. Without factors, images are drawn themselves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.statistics.intervals import binomial_bounds
 from brittle.statistics.seeded import generator_of
 
 Array = NDArray[np.float64]
 MOST_NUMBERS = 1 << 23  # weights at a time
+FEWEST_BEYOND = 10  # draws in each tail that a quantile is read from
+FEW_LEVELS = 10  # of a factor below which intervals cover less often than they say (benchmarks/README.md)
 
 
 def resampled(
@@ -43,8 +47,26 @@ def crossed_weights(count: int, factors: Sequence[NDArray[Any]], draws: int, see
 def one_sided(share: float, groups: int, confidence: float) -> tuple[float, float]:
     """An interval for a share of which nothing but 0, or nothing but 1, was seen in so many independent groups. There a
     bootstrap has nothing to vary; this is the exact binomial interval (Clopper & Pearson 1934) of as many trials."""
-    reach = float(((1 - confidence) / 2) ** (1 / max(1, groups)))
-    return (0.0, 1 - reach) if share == 0 else (reach, 1.0)
+    groups = max(1, groups)
+    return binomial_bounds(0 if share == 0 else groups, groups, confidence).pair()
+
+
+def share_interval(
+    value: float, drawn: Array, factors: Sequence[NDArray[Any]], among: Array, confidence: float
+) -> tuple[float, float] | None:
+    """Of a share over the images that are `among` (n,) others, from its draws (D,); None where it is undefined, or was
+    in most draws. Where only one answer was seen there are as many trials as the factor with the fewest levels has."""
+    if np.isnan(value):
+        return None
+    if value in (0.0, 1.0):
+        whose = factors or [np.arange(len(among))]
+        return one_sided(value, min(len(np.unique(factor[among > 0])) for factor in whose), confidence)
+    return quantiles(drawn, confidence)
+
+
+def enough(draws: int, confidence: float) -> int:
+    """As many draws as were asked for, or as leave some in each tail: simultaneous intervals are read far out."""
+    return max(draws, math.ceil(2 * FEWEST_BEYOND / (1 - confidence)))
 
 
 def quantiles(values: Array, confidence: float) -> tuple[float, float] | None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 from brittle.errors import BrittleError
 from brittle.statistics import betting, rounds
@@ -135,6 +136,16 @@ def finite_bounds(
     )
     least, most = support
     return Bounds(np.maximum(low - noise, least), np.minimum(high + noise, most))
+
+
+def binomial_bounds(successes: npt.ArrayLike, trials: int, confidence: float) -> Bounds:
+    """Clopper and Pearson's (1934) interval for a chance, from successes (...) among independent trials: exact for any
+    number of them that was fixed beforehand."""
+    _check_count("trials", trials)
+    tail, seen = _delta(confidence) / 2, np.asarray(successes, np.float64)
+    low = np.where(seen > 0, betaincinv(np.maximum(seen, 1), trials - seen + 1, tail), 0.0)
+    high = np.where(seen < trials, betaincinv(seen + 1, np.maximum(trials - seen, 1), 1 - tail), 1.0)
+    return Bounds(low, high)
 
 
 def hoeffding_half_width(count: int, confidence: float, support: Support = (0.0, 1.0)) -> float:

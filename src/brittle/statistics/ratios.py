@@ -1,17 +1,22 @@
-"""Ratios of means over images, with Fieller's interval (Fieller 1954).
+"""Differences and ratios of gaps: means over two independent samples of images, with intervals for few images too.
 
-Numerator N and denominator D are sums of means over independent samples, each item giving a pair (x, y), one number to
-either: N = Σ ± mean(x), D = Σ ± mean(y). The interval holds every r at which N − r·D could well be 0,
+The difference of two shares has Newcombe's interval (1998, method 10), made of the two Wilson intervals. Unlike that of
+the central limit theorem it has room where all items of both samples are right, or wrong.
+
+A ratio of two such differences has Fieller's (1954). N and D are sums of means over independent samples, each item
+giving a pair (x, y), one number to either: N = Σ ± mean(x), D = Σ ± mean(y). It holds every r at which N − r·D could
+well be 0,
 
     (N − r·D)² ≤ z² (v_N − 2 r v_ND + r² v_D),
 
-with variances and covariance estimated within each sample. Unlike dividing by an estimate as if it were exact, it knows
-that D is uncertain, and it is bounded just where D differs from 0 at that confidence. It rests on the central limit
-theorem: with few items it is rough.
+with variances and covariance estimated within each sample. It knows that D is uncertain, and it is bounded just where D
+differs from 0 at that confidence. Every sample counts two more items, spread evenly over the extremes (0, 0), (0, 1),
+(1, 0) and (1, 1), as Agresti and Caffo (2000) do for differences: without them nothing varies where x is y throughout.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,13 +26,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 Array = NDArray[np.float64]
+PSEUDO_ITEMS = 2.0
 
 
 class Sample(NamedTuple):
     """Items of one sample, and the sign with which their means count."""
 
-    x: Array  # (n,) to the numerator
-    y: Array  # (n,) to the denominator
+    x: Array  # (n,) to the numerator, in [0, 1]
+    y: Array  # (n,) to the denominator, in [0, 1]
     sign: int = 1
 
 
@@ -48,21 +54,40 @@ def normal_quantile(confidence: float) -> float:
     return float(ndtri(0.5 + confidence / 2))
 
 
-def signed_mean(samples: Sequence[tuple[Array, int]], confidence: float) -> Estimated:
-    """Σ ± mean over independent samples, with the interval of the central limit theorem."""
-    value = sum(sign * float(each.mean()) for each, sign in samples)
-    reach = normal_quantile(confidence) * math.sqrt(sum(_covariance(each, each) for each, _ in samples))
-    return Estimated(value, value - reach, value + reach)
+def difference_of_shares(first: Array, second: Array, confidence: float) -> Estimated:
+    """The mean of the first sample minus that of the second, values (n,) in [0, 1], with Newcombe's interval.
+
+    Values between 0 and 1 count as if they were one of them with that chance, which varies most: the interval is then
+    wider than it need be."""
+    return difference(*(_wilson(each, confidence) for each in (first, second)))
+
+
+def difference(first: Estimated, second: Estimated) -> Estimated:
+    """First minus second, as Newcombe joins two intervals: their half-widths towards each other, and away, are squared
+    and added. It is for independent samples; where what is added to one is added to both it is wider than need be."""
+    value = first.value - second.value
+    low = value - math.hypot(first.value - first.low, second.high - second.value)
+    high = value + math.hypot(first.high - first.value, second.value - second.low)
+    return Estimated(value, low, high)
+
+
+def _wilson(values: Array, confidence: float) -> Estimated:
+    """Wilson's (1927) interval for a share."""
+    share, weight = float(values.mean()), normal_quantile(confidence) ** 2 / len(values)
+    middle = (share + weight / 2) / (1 + weight)
+    reach = math.sqrt(weight * share * (1 - share) + weight**2 / 4) / (1 + weight)
+    return Estimated(share, min(share, middle - reach), max(share, middle + reach))
 
 
 def ratio(samples: Sequence[Sample], confidence: float) -> Estimated | None:
     """N / D with Fieller's interval; None where D is not above 0 at that confidence: there is nothing to divide by."""
     z = normal_quantile(confidence)
-    above = sum(each.sign * float(each.x.mean()) for each in samples)
-    below = sum(each.sign * float(each.y.mean()) for each in samples)
-    var_above = sum(_covariance(each.x, each.x) for each in samples)
-    var_below = sum(_covariance(each.y, each.y) for each in samples)
-    both = sum(_covariance(each.x, each.y) for each in samples)
+    above = below = var_above = var_below = both = 0.0
+    for each in samples:
+        mean, covariance = _moments(*_with_extremes(each.x, each.y))
+        above, below = above + each.sign * float(mean[0]), below + each.sign * float(mean[1])
+        var_above, var_below = var_above + float(covariance[0, 0]), var_below + float(covariance[1, 1])
+        both += float(covariance[0, 1])
     if not below > z * math.sqrt(var_below):
         return None
     # a r² − 2 b r + c ≤ 0, where a > 0
@@ -70,18 +95,50 @@ def ratio(samples: Sequence[Sample], confidence: float) -> Estimated | None:
     b = above * below - z**2 * both
     c = above**2 - z**2 * var_above
     reach = math.sqrt(max(0.0, b**2 - a * c))
-    value = above / below
+    numerator, denominator = _differences(samples)
+    value = numerator / denominator
     return Estimated(value, min(value, (b - reach) / a), max(value, (b + reach) / a))
 
 
-def influence(each: Sample, value: float, denominator: float) -> Array:
-    """(n,) what each item of a sample adds to the error of the ratio, to first order: for differences of two ratios
-    over the same items."""
-    residual = each.x - value * each.y
-    return np.asarray(each.sign * (residual - residual.mean()) / denominator)
+def ratios_apart(first: Sequence[Sample], second: Sequence[Sample], confidence: float) -> Estimated | None:
+    """The difference of two ratios over the same items, to first order in what each item adds to either; None where one
+    of them has nothing to divide by."""
+    one, other = ratio(first, confidence), ratio(second, confidence)
+    if one is None or other is None:
+        return None
+    variance, (_, below), (_, other_below) = 0.0, _differences(first), _differences(second)
+    for mine, theirs in zip(first, second, strict=True):
+        (x, y, other_x, other_y), weights = _with_extremes(mine.x, mine.y, theirs.x, theirs.y)
+        added = (x - one.value * y) / below - (other_x - other.value * other_y) / other_below
+        variance += float(_moments(added[None], weights)[1][0, 0])
+    value, reach = one.value - other.value, normal_quantile(confidence) * math.sqrt(variance)
+    return Estimated(value, value - reach, value + reach)
 
 
-def _covariance(first: Array, second: Array) -> float:
-    """Of two means over the same items."""
-    count = len(first)
-    return float(((first - first.mean()) * (second - second.mean())).sum() / (max(1, count - 1) * count))
+def standard_errors(samples: Sequence[Sample]) -> float:
+    """How many of its standard errors the denominator D lies above 0."""
+    variance = sum(float(_moments(*_with_extremes(each.y))[1][0, 0]) for each in samples)
+    return _differences(samples)[1] / math.sqrt(variance)
+
+
+def _differences(samples: Sequence[Sample]) -> tuple[float, float]:
+    """N and D."""
+    return (
+        sum(each.sign * float(each.x.mean()) for each in samples),
+        sum(each.sign * float(each.y.mean()) for each in samples),
+    )
+
+
+def _with_extremes(*columns: Array) -> tuple[Array, Array]:
+    """Columns (n,) → (k, n + 2ᵏ) and weights: the items, and every combination of 0 and 1, together two items."""
+    extremes = np.array(list(itertools.product((0.0, 1.0), repeat=len(columns)))).T
+    weights = np.concatenate([np.ones(len(columns[0])), np.full(extremes.shape[1], PSEUDO_ITEMS / extremes.shape[1])])
+    return np.concatenate([np.stack(columns), extremes], 1), weights
+
+
+def _moments(columns: Array, weights: Array) -> tuple[Array, Array]:
+    """The weighted means (k,) of columns (k, n), and the covariance (k, k) of these means."""
+    total = float(weights.sum())
+    mean = columns @ weights / total
+    apart = columns - mean[:, None]
+    return mean, np.asarray((apart * weights) @ apart.T / ((total - 1) * total))

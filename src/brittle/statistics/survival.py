@@ -1,6 +1,8 @@
-"""Times until something happens, some of which were never seen: Kaplan–Meier, restricted means, medians.
+"""Times until something happens, some of which lie beyond one common limit: the share not yet met, and medians.
 
-What has not happened by the end of looking is censored: it counts as "later than that", never as "then".
+What has not happened by the limit counts as "later than that", never as "then". Since everything is watched up to the
+limit, the share that is still whole at any time before it is a plain mean over what is watched: nothing has to be
+estimated by products, and its interval is that of a mean.
 """
 
 from __future__ import annotations
@@ -9,49 +11,35 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom, norm
+from scipy.stats import binom
+
+from brittle.statistics.intervals import betting_bounds, binomial_bounds
 
 Array = npt.NDArray[np.float64]
 
 
 class Survival(NamedTuple):
-    """The share S(t) that is still whole after each time (n,) at which something happened, and an interval for each."""
+    """The share S(t) that is still whole after each of some times (k,), and an interval for each by itself."""
 
-    times: Array
     share: Array
     low: Array
     high: Array
 
-    def at(self, time: npt.ArrayLike) -> Array:
-        """S just after these times."""
-        place = np.searchsorted(self.times, np.asarray(time, np.float64), side="right")
-        return np.concatenate([[1.0], self.share])[place]
 
+def survival(times: Array, happened: npt.NDArray[np.bool_], at: Array, confidence: float) -> Survival:
+    """Of n items with R paths each: `times` (n, R), the limit where it has not `happened`; `at` (k,) up to the limit.
 
-def kaplan_meier(times: npt.ArrayLike, happened: npt.ArrayLike, confidence: float = 0.95) -> Survival:
-    """The product-limit estimate for independent `times` (n,), those that have not `happened` being censored there.
-
-    Intervals are Greenwood's, on the scale of log(−log S), for one time each (not for all at once)."""
-    moment, event = np.asarray(times, np.float64), np.asarray(happened, bool)
-    found = np.unique(moment[event])
-    ordered = np.sort(moment)
-    at_risk = len(moment) - np.searchsorted(ordered, found, side="left")
-    events = np.diff(np.searchsorted(np.sort(moment[event]), np.append(found, np.inf), side="left"))
-    share = np.asarray(np.cumprod(1 - events / at_risk), np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.sqrt(np.cumsum(events / (at_risk * (at_risk - events)))) / np.log(share)
-        reach = norm.ppf((1 + confidence) / 2) * spread
-        low, high = share ** np.exp(-reach), share ** np.exp(reach)
-    whole = share <= 0
-    return Survival(found, share, np.where(whole, 0.0, low), np.where(whole, 0.0, high))
-
-
-def restricted_mean(curve: Survival, limit: float) -> float:
-    """The mean of min(time, limit): the area under S up to the limit."""
-    inside = curve.times < limit
-    edges = np.concatenate([[0.0], curve.times[inside], [limit]])
-    heights = np.concatenate([[1.0], curve.share[inside]])
-    return float((np.diff(edges) * heights).sum())
+    Paths of one item are not independent, items are: the interval is Clopper and Pearson's of n trials where there is
+    one path, and the betting interval of items' shares, in their planned order, where there are several. Both hold for
+    any distribution and any n, and hold the share itself."""
+    count, paths = times.shape
+    whole = 1.0 - (happened & (times <= at[:, None, None])).mean(-1)  # (k, n)
+    share = whole.mean(-1)
+    if paths == 1:
+        low, high = binomial_bounds(whole.sum(-1), count, confidence)
+    else:
+        low, high = betting_bounds(whole, confidence, planned=count)
+    return Survival(share, low, high)
 
 
 def median_interval(values: npt.ArrayLike, confidence: float) -> tuple[float, float, float]:

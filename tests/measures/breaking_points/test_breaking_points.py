@@ -193,3 +193,15 @@ def test_a_classifier_that_is_never_right_is_said_to_have_no_mean():
     found = brittle.breaking_points(linear(), (images, 1 - labels), step=20)
     assert found["mean"] is None
     assert any("none of the 4 images" in warning for warning in found["warnings"])
+
+
+@pytest.mark.parametrize("repeats", [1, 5])
+def test_the_share_not_yet_broken_lies_in_a_band_that_has_room_everywhere_above_0(repeats):
+    """Before the first break and after the last one too."""
+    found = brittle.breaking_points(linear(), grey(20), nuisance="noise:clip=no", step=4, limit=200, repeats=repeats)
+    share, low, high = (np.array(found["survival"][name]) for name in ("share", "low", "high"))
+    assert share[0] == low[0] == high[0] == 1
+    assert share[1] == 1
+    assert (low <= share).all()
+    assert (share <= high).all()
+    assert (high - low)[1:].min() > 0.1

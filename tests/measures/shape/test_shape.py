@@ -19,6 +19,8 @@ from brittle.measures.shape.decisions import matched, read_decisions
 from brittle.measures.shape.measure import Shape
 from brittle.random import stream_root
 
+pytestmark = pytest.mark.warned("cover less often than they say")
+
 CLASSES = ("bear", "cat", "dog", "elephant")
 SHAPES, TEXTURES = 3, 2  # images of each class that shapes and textures are from
 
@@ -75,6 +77,33 @@ def test_shape_bias_counts_answers_over_stimuli_in_conflict(stimuli):
     (difference,) = found["comparisons"]
     assert difference["difference"] == pytest.approx(1 / 3)
     assert difference["what"] == "shape bias"
+
+
+@pytest.mark.parametrize("numbers", [(), (1, 2, 3)], ids=["texture alone", "shape alone"])
+def test_where_answers_are_all_of_one_kind_a_difference_of_shape_bias_has_room(stimuli, numbers):
+    found = brittle.shape({"a": reader(*numbers), "b": reader(*numbers), "c": reader(2)}, stimuli, resamples=200)
+    alike, *others = found["comparisons"]
+    low, high = alike["interval"]
+    assert alike["difference"] == 0
+    assert low < -0.3
+    assert high > 0.3
+    assert all(other["interval"][1] - other["interval"][0] > 0.3 for other in others)
+
+
+def test_draws_grow_with_the_number_of_differences(stimuli):
+    """Of three, at 0.95, one in 120 draws lies in each tail: 100 draws would hold none."""
+    some, more = (
+        brittle.shape({"a": reader(1), "b": reader(2), "c": reader(3)}, stimuli, resamples=count)
+        for count in (100, 1200)
+    )
+    assert [pair["interval"] for pair in some["comparisons"]] == [pair["interval"] for pair in more["comparisons"]]
+    assert some["results"][0]["resamples"] == 100
+
+
+def test_few_texture_images_are_said(stimuli):
+    with pytest.warns(brittle.BrittleWarning, match="share only 8 texture images: intervals of shape bias"):
+        found = brittle.shape(reader(2), stimuli, resamples=100)
+    assert not any("shape images" in warning for warning in found["warnings"])  # of which there are 12
 
 
 def test_answers_that_are_neither_do_not_count_towards_shape_bias(stimuli):

@@ -1,7 +1,8 @@
 """What breaking points say: restricted means, medians and shares with intervals, over two sets of images.
 
-Means are over a classifier's own correct images, and over those that all classifiers of the study get right. A path
-that never broke counts with the limit in the mean, which is then a restricted one: of min(breaking point, limit).
+Means are over a classifier's own correct images, and over those that all classifiers of the study get right;
+differences of two are over the images that both get right, whatever other classifiers there are. A path that never
+broke counts with the limit in the mean, which is then a restricted one: of min(breaking point, limit).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from brittle.measures.clean.measure import clean_columns
 from brittle.nuisances.noise.gaussian import Noise
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.selective import auroc, risk_coverage
-from brittle.statistics.survival import kaplan_meier, median_interval
+from brittle.statistics.survival import median_interval, survival
 
 if TYPE_CHECKING:
     from brittle.measures.breaking_points.measure import BreakingPoints
@@ -97,10 +98,9 @@ def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
                 | _one(measure, points, common if count > 1 else None, grid, facts)
             )
         for first, second in itertools.combinations(found, 2):
-            both = found[first].value[common].mean(1), found[second].value[common].mean(1)
             comparisons.append(
                 {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
-                | _difference(*both, simultaneous(measure.confidence, family), grid)
+                | _difference(found[first], found[second], simultaneous(measure.confidence, family), grid)
             )
     return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": calls}
 
@@ -201,27 +201,20 @@ def _flows(points: Points, classifier: ClassifierFacts) -> list[dict[str, Any]]:
 
 
 def _curve(points: Points, chosen: NDArray[np.bool_], grid: Severities, confidence: float) -> dict[str, list[float]]:
-    """The share of paths that are still whole after each value, at no more values than a figure can show; the interval
-    is for the images' first paths, which are independent."""
+    """The share of paths that are still whole after each value, at no more values than a figure can show. At 0 all are,
+    by definition."""
     value, broke = points.value[chosen], points.broke[chosen]
-    step = max(1, grid.steps // CURVE_POINTS)
-    at = grid.step * np.arange(0, grid.steps + 1, step)
+    at = grid.step * np.arange(0, grid.steps + 1, max(1, grid.steps // CURVE_POINTS)).astype(np.float64)
     if not len(value):
         return {"values": at.tolist(), "share": [], "low": [], "high": []}
-    share = kaplan_meier(value.ravel(), broke.ravel()).at(at)
-    first = kaplan_meier(value[:, 0], broke[:, 0], confidence)
-    place = np.searchsorted(first.times, at, side="right")
-    return {
-        "values": at.tolist(),
-        "share": share.tolist(),
-        "low": np.concatenate([[1.0], np.nan_to_num(first.low, nan=0.0)])[place].tolist(),
-        "high": np.concatenate([[1.0], np.nan_to_num(first.high, nan=1.0)])[place].tolist(),
-    }
+    curve = survival(value, broke, at[1:], confidence)
+    return {"values": at.tolist()} | {name: [1.0, *each.tolist()] for name, each in curve._asdict().items()}
 
 
-def _difference(first: Array, second: Array, confidence: float, grid: Severities) -> dict[str, Any]:
-    """First minus second over the images that all classifiers get right."""
-    apart = first - second
+def _difference(first: Points, second: Points, confidence: float, grid: Severities) -> dict[str, Any]:
+    """First minus second over the images that both get right."""
+    both = first.right & second.right
+    apart = first.value[both].mean(1) - second.value[both].mean(1)
     if not len(apart):
         return {"images": 0, "difference": None, "interval": None, "better": "tie"}
     low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-grid.end, grid.end)).pair()

@@ -1,6 +1,7 @@
 """What failure points say: per classifier, image set and nuisance, between classifiers, and over several nuisances.
 
 Failure points are averaged over the images that are right at severity 0; those that are wrong there are counted apart.
+Differences of two classifiers are over the images that both get right there, whatever other classifiers there are.
 Where there are no images at 0, all of them are averaged over, and nothing is said of drops.
 A path that never fails counts with the last severity, so that the mean is a restricted one. Intervals are over images,
 each of which is one value however many paths and nuisances it was followed along.
@@ -9,7 +10,7 @@ each of which is one value however many paths and nuisances it was followed alon
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,14 +21,11 @@ from brittle.measures.failure_points.curve import average, class_map, curve, fal
 from brittle.measures.failure_points.grid import Severities, followable
 from brittle.measures.failure_points.pooled import pooled
 from brittle.measures.failure_points.trajectories import REFINED, Array, Trajectories, trajectories
-from brittle.memory import slices
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.survival import median_interval
 
 if TYPE_CHECKING:
     from brittle.measures.failure_points.measure import FailurePoints
-
-PAIRS_AT_ONCE = 64
 
 
 class Narrowed(NamedTuple):
@@ -43,7 +41,7 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
     results, comparisons, averages = [], [], []
     warnings, calls = list[str](), dict.fromkeys(run.classifiers, 0)
     together, count = pairs_of(run), len(run.classifiers)
-    family = max(1, len(together) * count * (count - 1) // 2)
+    family = max(1, sum(count * (count - 1) // 2 * _claims(measure, run, images) for images, _ in together))
     for images in run.images:
         under: dict[str, dict[str, Trajectories]] = {}
         for nuisance in (name for own, name in together if own == images):
@@ -74,6 +72,11 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
         "warnings": list(dict.fromkeys(warnings)),
         "calls": calls,
     }
+
+
+def _claims(measure: FailurePoints, run: RunView, images: str) -> int:
+    """Differences that are told of a pair of classifiers: of failure points, and of drops where these are known."""
+    return 2 if measure.only is None and run.images[images].origin else 1
 
 
 def _unlabelled(run: RunView, images: str) -> list[str]:
@@ -195,22 +198,23 @@ def _refined(
 
 
 def _compared(found: dict[str, Trajectories], grid: Severities, confidence: float, family: int) -> list[dict[str, Any]]:
-    """First minus second of every pair: failure points over the images that all classifiers get right at 0, or over all
-    where there is no 0, and, where paths are followed to the end, drops averaged over the severities above 0 over all
+    """First minus second of every pair: failure points over the images that both get right at 0, or over all where
+    there is no 0, and, where paths are followed to the end, drops averaged over the severities above 0 over all
     images."""
-    pairs = list(itertools.combinations(found, 2))
-    common = ~np.logical_or.reduce([each.wrong[:, 0, 0] for each in found.values()])
     values, together = np.append(np.append(0.0, grid.values), np.inf), simultaneous(confidence, family)
-    points = {name: np.minimum(values[each.first[common]], grid.end).mean(1) for name, each in found.items()}
-    later = _differences("", points, pairs, grid.end, together, ("first", "second"))
-    whole = all(each.whole and each.origin for each in found.values())
-    drops = {name: _drop(each) if whole else np.zeros(0) for name, each in found.items()}
-    less = _differences("drop_", drops, pairs, 2.0, together, ("second", "first"))
-    about = {"confidence": confidence, "family": family, "images": int(common.sum())}
-    return [
-        {"first": first, "second": second} | about | one | other
-        for (first, second), one, other in zip(pairs, later, less, strict=True)
-    ]
+    points = {name: np.minimum(values[each.first], grid.end).mean(1) for name, each in found.items()}
+    right = {name: ~each.wrong[:, 0, 0] for name, each in found.items()}
+    drops = {name: _drop(each) if each.whole and each.origin else np.zeros(0) for name, each in found.items()}
+    compared = []
+    for first, second in itertools.combinations(found, 2):
+        both = right[first] & right[second]
+        later, less = (points[first] - points[second])[both], drops[first] - drops[second]
+        compared.append(
+            {"first": first, "second": second, "confidence": confidence, "family": family, "images": int(both.sum())}
+            | _difference("", later, grid.end, together, ("first", "second"))
+            | _difference("drop_", less, 2.0, together, ("second", "first"))
+        )
+    return compared
 
 
 def _drop(paths: Trajectories) -> Array:
@@ -219,23 +223,10 @@ def _drop(paths: Trajectories) -> Array:
     return drop
 
 
-def _differences(
-    name: str,
-    values: Mapping[str, Array],
-    pairs: Sequence[tuple[str, str]],
-    widest: float,
-    confidence: float,
-    better: tuple[str, str],
-) -> list[dict[str, Any]]:
-    """Of values (M,) per classifier; `better` is which of the two it is where the difference is above or below 0."""
-    said: list[dict[str, Any]] = []
-    for some in (pairs[part] for part in slices(len(pairs), PAIRS_AT_ONCE)):
-        apart = np.stack([values[first] - values[second] for first, second in some])
-        if not apart.shape[1]:
-            said += [{f"{name}difference": None, f"{name}interval": None, f"{name}better": "tie"} for _ in some]
-            continue
-        bounds = betting_bounds(apart, confidence, planned=apart.shape[1], support=(-widest, widest))
-        for mean, low, high in zip(apart.mean(1).tolist(), bounds.low.tolist(), bounds.high.tolist(), strict=True):
-            which = better[0] if low > 0 else better[1] if high < 0 else "tie"
-            said.append({f"{name}difference": mean, f"{name}interval": [low, high], f"{name}better": which})
-    return said
+def _difference(name: str, apart: Array, widest: float, confidence: float, better: tuple[str, str]) -> dict[str, Any]:
+    """Of paired differences (M,); `better` is which of the two it is where their mean is above or below 0."""
+    if not len(apart):
+        return {f"{name}difference": None, f"{name}interval": None, f"{name}better": "tie"}
+    low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-widest, widest)).pair()
+    which = better[0] if low > 0 else better[1] if high < 0 else "tie"
+    return {f"{name}difference": float(apart.mean()), f"{name}interval": [low, high], f"{name}better": which}

@@ -1,7 +1,8 @@
 """What noise on layers says: σ* and P* per layer, with spread and intervals, and classifiers side by side.
 
-Means are over a classifier's own correct images, and over those that all classifiers of the study get right. A path
-that does not change up to the limit counts with the limit: a mean of σ* is the restricted mean of min(σ*, limit).
+Means are over a classifier's own correct images, and over those that all classifiers of the study get right;
+differences of two are over the images that both get right, whatever other classifiers there are. A path that does not
+change up to the limit counts with the limit: a mean of σ* is the restricted mean of min(σ*, limit).
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def summarise_layers(measure: Layers, run: RunView) -> dict[str, Any]:
     results, warnings, calls = [], [], dict.fromkeys(run.classifiers, 0)
     pairs: list[tuple[dict[str, Any], Paths, Paths]] = []
     whole = {images: {name: found_of(measure, run, name, images) for name in run.classifiers} for images in run.images}
-    family = sum(len(each.paths) for found in whole.values() for each in found.values())
+    averages = 2 if len(run.classifiers) > 1 else 1  # over a classifier's own correct images, and over the common ones
+    family = averages * sum(len(each.paths) for found in whole.values() for each in found.values())
     for images, found in whole.items():
         common = np.logical_and.reduce([each.right for each in found.values()])
         for name, each in found.items():
@@ -98,7 +100,7 @@ def summarise_layers(measure: Layers, run: RunView) -> dict[str, Any]:
                 | _told(_per_layer(measure, each, common if len(found) > 1 else None, family), each)
             )
             warnings += _not_finite(name, images, each)
-        pairs += [({"image_set": images} | names, one, other) for names, one, other in _alike(found, common)]
+        pairs += [({"image_set": images} | names, one, other) for names, one, other in _alike(found)]
     comparisons = [names | _difference(measure, one, other, len(pairs)) for names, one, other in pairs]
     return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": calls}
 
@@ -213,21 +215,22 @@ def _median(sigma: Array, broke: Mask) -> float | None:
     return found if np.isfinite(found) else None
 
 
-def _alike(found: Mapping[str, Found], common: Mask) -> Iterator[tuple[dict[str, Any], Paths, Paths]]:
-    """Pairs of classifiers with the layers that mean the same in both: all where they have the same ones, otherwise the
-    input and the weights."""
+def _alike(found: Mapping[str, Found]) -> Iterator[tuple[dict[str, Any], Paths, Paths]]:
+    """Pairs of classifiers with the layers that mean the same in both, on the images that both get right: all layers
+    where they have the same ones, otherwise the input and the weights."""
     for (first, one), (second, other) in itertools.combinations(found.items(), 2):
+        both = one.right & other.right
         for number, paths in one.paths.items():
             layer = one.layers[number]
             same = one.layers == other.layers or layer in (INPUT, WEIGHTS)
             there = other.paths.get(other.layers.index(layer)) if same else None
             if there is not None:
                 names = {"first": first, "second": second, "layer": layer, "number": number}
-                yield names, paths.of(common), there.of(common)
+                yield names, paths.of(both), there.of(both)
 
 
 def _difference(measure: Layers, first: Paths, second: Paths, family: int) -> dict[str, Any]:
-    """First minus second over the images that all classifiers get right, image by image or draw by draw."""
+    """First minus second over the images that both get right, image by image or draw by draw."""
     said: dict[str, Any] = {"confidence": measure.confidence, "family": family, "images": len(first.sigma)}
     if not len(first.sigma):
         return said | {"difference": None, "interval": None, "better": "tie"}

@@ -71,7 +71,6 @@ def summarise_changes(measure: Layers, run: RunView) -> dict[str, Any]:
     pairs: list[tuple[dict[str, Any], Pairs, Pairs]] = []
     for images in run.images:
         found = {name: found_of(measure, run, name, images) for name in run.classifiers}
-        common = np.logical_and.reduce([each.right for each in found.values()])
         for name, each in found.items():
             calls[name] += each.calls
             layers = [
@@ -93,10 +92,10 @@ def summarise_changes(measure: Layers, run: RunView) -> dict[str, Any]:
             alike = [
                 number for number in one.pairs if number in other.pairs and (one.layers == other.layers or not number)
             ]
-            names = {"image_set": images, "first": first, "second": second}
+            names, both = {"image_set": images, "first": first, "second": second}, one.right & other.right
             pairs += [
-                (names | {"layer": one.layers[number], "number": number}, one.pairs[number].of(common),
-                 other.pairs[number].of(common))
+                (names | {"layer": one.layers[number], "number": number}, one.pairs[number].of(both),
+                 other.pairs[number].of(both))
                 for number in alike
             ]  # fmt: skip
     comparisons = [names | _compared(measure, one, other, len(pairs)) for names, one, other in pairs]
@@ -137,7 +136,7 @@ def _sizes(measure: Layers, pairs: Pairs) -> dict[str, Any]:
 
 
 def _compared(measure: Layers, first: Pairs, second: Pairs, family: int) -> dict[str, Any]:
-    """On which share of the images that all get right the first needs the larger relative change; ties count half."""
+    """On which share of the images that both get right the first needs the larger relative change; ties count half."""
     said: dict[str, Any] = {"confidence": measure.confidence, "family": family, "images": len(first.linf)}
     if not len(first.linf):
         return said | {"larger": None, "interval": None, "better": "tie"}

@@ -1,14 +1,14 @@
 """What occlusion says: accuracy at every share on test and training images, and what becomes of the gap between them.
 
-Accuracies have the intervals of means over images; gaps and ratios those of the central limit theorem and Fieller's
-theorem (`brittle.statistics.ratios`), in which an image is one item with its occluded and its clean answer, and the two
-image sets are independent. All are about images and masks, not about other trainings: those are the runs of a `group`.
+Accuracies have the intervals of means over images, and A / A₀ is bet on in the same way (`statistics/ratio.py`). Gaps
+have Newcombe's interval and iOcclusion has Fieller's (`statistics/ratios.py`), in which an image is one item with its
+occluded and its clean answer, and the two image sets are independent. All are about images and masks, not about other
+trainings: those are the runs of a `group`.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,13 +21,22 @@ from brittle.measures.clean.measure import clean_columns
 from brittle.nuisances import nuisances
 from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.statistics.intervals import betting_bounds, simultaneous
-from brittle.statistics.ratios import Estimated, Sample, influence, normal_quantile, ratio, signed_mean
+from brittle.statistics.ratio import quotient_bounds
+from brittle.statistics.ratios import (
+    Estimated,
+    Sample,
+    difference_of_shares,
+    ratio,
+    ratios_apart,
+    standard_errors,
+)
 
 if TYPE_CHECKING:
     from brittle.measures.occlusion.measure import Occlusion
 
 Array = NDArray[np.float64]
 FEW = 30  # images below which the central limit theorem is a poor guide
+SURE = 5.0  # standard errors of a gap from which on dividing by it hardly biases iOcclusion (benchmarks/README.md)
 
 
 class Right(NamedTuple):
@@ -56,8 +65,8 @@ class Both(NamedTuple):
         """A(train) − A(test), occluded at one of the shares or clean."""
         if self.train is None:
             return None
-        pair = [each.clean if place is None else each.occluded[place] for each in (self.train, self.test)]
-        return signed_mean([(pair[0], 1), (pair[1], -1)], confidence)
+        train, test = (each.clean if place is None else each.occluded[place] for each in (self.train, self.test))
+        return difference_of_shares(train, test, confidence)
 
     def samples(self, place: int) -> list[Sample]:
         """What iOcclusion at one share is a ratio of."""
@@ -69,7 +78,8 @@ class Both(NamedTuple):
 
     def interplay(self, confidence: float, place: int) -> Estimated | None:
         """iOcclusion at one share; None where there is no gap to divide by, or no training images."""
-        return None if self.train is None else ratio(self.samples(place), confidence)
+        gap = self.gap(confidence)
+        return None if gap is None or gap.low <= 0 else ratio(self.samples(place), confidence)
 
 
 def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
@@ -78,11 +88,10 @@ def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
     models: dict[str, list[str]] = {}
     for name, facts in run.classifiers.items():
         models.setdefault(facts.group or name, []).append(name)
-    pairs = len(models) * (len(models) - 1) // 2
+    family = len(models) * (len(models) - 1) // 2 * _claims(measure, run)
     for images, nuisance in itertools.product(tested(run.images), run.nuisances):
         shares = measure.shares_of(run.nuisances[nuisance])
-        train = run.images[images].train
-        train = train if train in run.images else ""
+        train = _training(run, images)
         found = {name: _both(run, name, images, train, nuisance, len(shares)) for name in run.classifiers}
         names = {"image_set": images, "train_set": train or None, "nuisance": nuisance}
         about = names | _protocol(measure, run, images, train, nuisance)
@@ -101,7 +110,6 @@ def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
                     | about
                     | _group(runs, averaged[model], shares, measure)
                 )
-        family = pairs * len(shares) * len(tested(run.images)) * len(run.nuisances)
         for first, second in itertools.combinations(averaged, 2):
             told = {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
             comparisons.append(
@@ -113,6 +121,19 @@ def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
                 }
             )
     return {"results": results, "groups": groups, "comparisons": comparisons, "warnings": list(warnings)}
+
+
+def _training(run: RunView, images: str) -> str:
+    """The image set that an image set names as its training images, if it is there."""
+    train = run.images[images].train
+    return train if train in run.images else ""
+
+
+def _claims(measure: Occlusion, run: RunView) -> int:
+    """Differences that are told of a pair of models: of accuracy, and of iOcclusion where there are training images, at
+    every share."""
+    shares = sum(len(measure.shares_of(nuisance)) for nuisance in run.nuisances.values())
+    return shares * sum(2 if _training(run, images) else 1 for images in tested(run.images))
 
 
 def _both(run: RunView, classifier: str, images: str, train: str, nuisance: str, shares: int) -> Both:
@@ -160,14 +181,14 @@ def _one(both: Both, shares: Sequence[float | None], measure: Occlusion) -> dict
     gap = both.gap(confidence)
     tests = _accuracies(both.test.occluded, confidence)
     trains = None if both.train is None else _accuracies(both.train.occluded, confidence)
+    relative = _relative(both.test, confidence)
     points = []
     for place, share in enumerate(shares):
-        kept = ratio([Sample(both.test.occluded[place], both.test.clean)], confidence)
         left, interplay = both.gap(confidence, place), both.interplay(confidence, place)
         points.append(
             {"share": share, "hidden": float(both.test.hidden[place])}
             | _told("accuracy", tests[place])
-            | _told("relative", kept)
+            | _told("relative", relative[place])
             | _told("train_accuracy", None if trains is None else trains[place])
             | _told("gap", left)
             | _told("iocclusion", interplay)
@@ -176,7 +197,7 @@ def _one(both: Both, shares: Sequence[float | None], measure: Occlusion) -> dict
         _told("accuracy_clean", clean)
         | _told("train_accuracy_clean", train)
         | _told("gap", gap)
-        | {"divisible": gap is not None and gap.low > 0, "points": points}
+        | {"divisible": both.interplay(confidence, 0) is not None, "points": points}
     )
 
 
@@ -217,17 +238,22 @@ def _differences(first: Both, second: Both, shares: Sequence[float | None], conf
 
 
 def _interplay_apart(first: Both, second: Both, place: int, confidence: float) -> Estimated | None:
-    """The difference of two iOcclusions, to first order in what each image adds to either."""
-    ends = [each.interplay(confidence, place) for each in (first, second)]
-    gaps = [each.gap(confidence) for each in (first, second)]
-    if ends[0] is None or ends[1] is None or gaps[0] is None or gaps[1] is None:
+    """The difference of two iOcclusions, where both models have one."""
+    if any(each.interplay(confidence, place) is None for each in (first, second)):
         return None
-    variance = 0.0
-    for mine, theirs in zip(first.samples(place), second.samples(place), strict=True):
-        added = influence(mine, ends[0].value, gaps[0].value) - influence(theirs, ends[1].value, gaps[1].value)
-        variance += float(added.var(ddof=1)) / len(added) if len(added) > 1 else 0.0
-    value, reach = ends[0].value - ends[1].value, normal_quantile(confidence) * math.sqrt(variance)
-    return Estimated(value, value - reach, value + reach)
+    return ratios_apart(first.samples(place), second.samples(place), confidence)
+
+
+def _relative(test: Right, confidence: float) -> list[Estimated | None]:
+    """A / A₀ at every share; None where A₀ may be 0."""
+    if not test.clean.any():
+        return [None] * len(test.occluded)
+    bounds = quotient_bounds(test.occluded, test.clean, confidence)
+    values = test.occluded.mean(1) / test.clean.mean()
+    return [
+        Estimated(float(value), float(low), float(high)) if np.isfinite(high) else None
+        for value, low, high in zip(values, bounds.low, bounds.high, strict=True)
+    ]
 
 
 def _accuracies(right: Array, confidence: float) -> list[Estimated]:
@@ -260,16 +286,19 @@ def _doubts(both: Both, classifier: str, images: str, train: str, confidence: fl
     gap = both.gap(confidence)
     if gap is None or both.train is None:
         return []
-    said = []
-    if gap.low <= 0:
+    said, errors = [], standard_errors(both.samples(0))
+    if both.interplay(confidence, 0) is None:
         why = "is too small to divide by" if gap.high >= 0 else "is below 0"
         points = f"{100 * gap.value:.1f} points [{100 * gap.low:.1f}, {100 * gap.high:.1f}]".replace("-", "−")
         said.append(
             f"{classifier!r} has no iOcclusion: the gap in accuracy between {train!r} and {images!r}, {points}, {why}"
         )
+    elif errors < SURE:
+        said.append(
+            f"iOcclusion of {classifier!r} is biased low: the gap in accuracy between {train!r} and {images!r} is only "
+            f"{errors:.1f} standard errors above 0, so that chance has probably enlarged it; measure more images"
+        )
     fewest = min(len(both.train.clean), len(both.test.clean))
     if fewest < FEW:
-        said.append(
-            f"with {fewest} image{'' if fewest == 1 else 's'}, the intervals of gaps and of iOcclusion are rough"
-        )
+        said.append(f"with {fewest} image{'' if fewest == 1 else 's'}, the intervals of iOcclusion are rough")
     return said

@@ -40,7 +40,7 @@ def summarise_perturbation(measure: Perturbation, run: RunView) -> dict[str, Any
             )
             calls[name] += results[-1]["calls"]
             warnings += _warnings(results[-1])
-        family = len(pairs) * len(run.images)
+        family = 2 * len(pairs) * len(run.images)  # the mean and the least over targets
         for first, second in pairs:
             comparisons.append(
                 {"image_set": images, "first": first, "second": second, "confidence": measure.confidence}

@@ -16,6 +16,7 @@ from brittle.measures.clean.measure import clean_columns
 from brittle.measures.shape.decisions import COLUMNS, is_person, matched
 
 Array = NDArray[np.float64]
+SHARED = (SHAPE_IMAGE, TEXTURE_IMAGE)  # columns
 CLASSIFIER, PERSON, MODEL = "classifier", "person", "model"
 NUMBERS = {"session": pa.int32(), "trial": pa.int32(), "rt": pa.float64()}
 SCHEMA = pa.schema([(column, NUMBERS.get(column, pa.string())) for column in COLUMNS])
@@ -41,7 +42,7 @@ def textures(subject: Subject) -> NDArray[np.int64] | None:
 
 def factors(subject: Subject) -> list[NDArray[np.str_]]:
     """What images share: the image that their shape is from, and that their texture is from."""
-    names = [name for name in (SHAPE_IMAGE, TEXTURE_IMAGE) if name in subject.columns]
+    names = [name for name in SHARED if name in subject.columns]
     return [np.array([str(each) for each in subject.columns[name]]) for name in names]
 
 

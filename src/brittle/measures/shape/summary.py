@@ -20,6 +20,7 @@ from brittle.measures.distortion import BESIDE, Part, in_short, models
 from brittle.measures.shape.deciders import (
     CLASSIFIER,
     PERSON,
+    SHARED,
     Decider,
     classifier_decider,
     factors,
@@ -28,9 +29,10 @@ from brittle.measures.shape.deciders import (
     textures,
 )
 from brittle.measures.shape.decisions import together
+from brittle.measures.shape.differences import comparisons, differences
 from brittle.statistics.consistency import consistency, redrawn
-from brittle.statistics.crossed import one_sided, quantiles, resampled
-from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.crossed import FEW_LEVELS, quantiles, resampled, share_interval
+from brittle.statistics.intervals import betting_bounds
 
 if TYPE_CHECKING:
     from brittle.measures.shape.measure import Shape
@@ -47,7 +49,7 @@ def summarise_run(measure: Shape, run: RunView) -> dict[str, Any]:
     warnings: list[str] = []
     decisions = together(measure.decisions)
     refuse_strangers(decisions, list(run.images.values()))
-    family = _comparisons(measure, run)
+    family = comparisons(measure, run)
     for images, subject in run.images.items():
         labelled = bool((subject.labels >= 0).all())
         own = [classifier_decider(run, name, images) for name in run.classifiers]
@@ -84,8 +86,20 @@ def summarise_run(measure: Shape, run: RunView) -> dict[str, Any]:
             pairs, people = _consistent(measure, run, images, subject, [*own, *also])
             said["consistency"] += pairs
             said["people"] += people
-        said["comparisons"] += _differences(measure, run, images, subject, own, shuffled, family)
+        said["comparisons"] += differences(measure, run, images, own, shuffled, family)
+        warnings += _few_levels(images, subject)
     return said | {"warnings": warnings}
+
+
+def _few_levels(images: str, subject: Subject) -> list[str]:
+    """Stimuli that share very few shape or texture images leave a bootstrap little to draw from."""
+    counts = {name: len(np.unique(subject.columns[name])) for name in SHARED if name in subject.columns}
+    return [
+        f"the stimuli of {images!r} share only {count} {name.replace('-', ' ')}{'' if count == 1 else 's'}: intervals "
+        "of shape bias cover less often than they say"
+        for name, count in counts.items()
+        if count < FEW_LEVELS
+    ]
 
 
 def _protocol(measure: Shape, run: RunView, subject: Subject) -> dict[str, Any]:
@@ -179,11 +193,16 @@ def _cue_conflict(measure: Shape, run: RunView, subject: Subject, decider: Decid
             return np.hstack([accuracies, whole[:, None], one / (one + other)])
 
     exact = statistic(np.ones((1, len(subject))))[0]
-    drawn = resampled(statistic, len(subject), factors(subject), measure.resamples, run.seed)
+    shared = factors(subject)
+    drawn = resampled(statistic, len(subject), shared, measure.resamples, run.seed)
     value = [None if math.isnan(each) else float(each) for each in exact]
     decided = answers.sum(0)
     of_each = np.vstack([decider.seen, decider.seen, decided, decided * of_class])  # which stimuli each number is of
-    pair = [_interval(measure, subject, *each) for each in zip(value, drawn.T, of_each, strict=True)]
+    bounds = [
+        share_interval(float(one), draws, shared, among, measure.confidence)
+        for one, draws, among in zip(exact, drawn.T, of_each, strict=True)
+    ]
+    pair = [None if each is None else list(each) for each in bounds]
     by_class = answers @ of_class.T  # (2, K)
     return {
         "stimuli": int(decider.seen.sum()),
@@ -208,18 +227,6 @@ def _cue_conflict(measure: Shape, run: RunView, subject: Subject, decider: Decid
             for place, label in enumerate(classes.tolist())
         ],
     }
-
-
-def _interval(
-    measure: Shape, subject: Subject, value: float | None, drawn: Array, stimuli: Array
-) -> list[float] | None:
-    """Of a share over some stimuli (n,); None where it is undefined, or was in most draws."""
-    if value in (0.0, 1.0):
-        whose = factors(subject) or [np.arange(len(subject)).astype(str)]
-        groups = min(len(np.unique(factor[stimuli > 0])) for factor in whose)
-        return list(one_sided(float(value), groups, measure.confidence))
-    bounds = None if value is None else quantiles(drawn, measure.confidence)
-    return None if bounds is None else list(bounds)
 
 
 def _consistent(
@@ -294,66 +301,6 @@ def _mean_of_known(values: Array) -> Array:
     known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(known, values, 0).sum(1) / known.sum(1))
-
-
-def _comparisons(measure: Shape, run: RunView) -> int:
-    """How many differences are told in all."""
-    pairs = len(run.classifiers) * (len(run.classifiers) - 1) // 2
-    return pairs * sum(len(measure.grids) if measure.shuffles(subject) else 1 for subject in run.images.values())
-
-
-def _differences(
-    measure: Shape,
-    run: RunView,
-    images: str,
-    subject: Subject,
-    own: list[Decider],
-    shuffled: dict[str, dict[int, Array]],
-    family: int,
-) -> list[dict[str, Any]]:
-    """First minus second: of accuracy under each grid, or of shape bias."""
-    found = []
-    for first, second in itertools.combinations(own, 2):
-        names: dict[str, Any] = {"first": first.name, "second": second.name, "image_set": images}
-        names |= {"confidence": measure.confidence, "family": family}
-        confidence = simultaneous(measure.confidence, family)
-        if not shuffled:
-            found.append(
-                names | {"what": "shape bias", "grid": None} | _bias_apart(measure, run, subject, first, second)
-            )
-            continue
-        for grid in measure.grids:
-            apart = shuffled[first.name][grid] - shuffled[second.name][grid]
-            bounds = betting_bounds(apart, confidence, planned=len(apart), support=(-1.0, 1.0)).pair()
-            found.append(
-                names | {"what": "accuracy", "grid": grid} | _told(float(apart.mean()), bounds) | {"images": len(apart)}
-            )
-    return found
-
-
-def _bias_apart(measure: Shape, run: RunView, subject: Subject, first: Decider, second: Decider) -> dict[str, Any]:
-    here = textures(subject)
-    assert here is not None
-    conflict = (here != subject.labels).astype(np.float64)
-    both = np.stack([each * conflict for each in (first.right, first.texture, second.right, second.texture)], 1)
-
-    def statistic(weights: Array) -> Array:
-        one, one_texture, other, other_texture = (weights @ both).T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(one / (one + one_texture) - other / (other + other_texture))
-
-    family = _comparisons(measure, run)
-    exact = float(statistic(np.ones((1, len(subject))))[0])
-    drawn = resampled(statistic, len(subject), factors(subject), measure.resamples, run.seed)
-    bounds = quantiles(drawn, simultaneous(measure.confidence, family))
-    return _told(None if math.isnan(exact) else exact, bounds) | {"images": int(conflict.sum())}
-
-
-def _told(difference: float | None, bounds: tuple[float, float] | None) -> dict[str, Any]:
-    if difference is None or bounds is None:
-        return {"difference": difference, "interval": None, "larger": "tie"}
-    larger = "first" if bounds[0] > 0 else "second" if bounds[1] < 0 else "tie"
-    return {"difference": difference, "interval": list(bounds), "larger": larger}
 
 
 def _plain(value: float) -> float | None:

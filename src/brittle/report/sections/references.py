@@ -22,7 +22,10 @@ UREM = (
     "UREM: uncertainty and robustness estimation methods for deep neural networks, with bubble spaces and "
     "perturbation matrices."
 )
-KAPLAN_MEIER_1958 = "E. L. Kaplan and P. Meier, “Nonparametric estimation from incomplete observations”, JASA, 1958."
+CLOPPER_PEARSON_1934 = (
+    "C. J. Clopper and E. S. Pearson, “The use of confidence or fiducial limits illustrated in the case of the "
+    "binomial”, Biometrika 26, 1934."
+)
 MARCU_2022 = "A. Marcu and A. Prügel-Bennett, “On the effects of artificial data modification”, ICML 2022."
 CNS_BENCH_2025 = (
     "O. Dünkel, A. Jesslen, J. Xie, C. Theobalt, C. Rupprecht and A. Kortylewski, “CNS-Bench: Benchmarking image "

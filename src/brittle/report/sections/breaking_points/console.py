@@ -58,7 +58,7 @@ def _difference(row: Row, pair: Mapping[str, Any]) -> str:
     better = {"first": pair["first"], "second": pair["second"]}.get(pair["better"])
     family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
     return (
-        f"{pair['first']} − {pair['second']}, paired over {pair['images']} images that all get right: "
+        f"{pair['first']} − {pair['second']}, paired over {pair['images']} images that both get right: "
         f"{estimate(row, pair['difference'], pair['interval'], '+')}{family}, "
         f"{'a tie' if better is None else f'{better} breaks later'}"
     )

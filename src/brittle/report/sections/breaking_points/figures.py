@@ -13,7 +13,7 @@ from brittle.report.sections.breaking_points.words import Row, unit
 
 
 def survival_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
-    """Kaplan–Meier curves, one per classifier, with pointwise intervals."""
+    """A curve per classifier, with an interval for each severity."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()

@@ -20,7 +20,7 @@ from brittle.report.sections.breaking_points.console import printed
 from brittle.report.sections.breaking_points.figures import survival_figure
 from brittle.report.sections.breaking_points.pictures import strips
 from brittle.report.sections.flatten import arrow, flat
-from brittle.report.sections.references import KAPLAN_MEIER_1958, UREM, WAUDBY_SMITH_2023
+from brittle.report.sections.references import CLOPPER_PEARSON_1934, UREM, WAUDBY_SMITH_2023
 
 LEADS = 0.45  # how much a finding matters
 MOST_FINDINGS = 3
@@ -71,7 +71,7 @@ class BreakingPointsSection(BaseSection):
             explanation="A breaking point is the severity at which the prediction leaves the clean prediction.",
             limits=LIMITS,
             citing=f"how θ is drawn ({first['noise']}), the step ({first['step']:g}), the limit ({first['limit']:g})",
-            references=(UREM, KAPLAN_MEIER_1958, WAUDBY_SMITH_2023),
+            references=(UREM, CLOPPER_PEARSON_1934, WAUDBY_SMITH_2023),
         )
 
     def body(self, run: MeasureRun) -> Markup:

@@ -37,7 +37,7 @@ def over(row: Row) -> str:
 
 def common(row: Row, count: int) -> str:
     """The images that failure points of several classifiers are compared over."""
-    return f"{count} images that all get right at 0" if origin(row) else f"all {count} images"
+    return f"{count} images that both get right at 0" if origin(row) else f"all {count} images"
 
 
 def value(row: Row, given: float | None, sign: str = "-") -> str:

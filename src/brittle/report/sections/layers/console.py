@@ -31,7 +31,7 @@ def printed(summary: Mapping[str, Any]) -> RenderableType:
         shown.append(line())
     for (first, second, images), group in groupby(summary["comparisons"], _pair):
         pairs = list(group)
-        said = f"{first} − {second} on {images}, paired over {pairs[0]['images']} images that all classifiers get right"
+        said = f"{first} − {second} on {images}, paired over {pairs[0]['images']} images that both get right"
         together = f", simultaneous over {pairs[0]['family']} comparisons" if pairs[0]["family"] > 1 else ""
         shown += [line(f"{said}{together}"), _differences(pairs), line()]
     return Group(*shown, _closing(summary["results"]))

@@ -62,7 +62,7 @@ def printed_changes(summary: Mapping[str, Any]) -> RenderableType:
         together = f", simultaneous over {pairs[0]['family']} comparisons" if pairs[0]["family"] > 1 else ""
         shown += [
             line(
-                f"share of the {pairs[0]['images']} images of {images} that all get right on which {first} needs a "
+                f"share of the {pairs[0]['images']} images of {images} that both get right on which {first} needs a "
                 f"larger relative change than {second}{together}"
             ),
             _shares(pairs),

@@ -1,0 +1,111 @@
+"""Differences between classifiers, first minus second: of accuracy under each grid, or of shape bias.
+
+Intervals hold for all differences of a run at once. Those of shape bias are read from bootstrap draws, far out in their
+tails where there are many classifiers, so that the number of draws grows with the number of differences.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brittle.measures.base import RunView, Subject
+from brittle.measures.shape.deciders import Decider, factors, textures
+from brittle.statistics.crossed import enough, quantiles, resampled, share_interval
+from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.ratios import Estimated, difference
+
+if TYPE_CHECKING:
+    from brittle.measures.shape.measure import Shape
+
+Array = NDArray[np.float64]
+
+
+def comparisons(measure: Shape, run: RunView) -> int:
+    """How many differences are told in all."""
+    pairs = len(run.classifiers) * (len(run.classifiers) - 1) // 2
+    return pairs * sum(len(measure.grids) if measure.shuffles(subject) else 1 for subject in run.images.values())
+
+
+def differences(
+    measure: Shape,
+    run: RunView,
+    images: str,
+    own: Sequence[Decider],
+    shuffled: Mapping[str, Mapping[int, Array]],
+    family: int,
+) -> list[dict[str, Any]]:
+    """Of every pair of classifiers on one image set; `shuffled` has the accuracy of each image under each grid."""
+    if len(own) < 2:
+        return []
+    found, confidence = [], simultaneous(measure.confidence, family)
+    names: dict[str, Any] = {"image_set": images, "confidence": measure.confidence, "family": family}
+    if not shuffled:
+        biases = _Biases.of(run.images[images], own, enough(measure.resamples, confidence), run.seed)
+    for first, second in itertools.combinations(range(len(own)), 2):
+        pair = {"first": own[first].name, "second": own[second].name} | names
+        if not shuffled:
+            told = _told(*biases.apart(first, second, confidence))
+            found.append(pair | {"what": "shape bias", "grid": None} | told | {"images": biases.stimuli})
+            continue
+        for grid in measure.grids:
+            apart = shuffled[own[first].name][grid] - shuffled[own[second].name][grid]
+            bounds = betting_bounds(apart, confidence, planned=len(apart), support=(-1.0, 1.0)).pair()
+            told = _told(float(apart.mean()), bounds)
+            found.append(pair | {"what": "accuracy", "grid": grid} | told | {"images": len(apart)})
+    return found
+
+
+class _Biases(NamedTuple):
+    """The shape bias of K classifiers over the stimuli in conflict, and under D draws of these."""
+
+    exact: Array  # (K,)
+    drawn: Array  # (D, K)
+    answered: Array  # (K, n) which stimuli each has named the shape or the texture of
+    shared: Sequence[NDArray[Any]]  # factors (n,)
+    stimuli: int
+
+    @classmethod
+    def of(cls, subject: Subject, own: Sequence[Decider], draws: int, seed: int) -> _Biases:
+        here = textures(subject)
+        assert here is not None
+        conflict = (here != subject.labels).astype(np.float64)
+        shape, texture = (np.stack([getattr(each, what) * conflict for each in own]) for what in ("right", "texture"))
+
+        def statistic(weights: Array) -> Array:
+            by_shape, by_texture = weights @ shape.T, weights @ texture.T
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return np.asarray(by_shape / (by_shape + by_texture))
+
+        exact, shared = statistic(np.ones((1, len(subject))))[0], factors(subject)
+        drawn = resampled(statistic, len(subject), shared, draws, seed)
+        return cls(exact, drawn, shape + texture, shared, int(conflict.sum()))
+
+    def apart(self, first: int, second: int, confidence: float) -> tuple[float | None, tuple[float, float] | None]:
+        """The difference and its interval. Where one of the two is 0 or 1 its draws do not vary, and the interval is
+        made of those of both."""
+        values = self.exact[[first, second]]
+        if np.isnan(values).any():
+            return None, None
+        if not np.isin(values, (0.0, 1.0)).any():
+            apart = quantiles(self.drawn[:, first] - self.drawn[:, second], confidence)
+            return float(values[0] - values[1]), apart
+        one, other = (
+            share_interval(float(self.exact[who]), self.drawn[:, who], self.shared, self.answered[who], confidence)
+            for who in (first, second)
+        )
+        if one is None or other is None:
+            return float(values[0] - values[1]), None
+        found = difference(Estimated(float(values[0]), *one), Estimated(float(values[1]), *other))
+        return found.value, (found.low, found.high)
+
+
+def _told(apart: float | None, bounds: tuple[float, float] | None) -> dict[str, Any]:
+    if apart is None or bounds is None:
+        return {"difference": apart, "interval": None, "larger": "tie"}
+    larger = "first" if bounds[0] > 0 else "second" if bounds[1] < 0 else "tie"
+    return {"difference": apart, "interval": list(bounds), "larger": larger}
