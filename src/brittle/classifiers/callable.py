@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -31,6 +31,8 @@ class CallableClassifier(AdaptedClassifier):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CallableLoader(AdapterOptions):
     """A function images → scores in a module or file."""
+
+    runs_code: ClassVar[bool] = True
 
     function: str = option(
         dataclasses.MISSING,

@@ -72,6 +72,14 @@ class SklearnLoader(AdapterOptions):
         positional=True,
     )
 
+    @property
+    def runs_code(self) -> bool:
+        return not self._is_data
+
+    @property
+    def _is_data(self) -> bool:
+        return self.factory.lower().endswith(".skops")
+
     def load(self, device: str = "cpu") -> SklearnClassifier:
         try:
             import sklearn  # noqa: F401
@@ -82,7 +90,7 @@ class SklearnLoader(AdapterOptions):
                 f"{self.factory} is a pickle and would run code when loaded, so it is refused",
                 "Name a function that makes the estimator (sklearn:file.py:function), or export it to ONNX or .skops.",
             )
-        if self.factory.lower().endswith(".skops"):
+        if self._is_data:
             estimator = _from_skops(Path(self.factory))
         else:
             estimator = make(self.factory, lambda found: not isinstance(found, type) and hasattr(found, "predict"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -133,6 +133,8 @@ class TorchClassifier(AdaptedClassifier):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TorchLoader(AdapterOptions):
     """A torch module, made by a function or ready-made, with weights from a file if given."""
+
+    runs_code: ClassVar[bool] = True
 
     factory: str = option(
         dataclasses.MISSING,

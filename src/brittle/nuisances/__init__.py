@@ -29,6 +29,9 @@ class NuisanceRegistry(Registry["Nuisance"]):
         parts = tuple(super(NuisanceRegistry, self).build(spec) for spec in specs)
         return Compose(parts, tuple(self.name_of(part) for part in parts))
 
+    def runs_code(self, text: str, options: Mapping[str, Any] | None = None) -> bool:
+        return any(super(NuisanceRegistry, self).runs_code(spec, options) for spec in summands(text))
+
     def spec_of(self, thing: object) -> str:
         from brittle.nuisances.base.compose import Compose
 

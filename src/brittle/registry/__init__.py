@@ -97,6 +97,26 @@ class Registry(Generic[T]):
         given = [*spec.options(known, positional), *(options or {}).items()]
         return kind(**checked(kind, given, spec.kind))
 
+    def runs_code(self, text: str, options: Mapping[str, Any] | None = None) -> bool:
+        """Whether loading what a spec names may run code that the spec chooses. A kind says so by `runs_code`, True or
+        False, or a property where that depends on its options. What is silent is taken not to where it is Brittle's
+        own, and to where it comes from another package; what is unknown can't be loaded."""
+        if self.own_code and names_code(text.strip()):
+            return True
+        try:
+            kind = self.get(parse_spec(text).kind)
+        except BrittleError:
+            return False
+        said = getattr(kind, "runs_code", None)
+        if said is None:
+            return kind.__module__.partition(".")[0] != __name__.partition(".")[0]
+        if isinstance(said, bool):
+            return said
+        try:
+            return bool(self.build(text, options).runs_code)  # type: ignore[attr-defined]
+        except Exception:  # options that are wrong, of whatever package
+            return True
+
     def make(self, name: str, options: Mapping[str, Any]) -> T:
         """The kind of a name with options, as values or as text."""
         kind = self.get(name)

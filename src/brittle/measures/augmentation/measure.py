@@ -42,6 +42,8 @@ from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
 from brittle.measures.plan import Grid, Plan, rows_per_unit
 from brittle.memory import slices
+from brittle.mixing import mixes
+from brittle.nuisances import nuisances
 
 KIND = "augmentation"
 KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
@@ -54,6 +56,10 @@ class Augmentation(AugmentationOptions, Measure):
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+
+    @property
+    def runs_code(self) -> bool:
+        return any(mixes.runs_code(spec) or nuisances.runs_code(spec) for spec in self.of)
 
     def check(self, about: About) -> None:
         assert about.subject is not None

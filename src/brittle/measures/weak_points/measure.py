@@ -27,7 +27,7 @@ from brittle.measures.weak_points.options import WeakPointsOptions
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.measures.weak_points.summary import summarise_weak_points
 from brittle.random import fold, stream_root, uniform
-from brittle.samplers import sampler
+from brittle.samplers import sampler, samplers
 from brittle.samplers.chain import ChainSampler
 from brittle.samplers.target import Budget, PosteriorDraws
 
@@ -46,6 +46,10 @@ class WeakPoints(WeakPointsOptions, Measure):
     """Draws of θ per image from the posterior that the classifier is wrong."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN, MEASURED)
+
+    @property
+    def runs_code(self) -> bool:
+        return samplers.runs_code(self.sampler)
 
     @property
     def work(self) -> Budget:

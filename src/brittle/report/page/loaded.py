@@ -19,6 +19,7 @@ import tomli_w
 from brittle.engine.assemble import Things, assemble
 from brittle.engine.carry_out import Done
 from brittle.engine.check import CHECKED_IMAGES
+from brittle.engine.code import code_in, code_of
 from brittle.engine.job import Job
 from brittle.engine.live import is_live
 from brittle.engine.replay import Replay, replay_of
@@ -30,14 +31,9 @@ from brittle.errors import BrittleError
 from brittle.files import read_whole
 from brittle.images.selection import Chosen
 from brittle.measures import measures
-from brittle.registry import parse_spec
-from brittle.registry.source import names_code
-from brittle.registry.spec import summands
 from brittle.report.page.label_names import LabelNames
 from brittle.study import Study
 from brittle.types import Classifier
-
-RUNS_CODE = ("python", "torch", "sklearn")  # kinds of classifiers whose specs name a function or a module
 
 
 @dataclass(frozen=True)
@@ -198,24 +194,7 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
 
 def code_named(path: Path) -> list[str]:
     """The things whose specs name code that loading the run in `path` would run, as `name (spec)`."""
-    study, found = RunFolder(path).read_study(), []
-    for name, spec in [
-        *study.get("nuisances", {}).items(),
-        *((name, _code(each)) for name, each in study["measures"].items()),
-    ]:
-        if any(map(names_code, summands(spec))):
-            found.append(f"{name} ({spec})")
-    for name, entry in study["classifiers"].items():
-        spec = parse_spec(entry["spec"])
-        if spec.kind in RUNS_CODE and not entry["spec"].endswith(".skops"):
-            found.append(f"{name} ({entry['spec']})")
-    return found
-
-
-def _code(measure: Mapping[str, Any]) -> str:
-    """What of a measure's entry names code, if anything does."""
-    words: list[str] = [each for each in measure.values() if isinstance(each, str)]
-    return next((word for word in words if names_code(word)), "")
+    return code_of(RunFolder(path).read_study())
 
 
 def _known_measures(entries: Mapping[str, Any], missing: list[str], nothing: bool) -> dict[str, Any]:
@@ -223,8 +202,8 @@ def _known_measures(entries: Mapping[str, Any], missing: list[str], nothing: boo
     their summaries still speak."""
     known = {}
     for name, entry in entries.items():
-        if nothing and names_code(_code(entry)):
-            missing.append(f"The measure {name} was not loaded: it comes from {_code(entry)}.")
+        if nothing and (code := code_in(entry)):
+            missing.append(f"The measure {name} was not loaded: it comes from {code}.")
             continue
         try:
             measures.get(entry["kind"])
