@@ -9,6 +9,8 @@ from brittle.errors import BrittleError
 from brittle.imagenet import by_name
 from brittle.measures.base import ClassifierFacts, Subject
 
+SHOWN = 3  # pairs of classes
+
 
 def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[np.int64]:
     """Labels (n,) of the images as the classifier counts its classes: by name where every class of the set is one of
@@ -18,7 +20,7 @@ def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[n
     places = by_name(labels) if classifier.named else {}
     given = subject.labels
     named = tuple(subject.classes) or tuple(map(str, range(int(given.max()) + 1)))
-    if classifier.named and all(named[label] in places for label in set(given.tolist()) if label >= 0):
+    if goes_by_name(classifier, subject):
         own = np.array([places.get(label, -1) for label in named], dtype=np.int64)
         return np.where(given >= 0, own[np.maximum(given, 0)], given) if len(named) else given
     outside = np.flatnonzero(given >= len(labels))
@@ -41,14 +43,21 @@ def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[n
     return given
 
 
+def goes_by_name(classifier: ClassifierFacts, subject: Subject) -> bool:
+    """Whether every class that the images have is one of the classifier's labels."""
+    places = by_name(classifier.labels) if classifier.named else {}
+    return classifier.named and all(subject.class_name(each) in places for each in set(subject.labels.tolist()) - {-1})
+
+
 def doubtful(classifier: ClassifierFacts, subject: Subject) -> str:
-    """Where classes are named by numbers, and matching by name and by number disagree: what was done; "" elsewhere."""
+    """Where classes with names go by number, or are named by numbers, and matching by name and by number disagree: what
+    was done; "" elsewhere."""
     given = subject.labels
     present = sorted(set(given[given >= 0].tolist()))
     names = {label: subject.class_name(label) for label in present}
     moved = [label for label, name in names.items() if not name.isdecimal() or int(name) != label]
     if not all(name.isdecimal() for name in names.values()):
-        return ""
+        return "" if goes_by_name(classifier, subject) else _by_number(classifier, subject)
     if not classifier.named:
         if not moved:
             return ""
@@ -67,4 +76,15 @@ def doubtful(classifier: ClassifierFacts, subject: Subject) -> str:
     return (
         f"the classes of {subject.name!r} go to those of {classifier.name!r} by their names, which are numbers "
         f"({names[label]!r} to the one in place {to}, not {label}): if they mean places, give the classifier no labels"
+    )
+
+
+def _by_number(classifier: ClassifierFacts, subject: Subject) -> str:
+    """The first few pairs of classes that go by number."""
+    pairs = ", ".join(f"{number} = {word}" for number, word in enumerate(subject.classes[:SHOWN]))
+    lacks = "lacks some of these names" if classifier.named else "has no names"
+    return (
+        f"the classes of {subject.name!r} are matched by number with the {len(classifier.labels)} classes of "
+        f"{classifier.name!r}, which {lacks}: {pairs}{', …' if len(subject.classes) > SHOWN else ''}; "
+        "if it counts them otherwise, name them in its own order with labels=…"
     )
