@@ -41,7 +41,7 @@ def test_classes_matched_by_number_to_another_number_of_classes_are_pointed_out(
     found = brittle.measure(
         "bundled:plain", brittle.image_set(images, name="pets", classes=("cat", "dog")), "rotation", samples=2
     )
-    assert any("by number" in warning and "cat = 0, dog = 1" in warning for warning in found["warnings"])
+    assert any("by number" in warning and "0 = cat, 1 = dog" in warning for warning in found["warnings"])
 
 
 @pytest.mark.warned("all are taken")

@@ -84,7 +84,14 @@ def subject(labels, classes=()):
         (ClassifierFacts("c", ("0", "1"), named=False), subject([0, 1]), [0, 1], ""),
         (ClassifierFacts("c", ("0", "1"), named=False), subject([0, 1], ("1", "0")), [0, 1], "'1' to 0"),
         (ClassifierFacts("c", ("cat", "dog")), subject([0, 1], ("dog", "cat")), [1, 0], ""),
-        (ClassifierFacts("c", ("0", "1"), named=False), subject([0, 1], ("dog", "cat")), [0, 1], ""),
+        (
+            ClassifierFacts("c", ("0", "1"), named=False),
+            subject([0, 1], ("dog", "cat")),
+            [0, 1],
+            "0 = dog, 1 = cat; if",
+        ),
+        (ClassifierFacts("c", ("Hund", "Katze")), subject([0, 1], ("dog", "cat")), [0, 1], "which lacks some of these"),
+        (ClassifierFacts("c", ("a", "b")), subject([0, 1]), [0, 1], ""),
     ],
 )
 def test_what_goes_by_name_what_by_number_and_what_is_told(facts, about, right, told):

@@ -9,6 +9,8 @@ from brittle.errors import BrittleError
 from brittle.imagenet import by_name
 from brittle.measures.base import ClassifierFacts, Subject
 
+SHOWN = 3  # pairs of classes
+
 
 def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[np.int64]:
     """Labels (n,) of the images as the classifier counts its classes: by name where every class of the set is one of
@@ -17,8 +19,8 @@ def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[n
     labels, name = classifier.labels, classifier.name
     places = by_name(labels) if classifier.named else {}
     given = subject.labels
-    there, where = np.unique(given, return_inverse=True)
-    if classifier.named and all(subject.class_name(label) in places for label in there.tolist() if label >= 0):
+    if goes_by_name(classifier, subject):
+        there, where = np.unique(given, return_inverse=True)
         own = [places[subject.class_name(label)] if label >= 0 else label for label in there.tolist()]
         return np.array(own, dtype=np.int64)[where]
     outside = np.flatnonzero(given >= len(labels))
@@ -41,8 +43,15 @@ def reference_labels(classifier: ClassifierFacts, subject: Subject) -> NDArray[n
     return given
 
 
+def goes_by_name(classifier: ClassifierFacts, subject: Subject) -> bool:
+    """Whether every class that the images have is one of the classifier's labels."""
+    places = by_name(classifier.labels) if classifier.named else {}
+    return classifier.named and all(subject.class_name(each) in places for each in set(subject.labels.tolist()) - {-1})
+
+
 def doubtful(classifier: ClassifierFacts, subject: Subject) -> str:
-    """Where classes are named by numbers, and matching by name and by number disagree: what was done; "" elsewhere."""
+    """Where classes with names go by number, or are named by numbers, and matching by name and by number disagree: what
+    was done; "" elsewhere."""
     given = subject.labels
     present = sorted(set(given[given >= 0].tolist()))
     names = {label: subject.class_name(label) for label in present}
@@ -50,7 +59,7 @@ def doubtful(classifier: ClassifierFacts, subject: Subject) -> str:
         label for label, name in names.items() if not name.isdecimal() or name.lstrip("0") != str(label).lstrip("0")
     ]
     if not all(name.isdecimal() for name in names.values()):
-        return ""
+        return "" if goes_by_name(classifier, subject) else _by_number(classifier, subject)
     if not classifier.named:
         if not moved:
             return ""
@@ -69,4 +78,15 @@ def doubtful(classifier: ClassifierFacts, subject: Subject) -> str:
     return (
         f"the classes of {subject.name!r} go to those of {classifier.name!r} by their names, which are numbers "
         f"({names[label]!r} to the one in place {to}, not {label}): if they mean places, give the classifier no labels"
+    )
+
+
+def _by_number(classifier: ClassifierFacts, subject: Subject) -> str:
+    """The first few pairs of classes that go by number."""
+    pairs = ", ".join(f"{number} = {word}" for number, word in enumerate(subject.classes[:SHOWN]))
+    lacks = "lacks some of these names" if classifier.named else "has no names"
+    return (
+        f"the classes of {subject.name!r} are matched by number with the {len(classifier.labels)} classes of "
+        f"{classifier.name!r}, which {lacks}: {pairs}{', …' if len(subject.classes) > SHOWN else ''}; "
+        "if it counts them otherwise, name them in its own order with labels=…"
     )

@@ -20,9 +20,9 @@ from brittle.engine.live import is_live
 from brittle.engine.stopping import Prefix, prefix_of
 from brittle.engine.store import Store, gaps, together, whole_tables
 from brittle.errors import BrittleError, Failure
-from brittle.imagenet import by_name
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
+from brittle.measures.class_order import ORDER, Doubt, class_orders
 from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.plan import Plan, Span
 from brittle.types import Nuisance
@@ -157,6 +157,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     said: dict[str, Any] = {}
     warnings = [*job.warnings, *(text for images in job.images for text in _chosen_otherwise(job, images))]
     calls = dict.fromkeys(job.facts, 0)
+    orders: dict[str, Doubt] = {}
     prefixes: dict[Cell, Prefix] = {}
     views = {name: View(job, store, name, prefixes) for name in job.assignments}
     for name, assignment in job.assignments.items():
@@ -168,18 +169,19 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
             for classifier, count in found.pop("calls", _planned_calls(views[name])).items():
                 calls[classifier] += count
             said[name] = {"kind": assignment.kind} | _plain(name, found)
+            orders |= {each.said: each for each in class_orders(views[name], assignment.kind)}
     for cell, places in _needed(job, views).items():
         assignment, plan = job.assignments[cell.measure], job.plan(cell)
         if cell.classifier:
             calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
     return {
         "measures": said,
-        "warnings": list(dict.fromkeys(warnings)),
+        "warnings": list(dict.fromkeys([*orders, *warnings])),
         "calls": calls,
         "classifiers": {name: _classifier(facts) for name, facts in job.facts.items()},
         "image_sets": {name: _described(chosen) for name, chosen in job.images.items()},
         "skipped": {name: list(chosen.whole.skipped) for name, chosen in job.images.items()},
-    }
+    } | ({ORDER: [each._asdict() for each in orders.values()]} if orders else {})
 
 
 def _plain(name: str, said: dict[str, Any]) -> dict[str, Any]:
@@ -292,16 +294,6 @@ def _chosen_otherwise(job: Job, name: str) -> list[str]:
         )
     lines += _unlabelled(job, name)
     lines += _trained_on_itself(job, name)
-    classes = job.subject(name).classes
-    for classifier, each in job.facts.items():
-        met = each.named and by_name(each.labels).keys() >= set(classes)
-        if classes and len(classes) != len(each.labels) and not met:
-            shown = ", ".join(f"{label} = {number}" for number, label in enumerate(classes[:3]))
-            lines.append(
-                f"the classes of {name!r} go to the {len(each.labels)} classes of {classifier!r} by number "
-                f"({shown}, …): "
-                "if that is wrong, name the classifier's classes with labels=…"
-            )
     cells = (cell for assignment in job.assignments.values() for cell in assignment.cells())
     asked = dict.fromkeys(cell.classifier for cell in cells if cell.classifier and cell.images == name)
     return [*lines, *filter(None, (doubtful(job.facts[each], job.subject(name)) for each in asked))]

@@ -11,6 +11,7 @@ import pyarrow as pa
 from rich.console import Console, RenderableType
 
 from brittle.errors import BrittleError
+from brittle.measures.class_order import ORDER
 from brittle.measures.distortion import BESIDE
 from brittle.report.page.distortion import in_one_line
 from brittle.report.page.words import unreadable, warned
@@ -30,8 +31,8 @@ def print_found(summary: Mapping[str, Any]) -> None:
 
 
 def as_text(summary: Mapping[str, Any]) -> str:
-    """The same as text, warnings at the end."""
-    return text_of(*_shown(summary), *_warnings(summary))
+    """The same as text, warnings at the end; but first, where classes seem to be matched in the wrong order."""
+    return text_of(*_first(summary), *_shown(summary), *_warnings(summary))
 
 
 def text_of(*shown: RenderableType) -> str:
@@ -40,7 +41,7 @@ def text_of(*shown: RenderableType) -> str:
 
 def as_html(summary: Mapping[str, Any]) -> str:
     """The same for a notebook."""
-    console = _recorded((*_shown(summary), *_warnings(summary)), force_terminal=True)
+    console = _recorded((*_first(summary), *_shown(summary), *_warnings(summary)), force_terminal=True)
     return console.export_html(inline_styles=True, code_format=HTML)
 
 
@@ -97,6 +98,12 @@ def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
             yield line(f"{name}: {unreadable(len(skipped))} skipped, the first {skipped[0]}")
 
 
+def _first(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
+    for text in warned([each["said"] for each in summary.get(ORDER, ())]):
+        yield line((visible(text), "bold"))
+
+
 def _warnings(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
-    for text in warned(summary.get("warnings", ())):
+    first = {each["said"] for each in summary.get(ORDER, ())}
+    for text in warned([text for text in summary.get("warnings", ()) if text not in first]):
         yield line((visible(text), "bold"))

@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject, pairs_of
+from brittle.measures.class_order import reordering_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate, means
 from brittle.measures.robustness.fold import RobustnessFold
@@ -238,12 +239,11 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
             seen.setdefault(images, {}).setdefault(name, {})[nuisance] = (finding.tally, finding.reach)
         pairs = [names | pair for pair in compare_all(measure, found, subject, families[1])]
         comparisons += pairs
-        warnings += _near_chance(run, nuisance, rows)
         if all(row["accuracy_nuisance"] is not None for row in rows):
+            doubts = {name: _clean_doubt(run, name, images, finding) for name, finding in found.items()}
+            warnings += _near_chance(run, nuisance, [row for row in rows if not doubts[str(row["classifier"])].guesses])
             warnings += [said for pair in pairs if (said := ranked_apart(pair)) is not None]
-            classes = {name: len(run.classifiers[name].labels) for name in found}
-            told = (_calibration(name, images, found[name], classes[name]) for name in found)
-            warnings += [said for said in told if said is not None]
+            warnings += [doubt.said for doubt in doubts.values() if doubt.said]
     # Under each nuisance the same is said of the untouched images.
     warnings = list(dict.fromkeys(warnings))
     over = [row for images in seen for row in _means(measure, run, images, seen[images])]
@@ -283,23 +283,54 @@ def ranked_apart(pair: Mapping[str, Any]) -> str | None:
     )
 
 
-def _calibration(name: str, images: str, finding: Finding, classes: int) -> str | None:
-    """A mean confidence far from accuracy on untouched images moves ρ, whatever the nuisance does."""
+class CleanDoubt(NamedTuple):
+    """What is wrong with a classifier on untouched images already."""
+
+    said: str = ""
+    guesses: bool = False  # or its classes are matched in the wrong order, which is said elsewhere
+
+
+def _clean_doubt(run: RunView, name: str, images: str, finding: Finding) -> CleanDoubt:
+    """Answers no better than chance; or a mean confidence far from accuracy, which moves ρ whatever the nuisance does.
+    No temperature helps a classifier that guesses."""
     clean = {key: values[: finding.reach.images] for key, values in finding.clean.items()}
-    log_p = clean["log_p_predicted"].astype(np.float64)
+    log_p, classes = clean["log_p_predicted"].astype(np.float64), len(run.classifiers[name].labels)
     confidence, accuracy = float(np.exp(log_p).mean()), float((clean["rank"] == 0).mean())
+    labels = run.references(name, images)[: finding.reach.images]
+    if reordering_of(labels, clean["predicted"], log_p) is not None:
+        return CleanDoubt(guesses=True)
+    chance = chance_of(labels, clean["predicted"], classes)
+    if accuracy < above_chance(chance):
+        said = (
+            f"{name!r} is near chance on the untouched images of {images} (accuracy {accuracy:.3f}, chance "
+            f"{chance:.3f}): check its weights, range, mean, std and channels, and the order of its classes"
+        )
+        return CleanDoubt(said, guesses=True)
     if abs(confidence - accuracy) < FAR_FROM_ACCURACY:
-        return None
+        return CleanDoubt()
     found = temperature(log_p, accuracy, classes)
     size, side = ("small", "less") if confidence < accuracy else ("large", "more")
     remedy = f"too {size}"
     if found is not None:
         remedy += f": dividing them by {found:.2g}{f' or {side}' if classes > 2 else ''} would close the gap"
-    return (
+    return CleanDoubt(
         f"{name!r} has a mean confidence of {confidence:.3f} on the untouched images of {images}, and an accuracy of "
         f"{accuracy:.3f}: ρ says more about its confidence than about its answers. "
         f"Check range, mean and std; its logits are {remedy}"
     )
+
+
+def above_chance(chance: float) -> float:
+    """An accuracy below that is called near chance."""
+    return chance + NEAR_CHANCE * (1 - chance)
+
+
+def chance_of(labels: NDArray[np.int64], predicted: NDArray[Any], classes: int) -> float:
+    """The accuracy of the same answers given to the images at random; one of so many classes at least. Of images that
+    all have one label, the answers say nothing of that."""
+    present, counts = np.unique(labels, return_counts=True)
+    shares = [float((predicted == label).mean()) for label in present] if len(present) > 1 else [0.0]
+    return max(1 / classes, float(np.dot(counts / len(labels), shares)))
 
 
 def temperature(log_p: NDArray[np.float64], accuracy: float, classes: int) -> float | None:
@@ -322,20 +353,14 @@ def temperature(log_p: NDArray[np.float64], accuracy: float, classes: int) -> fl
 
 
 def _near_chance(run: RunView, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:
-    """A prior can destroy the label itself: then even the best classifier guesses."""
-    labelled = [row for row in rows if row["accuracy_nuisance"] is not None]
-    if not labelled:
+    """A prior can destroy the label itself: then even the best classifier guesses. `rows` are of classifiers that don't
+    guess without it."""
+    if not rows:
         return []
-    best = max(labelled, key=lambda row: row["accuracy_nuisance"])
+    best = max(rows, key=lambda row: row["accuracy_nuisance"])
     chance = 1 / len(run.classifiers[best["classifier"]].labels)
-    low = chance + NEAR_CHANCE * (1 - chance)
-    if best["accuracy_nuisance"] >= low:
+    if best["accuracy_nuisance"] >= above_chance(chance):
         return []
-    if max(row["accuracy_clean"] for row in labelled) < low:
-        return [
-            f"even the best classifier is near chance on the untouched images (accuracy {best['accuracy_clean']:.3f}): "
-            "check range, mean, std and channels, and the order of the labels"
-        ]
     return [
         f"under {nuisance} even the best classifier is near chance (accuracy {best['accuracy_nuisance']:.3f}, "
         f"chance {chance:.3f}): this prior may destroy the label itself; look at its draws"

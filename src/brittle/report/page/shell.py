@@ -14,13 +14,14 @@ from matplotlib.figure import Figure
 
 from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
+from brittle.measures.class_order import ORDER
 from brittle.report.page import figures
 from brittle.report.page.cells import CellNotes
 from brittle.report.page.colours import looks
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Section
-from brittle.report.page.words import in_words, listed, sentence, size, unreadable
+from brittle.report.page.words import in_words, listed, number, sentence, size, unreadable
 
 MOST_CAUTIONS = 8  # at the head of the page; what is left can be opened
 MOST_FINDINGS = 10  # on top; what is left can be opened
@@ -54,7 +55,10 @@ def render(run: LoadedRun, section_of: SectionOf) -> str:
     missing = list(run.missing)
     bodies = [_body(each, section_of, missing) for each in shown]
     remarks = [each.section.remarks(each.run) for each in shown]
-    findings = ranked(itertools.chain.from_iterable(each.section.findings(each.run) for each in shown))
+    findings = [
+        *_class_orders(run),
+        *ranked(itertools.chain.from_iterable(each.section.findings(each.run) for each in shown)),
+    ]
     cautions = _cautions(run, remarks)
     page = environment().get_template("page.html.j2")
     return page.render(
@@ -143,6 +147,16 @@ def ranked(findings: Iterable[Finding]) -> list[str]:
             kept.append(each.text)
             said.add(each.about)
     return kept
+
+
+def _class_orders(run: LoadedRun) -> list[str]:
+    """Classes that seem to be matched in the wrong order come before all else."""
+    return [
+        f"{each['classifier']} seems to count its classes in another order than {each['image_set']}: clean accuracy is "
+        f"{number(each['accuracy_clean'])} as they are matched and {number(each['accuracy_reordered'])} in the order "
+        "that fits best. Until that is settled, nothing below that rests on labels means anything."
+        for each in run.summary.get(ORDER, ())
+    ]
 
 
 def _title(run: LoadedRun, shown: Sequence[ShownMeasure]) -> str:
