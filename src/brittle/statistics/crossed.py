@@ -66,7 +66,7 @@ def share_interval(
 
 def enough(draws: int, confidence: float) -> int:
     """As many draws as were asked for, or as leave some in each tail: simultaneous intervals are read far out."""
-    return max(draws, math.ceil(2 * FEWEST_BEYOND / (1 - confidence)))
+    return max(draws, math.ceil(round(2 * FEWEST_BEYOND / (1 - confidence), 6)))
 
 
 def quantiles(values: Array, confidence: float) -> tuple[float, float] | None:

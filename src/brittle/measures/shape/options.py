@@ -22,7 +22,11 @@ class ShapeOptions:
         (), "a CSV file of decisions of people or models, as model-vs-human has them; may be repeated", rows=False
     )
     resamples: int = option(
-        2000, "draws of the bootstrap for shape bias and consistency", least=100, most=10**6, rows=False
+        2000,
+        "draws of the bootstrap for shape bias and consistency, at least: many differences take more",
+        least=100,
+        most=10**6,
+        rows=False,
     )
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
 
