@@ -24,7 +24,7 @@ from brittle.classifiers.configured import (
     settings_with,
     unfetched,
 )
-from brittle.classifiers.factory import argument
+from brittle.registry.arguments import argument
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError

@@ -37,7 +37,7 @@ from brittle.report.page.label_names import LabelNames
 from brittle.study import Study
 from brittle.types import Classifier
 
-RUNS_CODE = ("python", "torch", "sklearn")  # kinds of classifiers whose specs name a function or a module
+RUNS_CODE = ("function", "python", "torch", "sklearn")  # kinds whose specs name a function or a module
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def code_named(path: Path) -> list[str]:
         *study.get("nuisances", {}).items(),
         *((name, _code(each)) for name, each in study["measures"].items()),
     ]:
-        if any(map(names_code, summands(spec))):
+        if any(names_code(each) or parse_spec(each).kind in RUNS_CODE for each in summands(spec)):
             found.append(f"{name} ({spec})")
     for name, entry in study["classifiers"].items():
         spec = parse_spec(entry["spec"])

@@ -1,0 +1,142 @@
+"""Any function of images as a nuisance: `function:my_module:blur`, or from Python `brittle.nuisance(blur)`.
+
+θ is a seed. T_θ x is what the function makes of x while the random generators are seeded with θ, so that a random
+function becomes a function of (x, θ) like any other transform. Its prior has no density that says anything of the
+image, and there is no path: nobody knows what half of a function is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError, Failure, foreign
+from brittle.nuisances import register
+from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
+from brittle.nuisances.functions.calling import Call
+from brittle.nuisances.ops.broadcast import as_factor
+from brittle.random import uniform
+from brittle.registry import option
+from brittle.registry.arguments import argument
+from brittle.registry.source import resolve
+from brittle.registry.spec import written
+from brittle.types import Batch
+
+NOTHING = -1.0  # the seed that leaves an image as it is
+ROUNDING = 1e-3  # how far beyond [0, 1] a pixel may lie
+
+
+@register("function")
+@dataclass(frozen=True)
+class Function:
+    """What a function makes of the image: yours, or a transform of torchvision (v2), albumentations or Kornia.
+
+    Random functions draw from torch, numpy.random and random, whose generators are seeded for each image and draw and
+    put back afterwards; the prior is the distribution of their results. A function that draws nothing gives the same at
+    every draw. θ is a seed, two whole numbers. There is neither a density (log_prior is None) nor a severity: breaking
+    points, failure points and samplers that move θ are refused."""
+
+    function: Any = option(
+        dataclasses.MISSING,
+        "package.module:name or file.py:name of a function image → image, of a transform, or of a transform's class",
+        positional=True,
+    )
+    arguments: tuple[str, ...] = option((), "name=value/… that the function gets too, or that the class is made with")
+    takes: Literal["auto", "image", "batch", "array", "pil"] = option(
+        "auto",
+        "a tensor (C, H, W) or (B, C, H, W) in [0, 1], a uint8 array (H, W, C) or a PIL image; auto finds out",
+    )
+    clip: bool = option(False, "clip pixels to [0, 1]; by default those outside are refused")
+
+    parameters: ClassVar[Sequence[str]] = SEED_NAMES
+    needs: ClassVar[frozenset[str]] = frozenset()
+    differentiable: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_call", Call(self._bound(), f"the function {self.name}", self.takes))
+
+    @property
+    def name(self) -> str:
+        return written(self.function)
+
+    def check(self, shape: tuple[int, int, int]) -> None:
+        """Tries the function on made-up images."""
+        self._call.way(shape)
+
+    def latent(self, batch: Batch) -> None:
+        return None
+
+    def sample(self, batch: Batch, keys: Tensor) -> Tensor:
+        return seed_from(uniform(keys, len(SEED_NAMES))).to(batch.images.dtype)
+
+    def push(self, z: Tensor, batch: Batch) -> Tensor:
+        raise BrittleError(f"the function {self.name} has no latent form", "Draw θ with sample.")
+
+    def identity(self, batch: Batch) -> Tensor:
+        return batch.images.new_full((len(batch.images), len(SEED_NAMES)), NOTHING)
+
+    def log_prior(self, theta: Tensor, batch: Batch) -> None:
+        return None
+
+    def at(self, theta: Tensor, severity: Tensor | float, batch: Batch) -> Tensor:
+        factor = as_factor(severity, theta)
+        if not bool(((factor == 0) | (factor == 1)).all()):
+            raise BrittleError(
+                f"the function {self.name} has no severity, so no path leads from an image to what it makes of it",
+                "Measure robustness under it, or use a nuisance with a severity.",
+            )
+        return torch.where(factor == 0, NOTHING, theta)
+
+    def apply(self, batch: Batch, theta: Tensor) -> Tensor:
+        rows = (theta >= 0).all(-1).nonzero()[:, 0]
+        if not len(rows):
+            return batch.images
+        made = self._call(batch.take(rows), seed_keys(theta[rows]))
+        made = made.clamp(0, 1) if self.clip else made
+        self._check(made, batch.ids[rows], theta[rows])
+        made = made.clamp(0, 1).to(batch.images.dtype)
+        return made if len(rows) == len(theta) else batch.images.index_copy(0, rows, made)
+
+    def describe(self, height: int, width: int) -> str:
+        drawn = self._call.draws()
+        numbers = {True: ", with random numbers of its own at each draw", False: ", the same at every draw"}
+        return f"what {self.name} makes of the image{numbers.get(drawn, '')}"
+
+    def _bound(self) -> Any:
+        """What is called: the function with its arguments, or an object of the class, made with them."""
+        found = resolve(self.function) if isinstance(self.function, str) else self.function
+        given = dict(map(argument, self.arguments))
+        if not callable(found):
+            raise BrittleError(
+                f"{self.name} is an object of type {type(found).__name__}, not a function",
+                "Name a function that takes an image and returns one.",
+            )
+        if not isinstance(found, type):
+            return functools.partial(found, **given) if given else found
+        try:
+            return found(**given)
+        except Exception as error:
+            raise foreign(f"making an object of the class {self.name}", error) from error
+
+    def _check(self, made: Tensor, ids: Tensor, theta: Tensor) -> None:
+        """Refuses pixels (B, C, H, W) that no image has."""
+        fits = (made >= -ROUNDING) & (made <= 1 + ROUNDING)  # not NaN
+        if bool(fits.all()):
+            return
+        row = int((~fits).flatten(1).any(1).nonzero()[0])
+        image, seeds = made[row], ", ".join(f"{name} {int(each)}" for name, each in zip(SEED_NAMES, theta[row]))
+        where = f"of the image with id {int(ids[row])} ({seeds})"
+        if not bool(image.isfinite().all()):
+            raise Failure(
+                f"the function {self.name} made NaN or infinite pixels {where}", "Fix it; finished units are kept."
+            )
+        raise Failure(
+            f"the function {self.name} made pixels from {float(image.min()):.3g} to {float(image.max()):.3g} {where}",
+            "Let it keep them in [0, 1], set clip=true, or takes=array where it works on whole numbers up to 255.",
+        )
