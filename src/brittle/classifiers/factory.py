@@ -30,4 +30,3 @@ def make(target: str, finished: Callable[[Any], bool], arguments: Sequence[str] 
             f"{target} failed: {type(error).__name__}: {first_line(error)}{line_of(error)}",
             "Give the arguments it takes." if given else "It must work without arguments, or be given arguments=….",
         ) from error
-

@@ -7,9 +7,10 @@ result depends on the other images of a batch.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,9 +23,8 @@ from brittle.nuisances.functions.pixels import CONVENTIONS, KEYWORD, Misfit, fro
 from brittle.random import uniform
 from brittle.types import Batch
 
-T = TypeVar("T")
 LIBRARIES = {"albumentations": KEYWORD, "torchvision.transforms.v2": "image", "kornia.augmentation": "batch"}
-TRIED = 3  # made-up images
+RANGES = ((0.02, 0.1), (0.1, 0.9), (0.9, 0.98))  # of the pixels of the images that a function is tried on
 SAME = 1e-4  # how far two ways of computing a pixel may differ
 
 
@@ -46,33 +46,40 @@ class Call:
     def __call__(self, batch: Batch, keys: Tensor) -> Tensor:
         """What the function makes of each image of a batch, with random numbers from its key (B,)."""
         images, way = batch.images, self.way(tuple(batch.images.shape[1:]))
-        with torch.inference_mode(False), torch.no_grad(), left_alone(self.function, images.device):
+        with self._on_its_own(images.device):
             if way.whole:
                 watch = Watch(images.device)
-                made = self._told(lambda: from_tensor(self.function(images.clone())))
+                with self._reported():
+                    made = from_tensor(self.function(images.clone()))
                 if not watch.drawn():
                     return self._same_shape(made, images).to(images.device)
-            rows = zip(images.clone(), keys.tolist(), batch.ids.tolist(), strict=True)
-            parts = [self._told(functools.partial(self._one, way.takes, *each), f" on image {at}") for *each, at in rows]
-            return torch.stack([self._same_shape(part, images[0]).to(images.device) for part in parts])
+            parts = []
+            for image, key, number in zip(images.clone(), keys.tolist(), batch.ids.tolist(), strict=True):
+                seed_generators(self.function, key, image.device)
+                with self._reported(f" on the image with id {number}"):
+                    made = CONVENTIONS[way.takes].call(self.function, image)
+                parts.append(self._same_shape(made, image).to(image.device))
+            return torch.stack(parts)
 
     def way(self, shape: tuple[int, ...]) -> Way:
         """How images of shape (C, H, W) are given to the function: found out once per number of channels."""
         known = _WAYS.setdefault(self, {})
         if shape[0] not in known:
             images = _made_up(shape)
-            with torch.inference_mode(False), torch.no_grad(), left_alone(self.function, images.device):
+            with self._on_its_own(images.device), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what it is given only to see whether it takes it
                 known[shape[0]] = self._found(images)
         return known[shape[0]]
 
-    def draws(self) -> bool | None:
-        """Whether the function draws random numbers; None where it has not been tried yet."""
-        known = _WAYS.get(self, {})
-        return any(way.random for way in known.values()) if known else None
+    def known(self) -> Way | None:
+        """How the function is called; None where it has not been tried yet."""
+        return next(iter(_WAYS.get(self, {}).values()), None)
 
-    def _one(self, takes: str, image: Tensor, key: int) -> Tensor:
-        seed_generators(self.function, key, image.device)
-        return CONVENTIONS[takes].call(self.function, image)
+    @contextmanager
+    def _on_its_own(self, device: torch.device) -> Iterator[None]:
+        """Within it the function can do as it likes: compute gradients, draw random numbers, remember something."""
+        with torch.inference_mode(False), torch.no_grad(), left_alone(self.function, device):
+            yield
 
     def _singly(self, takes: str, images: Tensor) -> tuple[Tensor, bool]:
         """What is made of each image alone, and whether random numbers were drawn."""
@@ -87,21 +94,28 @@ class Call:
         return torch.stack(made), drawn
 
     def _found(self, images: Tensor) -> Way:
-        """The way to call the function, found on made-up images (TRIED, C, H, W)."""
+        """The way to call the function, found on made-up images (3, C, H, W)."""
         takes, also_a_batch = self._taken(images)
-        (singly, random), (again, _) = (self._told(lambda: self._singly(takes, images)) for _ in range(2))
+        singly, random = self._repeated(takes, images)
         self._same_shape(singly, images)
-        if not torch.allclose(singly, again, atol=SAME, equal_nan=True):
+        whole = not random and (takes == "batch" or also_a_batch) and self._apart(images, singly)
+        return Way(takes, whole, random)
+
+    def _repeated(self, takes: str, images: Tensor) -> tuple[Tensor, bool]:
+        """What is made of each image alone, the same with the same seeds, and whether random numbers were drawn."""
+        with self._reported():
+            (singly, random), (again, _) = self._singly(takes, images), self._singly(takes, images)
+        if singly.shape != again.shape or not torch.allclose(singly, again, atol=SAME, equal_nan=True):
             raise BrittleError(
                 f"{self.name} gives another result each time, though the random seeds are the same",
                 "Let it draw from torch, numpy.random or random, whose global generators are seeded for each image.",
             )
-        whole = not random and (takes == "batch" or also_a_batch) and self._apart(images, singly)
-        return Way(takes, whole, random)
+        return singly, random
 
     def _apart(self, images: Tensor, singly: Tensor) -> bool:
         """Whether each image of a batch gets what it gets alone."""
-        made = self._told(lambda: from_tensor(self.function(images.clone())))
+        with self._reported():
+            made = from_tensor(self.function(images.clone()))
         return made.shape == singly.shape and torch.allclose(made, singly, atol=SAME, equal_nan=True)
 
     def _taken(self, images: Tensor) -> tuple[str, bool]:
@@ -123,9 +137,10 @@ class Call:
         if not fitting and results:
             self._same_shape(next(iter(results.values())), images)
         if not fitting:
-            raise self._uncallable(failures)
+            self._refuse(failures)
         if fitting == ["image", "batch"]:
             if not torch.allclose(results["image"], results["batch"], atol=SAME, equal_nan=True):
+                self._repeated("image", images)
                 raise BrittleError(
                     f"{self.name} makes something else of an image (C, H, W) than of a batch of it (1, C, H, W)",
                     "Say which of them it takes: takes=image or takes=batch.",
@@ -133,23 +148,27 @@ class Call:
             return "image", True
         return fitting[0], False
 
-    def _uncallable(self, failures: Mapping[str, Exception]) -> BrittleError:
+    def _refuse(self, failures: Mapping[str, Exception]) -> NoReturn:
+        """Raises the one error that all kinds of input led to, or tells what each of them led to."""
         told = {takes: _said(error) for takes, error in failures.items()}
         if len(set(told.values())) == 1:
-            return foreign(self.name, next(iter(failures.values())))
-        return BrittleError(
+            with self._reported():
+                raise next(iter(failures.values()))
+        raise BrittleError(
             f"{self.name} can't be called: "
             + "; ".join(f"with {CONVENTIONS[takes].words} it {said}" for takes, said in told.items()),
             "Fix it, or say what it takes: takes=image, batch, array or pil.",
         )
 
-    def _told(self, call: Callable[[], T], where: str = "") -> T:
-        """Its errors are reported as errors of that function."""
+    @contextmanager
+    def _reported(self, where: str = "") -> Iterator[None]:
+        """What goes wrong inside is reported as an error of the function."""
         try:
-            return call()
+            yield
         except Misfit as error:
-            raise BrittleError(f"{self.name} {error}{where}", "Let it return an image of the kind it is given.") from None
-        except Exception as error:
+            remedy = "Let it return an image of the kind it is given."
+            raise BrittleError(f"{self.name} {error}{where}", remedy) from None
+        except (Exception, SystemExit) as error:
             if isinstance(error, BrittleError) or out_of_memory(error):
                 raise
             raise foreign(f"{self.name}{where}", error) from error
@@ -183,8 +202,8 @@ def _said(error: Exception) -> str:
 
 
 def _made_up(shape: tuple[int, ...]) -> Tensor:
-    """Images (TRIED, C, H, W) that differ in brightness and contrast, with values in (0, 1)."""
-    keys = torch.arange(TRIED)
-    noise = uniform(keys, shape[0] * shape[1] * shape[2]).view(TRIED, *shape)
-    scale = (keys + 1.0).view(-1, 1, 1, 1) / (TRIED + 1)
-    return (0.1 + 0.8 * scale * noise).float()
+    """A dark, a middling and a bright image (3, C, H, W), so that a function that looks at more than one image, or at
+    the mean of a batch, gives itself away."""
+    noise = uniform(torch.arange(len(RANGES)), shape[0] * shape[1] * shape[2]).view(-1, *shape)
+    low, high = torch.tensor(RANGES, dtype=torch.float64).view(-1, 2, 1, 1, 1).unbind(1)
+    return (low + (high - low) * noise).float()

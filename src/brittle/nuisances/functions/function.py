@@ -20,6 +20,7 @@ from brittle.errors import BrittleError, Failure, foreign
 from brittle.nuisances import register
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.functions.calling import Call
+from brittle.nuisances.functions.pixels import CONVENTIONS
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.random import uniform
 from brittle.registry import option
@@ -53,6 +54,8 @@ class Function:
         "a tensor (C, H, W) or (B, C, H, W) in [0, 1], a uint8 array (H, W, C) or a PIL image; auto finds out",
     )
     clip: bool = option(False, "clip pixels to [0, 1]; by default those outside are refused")
+
+    _call: Call = dataclasses.field(init=False, repr=False, compare=False)
 
     parameters: ClassVar[Sequence[str]] = SEED_NAMES
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -104,9 +107,11 @@ class Function:
         return made if len(rows) == len(theta) else batch.images.index_copy(0, rows, made)
 
     def describe(self, height: int, width: int) -> str:
-        drawn = self._call.draws()
-        numbers = {True: ", with random numbers of its own at each draw", False: ", the same at every draw"}
-        return f"what {self.name} makes of the image{numbers.get(drawn, '')}"
+        way = self._call.known()
+        if way is None:
+            return f"what {self.name} makes of the image"
+        drawn = "with new random numbers at each draw" if way.random else "the same at every draw"
+        return f"what {self.name} makes of the image, given as {CONVENTIONS[way.takes].words}, {drawn}"
 
     def _bound(self) -> Any:
         """What is called: the function with its arguments, or an object of the class, made with them."""
@@ -130,8 +135,8 @@ class Function:
         if bool(fits.all()):
             return
         row = int((~fits).flatten(1).any(1).nonzero()[0])
-        image, seeds = made[row], ", ".join(f"{name} {int(each)}" for name, each in zip(SEED_NAMES, theta[row]))
-        where = f"of the image with id {int(ids[row])} ({seeds})"
+        image, seeds = made[row], zip(SEED_NAMES, theta[row].long().tolist(), strict=True)
+        where = f"of the image with id {int(ids[row])} ({', '.join(f'{name} {value}' for name, value in seeds)})"
         if not bool(image.isfinite().all()):
             raise Failure(
                 f"the function {self.name} made NaN or infinite pixels {where}", "Fix it; finished units are kept."

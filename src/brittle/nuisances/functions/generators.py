@@ -1,5 +1,7 @@
 """The global random generators that somebody's function draws from: seeded before each call, put back afterwards."""
 
+# ruff: noqa: NPY002 (numpy's global generator is the one that such functions use)
+
 from __future__ import annotations
 
 import random
@@ -56,9 +58,7 @@ def _of_torch(device: torch.device) -> list[torch.Generator]:
     # torch.manual_seed would seed every device, and keep the traceback of each call until CUDA is first used.
     here = [torch.default_generator]
     if device.type == "cuda":
-        torch.cuda.init()
-        index = torch.cuda.current_device() if device.index is None else device.index
-        here.append(torch.cuda.default_generators[index])
+        here.append(torch.cuda.default_generators[device.index])
     return here
 
 
