@@ -58,8 +58,8 @@ class Call:
                 seed_generators(self.function, key, image.device)
                 with self._reported(f" on the image with id {number}"):
                     made = CONVENTIONS[way.takes].call(self.function, image)
-                parts.append(self._same_shape(made, image).to(image.device))
-            return torch.stack(parts)
+                parts.append(self._same_shape(made, image))
+            return torch.stack(parts).to(images.device)
 
     def way(self, shape: tuple[int, ...]) -> Way:
         """How images of shape (C, H, W) are given to the function: found out once per number of channels."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 import torch
 from torch import Tensor
@@ -98,13 +99,11 @@ class Function:
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         rows = (theta >= 0).all(-1).nonzero()[:, 0]
+        if len(rows) == len(theta):
+            return self._made(batch, theta)
         if not len(rows):
             return batch.images
-        made = self._call(batch.take(rows), seed_keys(theta[rows]))
-        made = made.clamp(0, 1) if self.clip else made
-        self._check(made, batch.ids[rows], theta[rows])
-        made = made.clamp(0, 1).to(batch.images.dtype)
-        return made if len(rows) == len(theta) else batch.images.index_copy(0, rows, made)
+        return batch.images.index_copy(0, rows, self._made(batch.take(rows), theta[rows]))
 
     def describe(self, height: int, width: int) -> str:
         way = self._call.known()
@@ -129,11 +128,19 @@ class Function:
         except Exception as error:
             raise foreign(f"making an object of the class {self.name}", error) from error
 
-    def _check(self, made: Tensor, ids: Tensor, theta: Tensor) -> None:
-        """Refuses pixels (B, C, H, W) that no image has."""
-        fits = (made >= -ROUNDING) & (made <= 1 + ROUNDING)  # not NaN
-        if bool(fits.all()):
-            return
+    def _made(self, batch: Batch, theta: Tensor) -> Tensor:
+        made = self._call(batch, seed_keys(theta)).to(batch.images.dtype)
+        low, high = map(float, made.aminmax())  # NaN where one pixel is
+        if low >= 0 and high <= 1:
+            return made
+        near = low >= -ROUNDING and high <= 1 + ROUNDING
+        if not (near or (self.clip and math.isfinite(low) and math.isfinite(high))):
+            self._refuse(made, batch.ids, theta)
+        return made.clamp(0, 1)
+
+    def _refuse(self, made: Tensor, ids: Tensor, theta: Tensor) -> NoReturn:
+        """Tells the first of images (B, C, H, W) whose pixels no image has."""
+        fits = made.isfinite() if self.clip else (made >= -ROUNDING) & (made <= 1 + ROUNDING)
         row = int((~fits).flatten(1).any(1).nonzero()[0])
         image, seeds = made[row], zip(SEED_NAMES, theta[row].long().tolist(), strict=True)
         where = f"of the image with id {int(ids[row])} ({', '.join(f'{name} {value}' for name, value in seeds)})"
