@@ -19,6 +19,7 @@ from brittle.extras import extras
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
 from brittle.registry import options_of
+from brittle.registry.options import is_required
 from brittle.types import Batch, Nuisance
 
 HERE = Path(__file__).parent
@@ -34,6 +35,7 @@ Made by `make docs`. Each strip shows the untouched image, then one draw from th
 (flickr.com/photos/vultilion, CC BY 2.0) as it comes with scikit-learn; the other picture is from FashionMNIST, where
 what is salient is so to `bundled:plain`.
 Nuisances are joined by +, applied in order, with the product of their priors: `affine:alpha=50+noise:sigma=0.1`.
+Not shown: `function`, which makes a nuisance of [any function or transform](how-to.md#use-any-function-as-a-nuisance).
 
 **ImageNet-C's levels.** Blurs, JPEG, pixelation, weather and `elastic-transform` have a `level`, ImageNet-C's severity
 1 to 5 or any number between and beyond (Hendrycks & Dietterich 2019); their prior varies it by the factor `spread`.
@@ -90,7 +92,7 @@ def page() -> str:
     lines = [INTRODUCTION]
     for name in nuisances.names():
         kind = nuisances.get(name)
-        if not kind.__module__.startswith("brittle."):
+        if not kind.__module__.startswith("brittle.") or any(map(is_required, options_of(kind).values())):
             continue
         space = nuisances.build(name)
         strips = [

@@ -13,7 +13,7 @@ from brittle.types import Batch
 SHAPES = [(1, 28, 28), (3, 32, 48), (3, 256, 160)]
 OTHER_WAYS = ["affine:metric=image", "piecewise-affine:grid=2", "elastic:length=0.9", "rotation+noise"]
 COLOURS = {"hue", "saturation", "white-balance"}  # which are nothing to a grey image
-NAMES = nuisances.names() + OTHER_WAYS
+NAMES = [name for name in nuisances.names() if name != "function"] + OTHER_WAYS  # test_function.py
 every_nuisance = pytest.mark.parametrize("name", NAMES)
 every_nuisance_and_shape = pytest.mark.parametrize(
     ("name", "shape"),

@@ -7,11 +7,10 @@ from typing import Any
 
 from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
+from brittle.registry.arguments import argument
 from brittle.registry.source import line_of, resolve
 
 __all__ = ["make", "resolve"]
-
-WORDS = {"true": True, "false": False, "none": None}
 
 
 def make(target: str, finished: Callable[[Any], bool], arguments: Sequence[str] = ()) -> Any:
@@ -31,18 +30,3 @@ def make(target: str, finished: Callable[[Any], bool], arguments: Sequence[str] 
             f"{target} failed: {type(error).__name__}: {first_line(error)}{line_of(error)}",
             "Give the arguments it takes." if given else "It must work without arguments, or be given arguments=….",
         ) from error
-
-
-def argument(text: str) -> tuple[str, int | float | bool | str | None]:
-    """`name=value` → name and value: a number, true, false or none where it is written like one, and text otherwise."""
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not name.isidentifier():
-        raise BrittleError(f"{text!r} is not an argument", "Write name=value, and / between two of them.")
-    if value.lower() in WORDS:
-        return name, WORDS[value.lower()]
-    for kind in (int, float):
-        try:
-            return name, kind(value)
-        except ValueError:
-            pass
-    return name, value

@@ -24,12 +24,12 @@ from brittle.classifiers.configured import (
     settings_with,
     unfetched,
 )
-from brittle.classifiers.factory import argument
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
 from brittle.net import hub, reachable
 from brittle.registry import did_you_mean, option
+from brittle.registry.arguments import argument
 
 FILES = ("model.safetensors", "pytorch_model.bin")  # of a repository, in the order in which timm asks for them
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from brittle.errors import BrittleError
@@ -32,10 +32,11 @@ class NuisanceRegistry(Registry["Nuisance"]):
     def runs_code(self, text: str, options: Mapping[str, Any] | None = None) -> bool:
         return any(super(NuisanceRegistry, self).runs_code(spec, options) for spec in summands(text))
 
-    def spec_of(self, thing: object) -> str:
+    def spec_of(self, thing: Any) -> str:
         from brittle.nuisances.base.compose import Compose
 
-        return "+".join(map(self.spec_of, thing.parts)) if isinstance(thing, Compose) else super().spec_of(thing)
+        space = nuisance(thing)
+        return "+".join(map(self.spec_of, space.parts)) if isinstance(space, Compose) else super().spec_of(space)
 
 
 nuisances = NuisanceRegistry("nuisance", __name__, own_code=True)
@@ -50,6 +51,13 @@ def transformed(space: Nuisance, batch: Batch, theta: Tensor, severity: Tensor |
     return batch.images.where((severity == 0).view(-1, 1, 1, 1), moved)
 
 
-def nuisance(what: str | Nuisance, **options: Any) -> Nuisance:
-    """A nuisance from its spec ("affine:alpha=50") or kind and options ("affine", alpha=50); or the object given."""
-    return nuisances.build(what, options) if isinstance(what, str) else what
+def nuisance(what: str | Nuisance | Callable[..., Any], **options: Any) -> Nuisance:
+    """A nuisance from its spec ("affine:alpha=50") or kind and options ("affine", alpha=50); from a function of images
+    or a transform of torchvision, albumentations or Kornia (`takes=`, `clip=`); or the nuisance given."""
+    from brittle.types import Nuisance
+
+    if isinstance(what, str):
+        return nuisances.build(what, options)
+    if isinstance(what, Nuisance) or not callable(what):
+        return what
+    return nuisances.make("function", {"function": what, **options})

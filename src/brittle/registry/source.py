@@ -13,13 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from brittle.errors import BrittleError, users_line
+from brittle.errors import BrittleError, is_users, users_line
 from brittle.files import real_path
 from brittle.registry.options import did_you_mean
 
 SHAPE = "Write package.module:name or path/to/file.py:name."
 LONGEST = 300  # characters of somebody's error
-_FILES = re.compile(r"(?:^|[+=\s])([^+=,:\s][^+=,:]*\.py):")  # in a spec, or in several that are joined
+_FILES = re.compile(r"(?:^|[+=:\s])([^+=,:\s][^+=,:]*\.py):")  # in a spec, or in several that are joined
+_MODULES = re.compile(r"(?:^|[+=\s])(\w+(?:\.\w+)+):|:(\w+(?:\.\w+)*):")  # package.module:Class, function:module:name
 
 
 def names_code(spec: str) -> bool:
@@ -35,9 +36,16 @@ def files_in(text: str) -> list[Path]:
 
 
 def code_hash(text: str) -> str:
-    """A hash of the contents of the Python files that a spec names; "" where it names none that is there."""
-    found = [path.read_bytes() for path in files_in(text) if path.is_file()]
+    """A hash of the contents of the Python files that a spec names, and of the files of the user's modules, which have
+    been imported; "" where it names none that is there."""
+    found = [path.read_bytes() for path in (*files_in(text), *_module_files(text)) if path.is_file()]
     return hashlib.blake2b(b"\0".join(found), digest_size=12).hexdigest() if found else ""
+
+
+def _module_files(text: str) -> list[Path]:
+    modules = (sys.modules.get(dotted or plain) for dotted, plain in _MODULES.findall(text))
+    files = (getattr(module, "__file__", None) or "" for module in modules)
+    return [Path(file) for file in files if file and is_users(file)]
 
 
 def resolve(target: str) -> Any:

@@ -6,6 +6,7 @@ A backslash before a comma or a plus sign keeps it. Specs may be joined by plus 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -71,6 +72,10 @@ def written(value: Any) -> str:
         return "/".join(written(item) for item in value)
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
+    if isinstance(value, functools.partial):
+        return written(value.func)
+    if callable(value):  # which no spec makes again: its name is all there is to say
+        return str(getattr(value, "__name__", type(value).__name__))
     return str(value).replace(",", "\\,").replace("+", "\\+")
 
 

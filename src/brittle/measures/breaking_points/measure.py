@@ -26,7 +26,7 @@ from brittle.measures.breaking_points.summary import summarise_run
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.criteria import left
-from brittle.measures.draws import draw_theta
+from brittle.measures.draws import check_path, draw_theta
 from brittle.measures.outcomes import Outcome, first_bad, outcome
 from brittle.measures.places import State, lane_size
 from brittle.measures.plan import Grid, Unit, rows_per_unit
@@ -59,6 +59,7 @@ class BreakingPoints(BreakingPointsOptions, Measure):
 
     def check(self, about: About) -> None:
         self.grid(about)
+        check_path(about)
 
     def nuisances(self) -> tuple[str, ...]:
         return ("noise",)

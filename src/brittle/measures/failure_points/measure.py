@@ -24,6 +24,7 @@ from brittle.measures import register
 from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.criteria import left
+from brittle.measures.draws import check_path
 from brittle.measures.failure_points.grid import Severities, scale_of, severities_of
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.measures.failure_points.summary import summarise_run
@@ -67,6 +68,7 @@ class FailurePoints(FailurePointsOptions, Measure):
 
     def check(self, about: About) -> None:
         self.grid(about)
+        check_path(about)
         if about.subject is not None and not bool((about.subject.labels >= 0).any()):
             raise BrittleError(
                 f"the images of {about.subject.name!r} have no labels, so no answer is wrong",
