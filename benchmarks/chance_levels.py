@@ -9,7 +9,8 @@ Seeded; a few minutes on one core. "before" is the method that was replaced, res
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,10 @@ from scipy.stats import multivariate_normal, norm
 
 from brittle.statistics.consistency import consistency, from_counts, interval, redrawn, redrawn_together
 from brittle.statistics.crossed import resampled
+from brittle.statistics.interference import WrongAnswers, increases, index, renamed_at_random, unequal_shares
 
 Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 CONFIDENCE, DRAWS = 0.95, 500
 ENDS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 
@@ -91,13 +94,9 @@ def consistency_table(studies: int) -> None:
         truth = kappa_of(first, second, together)
         for count in (20, 100, 500):
             rng = np.random.default_rng(count)
-
-            def drawn(rng: np.random.Generator, count: int) -> Array:
-                where = rng.random(count)
-                only = first - together
-                return np.array([where >= first, (where >= first + second - together) | (where < only)], float)
-
-            found = (kappa_intervals(drawn(rng, count), one, []) for _ in range(studies))
+            found = (
+                kappa_intervals(two_deciders(rng, count, first, second, together), one, []) for _ in range(studies)
+            )
             print(
                 f"| errors {first:.0%} and {second:.0%} | {truth:.2f} | {count} | {coverage(found, truth)} |",
                 flush=True,
@@ -125,6 +124,11 @@ def consistency_table(studies: int) -> None:
                 print(f"| {about} | {truth:.2f} | {count} | {coverage(found, truth)} |", flush=True)
 
 
+def two_deciders(rng: np.random.Generator, count: int, first: float, second: float, together: float) -> Array:
+    where = rng.random(count)
+    return np.array([where >= first, (where >= first + second - together) | (where < first - together)], np.float64)
+
+
 def difficult(rng: np.random.Generator, deciders: int, count: int, rate: float, correlation: float) -> Array:
     """Who is right (N, n), where difficulties are normal and correlate between deciders."""
     hard = np.sqrt(correlation) * rng.normal(size=count)
@@ -142,7 +146,143 @@ def crossed(
     return (hard + own > norm.ppf(rate)).astype(np.float64), np.array([(0, 1)]), [shape, texture]
 
 
-TABLES: dict[str, Callable[[int], None]] = {"consistency": consistency_table}
+# Interference
+
+
+class Answers(NamedTuple):
+    """Labels (M,), answers to M untouched images (R, M) and to distorted ones (R, M, draws), of K classes."""
+
+    labels: Ints
+    clean: Ints
+    said: Ints
+    classes: int
+
+
+def answers(
+    rng: np.random.Generator,
+    images: int = 300,
+    classes: int = 10,
+    runs: int = 1,
+    draws: int = 5,
+    alike: str = "none",  # which answers to an image are equal: none, those of its draws, or of its draws and runs
+    wrong: float = 0.3,  # of the images, or of the answers where these differ
+    clean: str = "none",  # none, persisting, or others: errors on untouched images
+    clean_to: int | None = None,  # these go to one class
+    shares: Sequence[float] = (),  # of the classes
+    by_share: bool = False,  # whether wrong answers follow these
+    planted: float = 0.0,  # share of the errors that go to class 1
+) -> Answers:
+    shares = np.asarray(shares) if len(shares) else np.full(classes, 1 / classes)
+    labels = rng.choice(classes, images, p=shares)
+    shape = {"none": (runs, images, draws), "draws": (runs, images, 1), "runs": (1, images, 1)}[alike]
+
+    def given(shape: tuple[int, ...]) -> Ints:
+        if by_share:
+            return rng.choice(classes, shape, p=shares)
+        other = (labels[:, None] + rng.integers(1, classes, shape)) % classes
+        return np.where(rng.random(shape) < planted, 1, other)
+
+    said = np.where(rng.random(shape) < wrong, given(shape), labels[:, None])
+    said = np.broadcast_to(said, (runs, images, draws)).copy()
+    untouched = np.broadcast_to(labels, (runs, images)).copy()
+    if clean != "none":
+        errors = rng.random(images) < 0.1
+        towards = given((1, images, 1))[0, :, 0] if clean_to is None else np.full(images, clean_to)
+        untouched[:, errors] = towards[errors]
+        if clean == "persisting":
+            said[:, errors] = towards[errors, None]
+    return Answers(labels, untouched, said, classes)
+
+
+def wrong_shares(labels: Ints, said: Ints, classes: int) -> Array:
+    """(R, M, draws) → (R, K)."""
+    wrong = [each[each != labels[:, None]] for each in said]
+    return np.stack([np.bincount(each, minlength=classes) for each in wrong]) / (said.shape[1] * said.shape[2])
+
+
+def p_before(study: Answers, observed: float, draws: int) -> float:
+    """What is wrong beyond the clean errors is spread at random among as many images."""
+    now = wrong_shares(study.labels, study.said, study.classes)
+    before = wrong_shares(study.labels, study.clean[..., None], study.classes)
+    rng, images = np.random.default_rng(0), study.said.shape[1]
+    simulated = np.zeros((draws, *now.shape))
+    for run, said in enumerate(study.said):
+        which = np.broadcast_to(study.labels[:, None], said.shape)[said != study.labels[:, None]]
+        missed = study.labels[study.clean[run] != study.labels]
+        gained = np.bincount(which, minlength=study.classes) / said.size
+        gained = np.maximum(gained - np.bincount(missed, minlength=study.classes) / images, 0)
+        total = gained.sum()
+        if total <= 0:
+            continue
+        expected = before[run] + max(0.0, now[run].sum() - before[run].sum()) * (total - gained) / (
+            total * (study.classes - 1)
+        )
+        simulated[:, run] = rng.multinomial(round(images * now[run].sum()), expected / expected.sum(), draws) / images
+    found = np.array([index(increases(each, before)).value or 0.0 for each in simulated])
+    return float((1 + (found >= observed).sum()) / (1 + draws))
+
+
+def p_after(study: Answers, before: Array, observed: float, draws: int) -> float:
+    runs, images, count = study.said.shape
+    run, image, _ = np.indices(study.said.shape)
+    wrong = study.said != study.labels[:, None]
+    keys, counts = np.unique((run * images + image)[wrong] * study.classes + study.said[wrong], return_counts=True)
+    kept = np.sort(np.concatenate([study.labels[None], study.clean]).T, 1)
+    kept[:, 1:][kept[:, 1:] == kept[:, :-1]] = study.classes
+    where = keys // study.classes
+    given = WrongAnswers(where % images, where // images, keys % study.classes, counts / (images * count), kept)
+    shares = unequal_shares(np.bincount(study.clean.ravel(), minlength=study.classes) / runs)
+    nulls = [None] if shares is None else [None, shares]
+    return max(renamed_at_random(given, before, observed, draws, 0, each).p_value for each in nulls)
+
+
+UNEQUAL = (0.6, 0.2, 0.1, 0.05, 0.05)
+NULLS: dict[str, dict[str, Any]] = {
+    "one draw": {"draws": 1},
+    "five draws, each anew": {},
+    "five draws alike": {"alike": "draws"},
+    "ten draws alike, 100 classes": {"alike": "draws", "draws": 10, "classes": 100},
+    "clean errors persist": {"clean": "persisting", "alike": "draws"},
+    "clean errors are others": {"clean": "others"},
+    "clean errors to one class, which persist": {"clean": "persisting", "clean_to": 3},
+    "clean errors to one class, which do not": {"clean": "others", "clean_to": 3},
+    "five runs, errors of their own": {"runs": 5, "alike": "draws", "images": 150},
+    "five runs with the same errors": {"runs": 5, "alike": "runs", "images": 150},
+    "unequal classes": {"classes": 5, "shares": UNEQUAL, "alike": "draws"},
+    "unequal classes, answers by their shares": {"classes": 5, "shares": UNEQUAL, "by_share": True},
+}
+PLANTED: dict[str, dict[str, Any]] = {
+    "15 % of errors to one class, one draw": {"draws": 1, "planted": 0.15},
+    "15 %, five draws, each anew": {"planted": 0.15},
+    "15 %, five draws alike": {"planted": 0.15, "alike": "draws"},
+    "8 %, five draws, each anew": {"planted": 0.08},
+    "15 %, clean errors are others": {"planted": 0.15, "clean": "others"},
+    "30 %, five runs with the same errors, 150 images": {
+        "planted": 0.3,
+        "runs": 5,
+        "alike": "runs",
+        "images": 150,
+    },
+}
+
+
+def interference_table(studies: int) -> None:
+    print("| | p ≤ 0.05 before | after |")
+    print("| --- | ---: | ---: |")
+    for cases in (NULLS, PLANTED):
+        for name, options in cases.items():
+            rng, found = np.random.default_rng(len(name)), []
+            for _ in range(studies):
+                study = answers(rng, **options)
+                before = wrong_shares(study.labels, study.clean[..., None], study.classes)
+                value = index(increases(wrong_shares(study.labels, study.said, study.classes), before)).value or 0.0
+                found.append((p_before(study, value, 199), p_after(study, before, value, 199)))
+            shares = (np.array(found) <= 0.05).mean(0)
+            kind = "nothing gathers" if cases is NULLS else "**gathers**"
+            print(f"| {kind}: {name} | {shares[0]:.2f} | {shares[1]:.2f} |", flush=True)
+
+
+TABLES: dict[str, Callable[[int], None]] = {"consistency": consistency_table, "interference": interference_table}
 
 
 def main() -> None:
