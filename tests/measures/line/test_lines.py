@@ -1,11 +1,15 @@
 """Accuracy on the line over classifiers whose answers are written down, through the whole house."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import brittle
 from brittle.errors import BrittleError
+from brittle.measures.line.measure import OnTheLine
+from brittle.statistics.line import gains
 
 IMAGES = 200
 CLEAN = np.array([0.6, 0.65, 0.7, 0.8, 0.85, 0.9])
@@ -49,6 +53,34 @@ def test_gains_are_left_over_from_the_line_of_the_other_baseline_models(six, num
         expected = y[place] - fitted.intercept - fitted.slope * CLEAN[place]
         assert found["points"][place]["gain"] == pytest.approx(expected)
     assert found["baseline"] == NAMES[:5]
+
+
+def test_gains_of_all_models_have_intervals_that_hold_at_once(six, numbered):
+    """Of six models one would be named off the line by chance in every fourth study."""
+    found = brittle.line(*six, numbered, **OPTIONS)
+    expected = gains(CLEAN, SHIFTED.mean(1), np.ones(6, bool), 1 - 0.05 / 6)
+    for place, point in enumerate(found["points"]):
+        assert point["gain_interval"] == pytest.approx([expected.low[place], expected.high[place]])
+    assert "95 % intervals for models on it, all 6 at once" in " ".join(str(found).split())
+
+
+def test_it_is_said_where_both_accuracies_are_of_the_same_images(six, numbered):
+    found = brittle.line(*six, numbered, **OPTIONS)
+    assert found["same_images"]
+    assert "both accuracies are of the same images" in " ".join(str(found).split())
+    pixels, labels = six[1]
+    other = brittle.line(*six, numbered, id=brittle.image_set((pixels[:100], labels[:100])), **OPTIONS)
+    assert not other["same_images"]
+    assert "same images" not in str(other)
+
+
+@pytest.mark.parametrize(("followed", "same"), [(range(10), False), (range(11), True), (range(20), True)])
+def test_images_that_no_shift_was_applied_to_are_preferred_where_they_are_as_many(followed, same):
+    ids = np.arange(20)
+    run = SimpleNamespace(images={"a": SimpleNamespace(ids=ids, labels=np.zeros(20))})
+    found = OnTheLine()._clean_images(run, "a", np.array(followed))
+    assert found.same == same
+    assert np.isin(found.ids, followed).all() == same
 
 
 @pytest.mark.warned("nothing is said of an effect")
@@ -127,6 +159,7 @@ def test_the_shifted_set_itself_may_be_named_as_in_distribution():
     }
     (row,) = brittle.run(study)["measures"]["line"]["results"]
     assert row["identical"] == "clean accuracy on sample"
+    assert row["same_images"]
     assert row["lines"]["plain"]["slope"] is None  # all models are the same
 
 

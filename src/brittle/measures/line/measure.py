@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,21 @@ from brittle.measures.line.models import Model, grouped
 from brittle.measures.line.options import LineOptions
 from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
 from brittle.registry import did_you_mean
+from brittle.statistics.intervals import simultaneous
 from brittle.statistics.line import FEWEST, Gains, Line, gains, line, probit
 
 KIND = "line"
 Array = NDArray[np.float64]
 AXES = ("plain", "probit")
+
+
+class CleanImages(NamedTuple):
+    """The images that accuracy without a shift is of."""
+
+    name: str  # as it is told
+    images: str  # the image set
+    ids: NDArray[np.int64]
+    same: bool  # whether accuracy under shifts is of the same images
 
 
 @register(KIND)
@@ -93,15 +103,18 @@ class OnTheLine(LineOptions, Measure):
         self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]
     ) -> dict[str, Any]:
         followed = np.unique(np.concatenate([each.images for each in found.values()]))
-        identical, count = self._identical(run, images, followed, models)
+        clean = self._clean_images(run, images, followed)
+        identical, count = _clean_accuracy(run, clean, models), len(clean.ids)
         over = {nuisance: _by_model(each, models) for nuisance, each in found.items()}
         overall = np.mean([each.mean(1) for each in over.values()], 0)
         baseline = np.array([name in self._drawn_through(models) for name in models])
         on = {axis: (_axis(identical, axis, count), _axis(overall, axis, len(followed))) for axis in AXES}
-        left = {axis: gains(x, y, baseline, self.confidence) for axis, (x, y) in on.items()}
+        together = simultaneous(self.confidence, len(models))
+        left = {axis: gains(x, y, baseline, together) for axis, (x, y) in on.items()}
         return {
             "image_set": images,
-            "identical": f"clean accuracy on {self.id or images}",
+            "identical": f"clean accuracy on {clean.name}",
+            "same_images": clean.same,
             "shifted": "accuracy, mean over the severities above 0 and over shifts",
             "models": len(models),
             "confidence": self.confidence,
@@ -142,19 +155,28 @@ class OnTheLine(LineOptions, Measure):
             said[axis] = {key: [each[key] for each in lines] for key in lines[0]}
         return said
 
-    def _identical(
-        self, run: RunView, images: str, followed: NDArray[np.int64], models: Mapping[str, Model]
-    ) -> tuple[Array, int]:
-        """Accuracy without a shift, by model, and of how many images: those that are `followed` under some shift, or
-        those of another set."""
-        ids = run.images[self.id].ids[run.images[self.id].labels >= 0] if self.id else followed
-        names = [name for model in models.values() for name in model.classifiers]
-        of = {name: _clean(run, name, self.id or images, ids) for name in names}
-        return np.array([np.mean([of[name] for name in model.classifiers]) for model in models.values()]), len(ids)
+    def _clean_images(self, run: RunView, images: str, followed: NDArray[np.int64]) -> CleanImages:
+        """Those of the set that `id` names. Otherwise those of the shifted set that are not followed under any shift,
+        where they are at least as many, since the same images correlate by themselves; or else those that are."""
+        subject = run.images[self.id or images]
+        labelled = subject.ids[subject.labels >= 0]
+        if self.id:
+            return CleanImages(self.id, self.id, labelled, self.id == images)
+        others = np.setdiff1d(labelled, followed)
+        if len(others) >= len(followed):
+            return CleanImages(f"{images}, {len(others):,} images that no shift was applied to", images, others, False)
+        return CleanImages(images, images, followed, True)
 
     def _drawn_through(self, models: Mapping[str, Model]) -> list[str]:
         wanted = set(self.baseline)
         return [name for name, model in models.items() if not wanted or wanted & {name, *model.classifiers}]
+
+
+def _clean_accuracy(run: RunView, clean: CleanImages, models: Mapping[str, Model]) -> Array:
+    """Without a shift, by model."""
+    names = [name for model in models.values() for name in model.classifiers]
+    of = {name: _clean(run, name, clean.images, clean.ids) for name in names}
+    return np.array([np.mean([of[name] for name in model.classifiers]) for model in models.values()])
 
 
 def _clean(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> float:

@@ -12,7 +12,10 @@ class LineOptions:
     """The options of the measure `line`."""
 
     id: str = option(
-        "", "the image set whose clean accuracy is in-distribution; the shifted set's own unless given", rows=False
+        "",
+        "the image set whose clean accuracy is in-distribution, best of other images than those that are shifted; the "
+        "shifted set's own unless given",
+        rows=False,
     )
     baseline: tuple[str, ...] = option(
         (), "the classifiers that the line of gains is drawn through; all unless given", rows=False
@@ -23,4 +26,4 @@ class LineOptions:
         rows=False,
     )
     family: str = option("architecture", "the attribute that names what sizes are of", rows=False)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "of every interval, of gains for all models at once", above=0, below=1, rows=False)

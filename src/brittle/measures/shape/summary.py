@@ -30,8 +30,8 @@ from brittle.measures.shape.deciders import (
 )
 from brittle.measures.shape.decisions import together
 from brittle.measures.shape.differences import comparisons, differences
-from brittle.statistics.consistency import consistency, redrawn
-from brittle.statistics.crossed import FEW_LEVELS, quantiles, resampled, share_interval
+from brittle.statistics.consistency import consistency, interval, redrawn, redrawn_together
+from brittle.statistics.crossed import FEW_LEVELS, resampled, share_interval
 from brittle.statistics.intervals import betting_bounds
 
 if TYPE_CHECKING:
@@ -240,20 +240,13 @@ def _consistent(
     exact = consistency(right, seen, pairs)
     shared = factors(subject)
     if shared or any(each.sort != CLASSIFIER for each in deciders):
-        drawn = resampled(
-            lambda weights: consistency(right, seen, pairs, weights).kappa,
-            len(subject),
-            shared,
-            measure.resamples,
-            run.seed,
-        )
+        drawn = redrawn_together(right, seen, pairs, shared, measure.resamples, run.seed)
     else:
         drawn = redrawn(right, pairs, measure.resamples, run.seed)
     found = []
     for place, (first, second) in enumerate(pairs.tolist()):
         kappa = float(exact.kappa[place])
-        bounds = quantiles(drawn[:, place], measure.confidence)
-        undefined = math.isnan(kappa)
+        bounds = interval(kappa, drawn[:, place], measure.confidence)
         found.append(
             {
                 "first": deciders[first].name,
@@ -262,8 +255,8 @@ def _consistent(
                 "images": int(exact.images[place]),
                 "observed": _plain(exact.observed[place]),
                 "expected": _plain(exact.expected[place]),
-                "kappa": None if undefined else kappa,
-                "interval": None if undefined or bounds is None else list(bounds),
+                "kappa": _plain(kappa),
+                "interval": None if bounds is None else list(bounds),
                 "confidence": measure.confidence,
             }
         )
@@ -283,24 +276,18 @@ def _with_people(
         ours &= ~np.isnan(kappa)
         if not ours.any():
             continue
-        bounds = quantiles(_mean_of_known(drawn[:, ours]), measure.confidence)
+        mean = float(kappa[ours].mean())
+        bounds = interval(mean, drawn[:, ours].mean(1), measure.confidence)
         found.append(
             {
                 "decider": "people" if place < 0 else deciders[place].name,
                 "image_set": images,
                 "people": int(people.sum()),
-                "kappa": float(kappa[ours].mean()),
+                "kappa": mean,
                 "interval": None if bounds is None else list(bounds),
             }
         )
     return found
-
-
-def _mean_of_known(values: Array) -> Array:
-    """(D, P) → (D,): the mean of what is defined; NaN where nothing is."""
-    known = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0).sum(1) / known.sum(1))
 
 
 def _plain(value: float) -> float | None:

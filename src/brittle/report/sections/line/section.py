@@ -54,11 +54,12 @@ class LineSection(BaseSection):
                 continue
             apart = [point["model"] for point in row["points"] if words.beyond(point)]
             off = f"; {listed(apart)} {'lies' if len(apart) == 1 else 'lie'} off the line" if apart else ""
+            same = f" {words.SAME_IMAGES.capitalize()}." if row.get("same_images") else ""
             goes = "goes with" if found["p_value"] < 0.05 else "can’t be told to go with"
             said.append(
                 Finding(
                     f"Over {row['models']} models, accuracy under shifts {goes} accuracy without: "
-                    f"{words.line(found)}{off}.",
+                    f"{words.line(found)}{off}.{same}",
                     LEADS,
                 )
             )
@@ -91,6 +92,8 @@ def _printed(row: words.Row) -> Iterator[RenderableType]:
         ("Accuracy on the line", "bold"), f", {row['models']} models: {row['shifted']}, against {row['identical']}"
     )
     yield line(f"  {words.line(row['lines']['plain'])}; on probit axes {words.line(row['lines']['probit'])}")
+    if row.get("same_images"):
+        yield line(f"  {words.SAME_IMAGES} (id = … names other images)")
     table = plain_table("", "accuracy", "under shifts", "gain", "effective robustness (probit)")
     ordered = sorted(row["points"], key=lambda point: -(point["gain"] if point["gain"] is not None else -9))
     for point in ordered[:MOST_PRINTED]:
@@ -108,6 +111,7 @@ def _printed(row: words.Row) -> Iterator[RenderableType]:
         within = f" within {entry['family']}" if entry["family"] else ""
         yield line(f"  partial correlation of {entry['attribute']}{within}, given accuracy: {words.partial(entry)}")
     yield line(
-        f"  gain: beyond the line of the other baseline models; {percent(row['confidence'])} intervals for one on it."
+        f"  gain: beyond the line of the other baseline models; {percent(row['confidence'])} intervals for models on "
+        f"it, all {row['models']} at once."
     )
     yield line()

@@ -25,6 +25,9 @@ def _ends(bounds: Sequence[float]) -> str:
     return f"[{number(bounds[0], 2)}, {number(bounds[1], 2)}]"
 
 
+SAME_IMAGES = "both accuracies are of the same images, whose luck they share: some of the correlation is due to that"
+
+
 def line(found: Row) -> str:
     """slope 1.32 [1.07, 1.58], correlation 0.98 (p < 0.001)"""
     if found["slope"] is None:
