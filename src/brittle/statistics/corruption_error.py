@@ -64,6 +64,11 @@ class Errors(NamedTuple):
     def drop(self) -> Array:
         return self.shifted - self.clean
 
+    def unknown(self) -> Errors:
+        """The same images, of which nothing is known."""
+        nothing = np.full(len(self.images), np.nan)
+        return self._replace(shifted=nothing, clean=nothing)
+
 
 class Ratio(NamedTuple):
     """A ratio to the reference; None where the reference has no error, or no drop, to divide by. The interval is None
