@@ -25,6 +25,7 @@ from brittle.images.selection import Chosen, Selection
 from brittle.measures.base import ClassifierFacts
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances.base.compose import Compose
+from brittle.nuisances.shifts import Shifts, shifts_of
 from brittle.registry import options_of
 from brittle.registry.source import code_hash
 from brittle.study import MeasureEntry, Study
@@ -125,13 +126,18 @@ def assemble(
 
     images = opened("image set", things.images, chosen)
     brought = dict(shifts or {}) | {name: list(each.images.shifts) for name, each in images.items()}
-    assignments = _assigned(things, brought)
     own = {shift for names in brought.values() for shift in names}
-    used = [name for each in assignments.values() for name in each.nuisances]
-    every = {**things.nuisances, **{name: name for name in used if name not in things.nuisances and name not in own}}
+    named = opened("nuisance", things.nuisances, open_nuisance)
+    walked = shifts_of(named, {*things.nuisances, *own})
+    assignments = _assigned(things, brought, walked)
+    used = [name for each in assignments.values() for name in each.nuisances if name not in own]
+    every = {**things.nuisances, **{name: walked.made.get(name, name) for name in used if name not in things.nuisances}}
     refuse_same_folders([*every, *sorted(own)], "nuisances")
     refuse_same_folders(assignments, "measures")
-    spaces = opened("nuisance", every, lambda what: bordered(with_image_sets(open_nuisance(what))))
+    there = {
+        name: named.get(name, what) for name, what in every.items() if name in named or name not in things.nuisances
+    }
+    spaces = opened("nuisance", there, lambda what: bordered(with_image_sets(open_nuisance(what))))
     stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
     fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
     classifiers = opened("classifier", things.classifiers, lambda what: classifier(what, device=str(place)))
@@ -141,6 +147,7 @@ def assemble(
         for name, what in things.classifiers.items()
         if name in classifiers
     }
+    notes = dict.fromkeys(note for each in assignments.values() if each.asked for note in each.notes)
     return Job(
         classifiers=classifiers,
         images={name: images[name] for name in fingerprints},
@@ -153,7 +160,10 @@ def assemble(
         entries=entries_of(things, fingerprints, {**every, **stored}, files),
         trained_on=things.trained_on,
         live=live,
-        warnings=_not_resumable(live, {name: nuisance_text(what) for name, what in every.items()} if kept else {}),
+        warnings=(
+            *_not_resumable(live, {name: nuisance_text(what) for name, what in every.items()} if kept else {}),
+            *notes,
+        ),
     )
 
 
@@ -164,7 +174,7 @@ def _not_resumable(classifiers: Mapping[str, Identity], nuisances: Mapping[str, 
     return tuple(f"this run can't be resumed with the {what}: {text}" for what, text in why.items() if text)
 
 
-def _assigned(things: Things, brought: Mapping[str, Sequence[str]]) -> dict[str, Assignment]:
+def _assigned(things: Things, brought: Mapping[str, Sequence[str]], walked: Shifts) -> dict[str, Assignment]:
     """What is asked about what. A shift has a name of its own, and a nuisance that nothing would use is refused."""
     owners: dict[str, str] = {}
     for images, names in brought.items():
@@ -183,9 +193,10 @@ def _assigned(things: Things, brought: Mapping[str, Sequence[str]]) -> dict[str,
         list(things.nuisances),
         things.trained_on,
         brought,
+        walked,
     )
     used = {name for each in found.values() for name in each.nuisances}
-    idle = next((name for name in things.nuisances if name not in used), None)
+    idle = next((name for name in things.nuisances if not used & {name, walked.of.get(name, name)}), None)
     if owners and idle is not None:
         raise BrittleError(
             f"the nuisance {idle!r} would be used on no image set: those in scales bring their own shifts",

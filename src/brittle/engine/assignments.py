@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
+from brittle.engine.scope import narrowed, walking
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.measures.base import CLASSIFIER, IMAGES, NUISANCE, Cell, Measure, Read
+from brittle.nuisances.shifts import Shifts
 from brittle.registry import options_of
 from brittle.study import MeasureEntry
 
@@ -29,6 +31,7 @@ class Assignment:
     under: Mapping[str, tuple[str, ...]]  # image set → the nuisances it is asked about there
     reads: Mapping[str, str]  # by kind: the measure that it reads
     asked: bool = True  # False: only there to be read, and carried out as far as readers need it
+    notes: tuple[str, ...] = ()  # how what it is asked about differs from what the study says
 
     @property
     def nuisances(self) -> tuple[str, ...]:
@@ -69,6 +72,12 @@ class Assignment:
             for nuisance, classifier in itertools.product(self.nuisances_on(images), self.axis(CLASSIFIER)):
                 yield Cell(self.name, classifier, images, nuisance)
 
+    def bare_cells(self) -> Iterator[Cell]:
+        """Stand for the image sets that the measure also takes without a nuisance; they have no units."""
+        for images in self.measure.unshifted():
+            if images in self.images and not self.nuisances_on(images):
+                yield self.cell(images=images)
+
 
 def assign(
     entries: Mapping[str, MeasureEntry],
@@ -77,13 +86,15 @@ def assign(
     nuisances: Sequence[str],
     trained_on: Mapping[str, str] = MappingProxyType({}),
     shifts: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    walked: Shifts = Shifts({}, {}),
 ) -> dict[str, Assignment]:
     """Every measure of a study after those that it reads; a required one that the study lacks is added.
 
     `trained_on` says which image set is the training set of another. One that is only that takes part only where a
     measure names it, or asks for the training sets of its image sets. An image set that comes in scales brings its own
     `shifts`, which are asked about there and nowhere else, in place of the study's nuisances; where a measure names
-    nuisances, these are meant on every image set."""
+    nuisances, these are meant on every image set. A measure that walks severities, or reads one that does, takes the
+    shifts of `walked` in place of nuisances at fixed levels."""
     only_trained_on = set(trained_on.values()) - set(trained_on)
     tested = [name for name in images if name not in only_trained_on]
     brought = {name: tuple(names) for name, names in shifts.items() if names}
@@ -95,8 +106,10 @@ def assign(
         under = {each: tuple(entry.nuisances or brought.get(each, usual)) for each in sets}
         found[name] = Assignment(name, entry.kind, measure, tuple(entry.classifiers or classifiers), sets, under, {})
     _add_reads(found, entries)
-    ordered = _in_order(found)
+    ordered = {name: walking(each, found, walked) for name, each in _in_order(found).items()}
     _widen(ordered)
+    for name in ordered:
+        ordered[name] = narrowed(ordered[name], ordered)
     for each in sorted(ordered.values(), key=lambda one: not one.asked):
         _check_nuisances(each, ordered)
     for name, entry in entries.items():

@@ -69,7 +69,7 @@ def checked(job: Job) -> Checked:
     job = replace(job, facts=facts, warnings=tuple(warnings), _known={})
     for assignment in job.assignments.values():
         assignment.measure.check_together({name: facts[name] for name in assignment.classifiers}, assignment.images)
-        for cell in assignment.cells():
+        for cell in (*assignment.cells(), *assignment.bare_cells()):
             if cell.images and cell.classifier:
                 job.references(cell.classifier, cell.images)
             _check_origin(assignment, cell, job)
@@ -166,17 +166,21 @@ def _check_paths(assignment: Assignment, cell: Cell, job: Job) -> None:
 
 
 def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:
-    """Refuses units that would need the rows of a measure which may stop before it has them."""
-    given, over = job.reads(cell), assignment.measure.over
-    lacking = next((each for each in assignment.measure.reads if each.required and each.kind not in given), None)
-    within = lacking is not None and job.assignments[assignment.reads[lacking.kind]].measure.over <= over
-    if lacking is not None and within and len(job.plan(cell)):
-        name = assignment.reads[lacking.kind]
-        raise BrittleError(
-            f"the measure {assignment.name!r} reads rows of {name!r}, which may stop before it has them all or is not "
-            f"asked about {cell.classifier!r} on {cell.images!r}",
-            f"Give {name!r} no tolerance and no restriction, or name another measure: reads = […].",
-        )
+    """Refuses to read rows of a measure which is not asked about the same, or may stop before it has those of a
+    unit."""
+    given = job.reads(cell)
+    for read in (each for each in assignment.measure.reads if each.required and each.kind not in given):
+        name = assignment.reads[read.kind]
+        other = job.assignments[name]
+        if not other.measure.over <= assignment.measure.over:
+            continue
+        stops = other.measure.stops and len(job.plan(cell)) > 0
+        if stops or other.cell(cell.classifier, cell.images, cell.nuisance) not in set(other.cells()):
+            raise BrittleError(
+                f"the measure {assignment.name!r} reads rows of {name!r}, which may stop before it has them all or is "
+                f"not asked about {cell.classifier!r} on {cell.images!r}",
+                f"Give {name!r} no tolerance and no restriction, or name another measure: reads = […].",
+            )
 
 
 def check_nuisance(name: str, nuisance: Nuisance, shape: Shape, image: str = "") -> None:

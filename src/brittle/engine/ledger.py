@@ -84,8 +84,7 @@ def read_in_full(job: Job) -> set[Cell]:
     whose cells do not say which of another's cells they mean."""
     found: set[Cell] = set()
     for reader in reversed(list(job.assignments.values())):
-        bare = [images for images in reader.measure.unshifted() if not reader.nuisances_on(images)]
-        for cell in (*reader.cells(), *(reader.cell(images=images) for images in bare)):
+        for cell in (*reader.cells(), *reader.bare_cells()):
             if reader.asked or cell in found:
                 given = job.reads(cell) if len(job.plan(cell)) else {}
                 others = (job.assignments[name] for kind, name in reader.reads.items() if kind not in given)

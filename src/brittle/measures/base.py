@@ -306,6 +306,9 @@ class Measure(ABC):
     with_training: ClassVar[bool] = False  # whether it is also asked about what its image sets name as `train`
     leaves_out: ClassVar[bool] = False  # whether it has no rows of images that a stored shift lacks
     needs_origin: ClassVar[bool] = True  # whether it looks at images as they are at severity 0
+    walks: ClassVar[bool] = (
+        False  # whether severity rises by itself, so that one level of a nuisance is as good as another
+    )
 
     @property
     def prior_column(self) -> str:

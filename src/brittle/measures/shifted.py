@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.errors import BrittleError
-from brittle.measures.base import ClassifierFacts, Read, RunView
+from brittle.measures.base import Read, RunView
 from brittle.measures.failure_points.grid import scale_of
 from brittle.measures.failure_points.measure import KIND
 from brittle.measures.failure_points.trajectories import followed, trajectories
@@ -50,27 +49,14 @@ class Shifted(NamedTuple):
 
 
 def covered(run: RunView) -> dict[str, list[str]]:
-    """Image set → the shifts that a measure is asked about and failure points were sought under, of any image."""
+    """Image set → the shifts that a measure is asked about, without those under which no image has a path."""
     measured = run.read(KIND)
     assert measured is not None
-    there = {(cell.images, cell.nuisance) for cell in measured.cells()}
     found: dict[str, list[str]] = {}
     for cell in run.cells():
-        if (cell.images, cell.nuisance) in there and followed(measured, cell.images, cell.nuisance).any():
+        if followed(measured, cell.images, cell.nuisance).any():
             found.setdefault(cell.images, []).append(cell.nuisance)
-    if not found:
-        raise BrittleError(
-            f"the measure {run.name!r} reads failure points of other image sets or nuisances than it is asked about",
-            "Remove a restriction: images = […] or nuisances = […].",
-        )
     return found
-
-
-def classifiers_of(run: RunView) -> Mapping[str, ClassifierFacts]:
-    """Those that a measure is asked about and failure points were sought of."""
-    measured = run.read(KIND)
-    assert measured is not None
-    return measured.classifiers
 
 
 def shifted(run: RunView, images: str, nuisance: str) -> Shifted:

@@ -1,5 +1,8 @@
 """Suites: many nuisances under one word, such as ImageNet-C's corruptions (Hendrycks & Dietterich 2019) at every level.
 
+Measures that fix a nuisance take a corruption at each of its levels, `fog-1` to `fog-5`; those that walk severities
+take the shift that these lie on, `fog`, once (`nuisances.shifts`).
+
 A suite is a table of names and specs: one of those below, or a user's own in a TOML file. It stands wherever a nuisance
 may stand in a study or on the command line, and is replaced by its members before anything else looks at it.
 """
@@ -14,6 +17,7 @@ from typing import Any
 from brittle.errors import BrittleError
 from brittle.files import real_path, size_of
 from brittle.nuisances import nuisances
+from brittle.nuisances.shifts import stem_of
 from brittle.registry.spec import parse_named
 
 LEVELS = (1, 2, 3, 4, 5)
@@ -76,12 +80,13 @@ def expanded(specs: Mapping[str, str]) -> dict[str, str]:
 
 def chosen(names: Sequence[str], among: Mapping[str, str]) -> tuple[str, ...]:
     """Names of nuisances `among` those of a study, in which a suite stands for its members: by its own name, or by the
-    one that the study has given it."""
+    one that the study has given it; and a corruption of a suite, such as `fog`, for its levels, `fog-1` to `fog-5`."""
     found: dict[str, None] = {}
     for name in names:
         members = [name]
         if name not in among:
-            members = [member for member in among if member.startswith(f"{name}/")] or list(suite_of(name) or members)
+            inside = [member for member in among if member.startswith(f"{name}/") or stem_of(member)[0] == name]
+            members = inside or list(suite_of(name) or members)
         found |= dict.fromkeys(members)
     return tuple(found)
 

@@ -17,6 +17,7 @@ from brittle.images import image_sets
 from brittle.measures import measures
 from brittle.mixing import mixes
 from brittle.nuisances import nuisances
+from brittle.nuisances.shifts import stem_of
 from brittle.nuisances.suites import SUITES
 from brittle.registry import Registry, options_of
 from brittle.registry.options import allowed, hint_of, is_required
@@ -60,7 +61,9 @@ def listing(what: str = "") -> dict[str, list[dict[str, Any]]]:
 
 def _suite(name: str) -> dict[str, Any]:
     members = SUITES[name]
-    return {"name": name, "about": f"{len(members)} nuisances.", "options": {}, "members": dict(members)}
+    shifts = {stem_of(member)[0] for member in members}
+    walked = f"; {len(shifts)} shifts to measures that walk severities" if len(shifts) < len(members) else ""
+    return {"name": name, "about": f"{len(members)} nuisances{walked}.", "options": {}, "members": dict(members)}
 
 
 def _kind(registry: Registry[Any], name: str) -> dict[str, Any]:

@@ -75,6 +75,11 @@ class Errors(NamedTuple):
         """The least and the greatest of a reference on an image more; of published errors only what they are."""
         return (float(values[0]), float(values[0])) if self.published else (0.0, float(self.scales))
 
+    def unknown(self) -> Errors:
+        """The same images, of which nothing is known."""
+        nothing = np.full(len(self.images), np.nan)
+        return self._replace(shifted=nothing, clean=nothing)
+
 
 class Ratio(NamedTuple):
     """A ratio to the reference; None where the reference has no error, or no drop, to divide by. The interval is None

@@ -145,6 +145,18 @@ def test_alexnet_has_no_published_errors_for_other_corruptions(tmp_path):
         brittle.corruption_error({"bright": bright}, images, reference="imagenet-c:alexnet", resamples=100)
 
 
+@pytest.mark.warned("published errors of ImageNet-C", "measured at others")
+def test_where_severities_are_others_than_alexnets_there_is_no_ce_and_the_rest_is_told(tmp_path):
+    images = in_imagenet_cs_layout(tmp_path, ["fog"])
+    found = brittle.corruption_error(
+        {"bright": bright}, images, reference="imagenet-c:alexnet", severities=[1, 2, 3], resamples=100
+    )
+    assert (found["mce"], found["mean_rce"]) == (None, None)
+    assert found["shifts"][0]["errors"] == pytest.approx([0, 0, 2 / 6])
+    assert any("'fog' on 'c' was measured at others: there is no CE" in text for text in found["warnings"])
+    assert "fog" in str(found)
+
+
 @pytest.mark.warned("are not followed, since images are missing")
 def test_the_drop_over_images_is_the_pooled_one_of_failure_points_also_where_a_shift_lacks_images(tmp_path):
     """Forty dark images, of which fog lacks fifteen; fog brightens every third of the others and snow two of five."""

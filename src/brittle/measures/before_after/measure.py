@@ -6,7 +6,7 @@ classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import Measure, Read, RunView, pairs_of
+from brittle.measures.base import ClassifierFacts, Measure, Read, RunView, pairs_of
 from brittle.measures.before_after.options import BeforeAfterOptions
 from brittle.measures.robustness.estimate import Estimate, estimate
 from brittle.measures.robustness.fold import RobustnessFold
@@ -35,15 +35,16 @@ class BeforeAfter(BeforeAfterOptions, Measure):
 
     reads: ClassVar[tuple[Read, ...]] = (Read(ROBUSTNESS),)
 
+    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
+        for name in (self.before, self.after):
+            if name not in classifiers:
+                raise BrittleError(
+                    f"there is no classifier {name!r} to hold against another", did_you_mean(name, classifiers)
+                )
+
     def summarise(self, run: RunView) -> dict[str, Any]:
         measured = run.read(ROBUSTNESS)
         assert measured is not None
-        for name in (self.before, self.after):
-            if name not in measured.classifiers:
-                raise BrittleError(
-                    f"the study has no classifier {name!r} to hold against another",
-                    did_you_mean(name, measured.classifiers),
-                )
         return {
             "differences": [
                 {"before": self.before, "after": self.after, "image_set": images, "nuisance": nuisance}

@@ -45,6 +45,7 @@ class BreakingPoints(BreakingPointsOptions, Measure):
     """The severity at which the prediction leaves the clean prediction, per image and path."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    walks: ClassVar[bool] = True
 
     @property
     def prior_column(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from brittle.commands import Command
+from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.registry.options import option
 
 PUBLISHED = "imagenet-c:alexnet"
@@ -21,3 +23,15 @@ class CorruptionErrorOptions:
     )
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
     resamples: int = option(2000, "of the images, for the intervals", least=100, most=10**5, rows=False)
+
+
+COMMAND = Command(
+    "corruption-error",
+    "Set errors under shifts against those of a reference classifier: CE, rCE, and their means over shifts.",
+    "corruption-error",
+    CorruptionErrorOptions,
+    images=500,
+    against="set this classifier's errors beside them; may be repeated",
+    reads={"failure-points": FailurePointsOptions},
+    unread=("only", "tolerance", "confidence"),
+)

@@ -14,6 +14,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.measures.breaking_points.grid import MOST, WHITE
 from brittle.nuisances.noise.gaussian import Noise
+from brittle.nuisances.shifts import level_of
 from brittle.types import InScales, Nuisance
 
 CLOSE = 1e-6  # relative: two spellings of one scale
@@ -49,10 +50,9 @@ def scale_of(nuisance: Nuisance) -> Scale:
     and otherwise severity itself."""
     if isinstance(nuisance, InScales):
         return Scale(1.0, "scale", tuple(map(float, nuisance.scales)), fixed=True)
-    level = getattr(nuisance, "level", None)
-    if isinstance(level, (int, float)) and level > 0:
+    if (level := level_of(nuisance)) is not None:
         drawn = getattr(nuisance, "spread", 0) > 0
-        return Scale(float(level), "median level" if drawn else "level", (1.0, 2.0, 3.0, 4.0, 5.0))
+        return Scale(level, "median level" if drawn else "level", (1.0, 2.0, 3.0, 4.0, 5.0))
     if isinstance(nuisance, Noise):
         return Scale(WHITE * nuisance.strength, "σ of 255", tuple(10.0 * place for place in range(1, 11)))
     return Scale(1.0, "severity", (0.5, 1.0, 1.5, 2.0, 2.5))

@@ -54,6 +54,7 @@ class FailurePoints(FailurePointsOptions, Measure):
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
     leaves_out: ClassVar[bool] = True
     needs_origin: ClassVar[bool] = False
+    walks: ClassVar[bool] = True
 
     @property
     def prior_column(self) -> str:

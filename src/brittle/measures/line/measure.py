@@ -21,7 +21,7 @@ from brittle.measures.clean.measure import clean_columns
 from brittle.measures.line.attributes import is_number, partials, unsaid
 from brittle.measures.line.models import Model, grouped
 from brittle.measures.line.options import LineOptions
-from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
+from brittle.measures.shifted import READ, Shifted, covered, shifted
 from brittle.registry import did_you_mean
 from brittle.statistics.intervals import simultaneous
 from brittle.statistics.line import FEWEST, Gains, Line, gains, line, probit
@@ -89,8 +89,7 @@ class OnTheLine(LineOptions, Measure):
             )
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        self.check_together(classifiers_of(run), list(run.images))
-        models, sets = grouped(classifiers_of(run)), covered(run)
+        models, sets = grouped(run.classifiers), covered(run)
         others = {images: nuisances for images, nuisances in sets.items() if images != self.id}
         results, warnings = [], list[str]()
         for images, nuisances in (others or sets).items():

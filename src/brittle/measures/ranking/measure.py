@@ -18,7 +18,7 @@ from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
 from brittle.measures.ranking.options import RankingOptions
-from brittle.measures.shifted import READ, Shifted, classifiers_of, covered, shifted
+from brittle.measures.shifted import READ, Shifted, covered, shifted
 from brittle.statistics.ranking import (
     Compared,
     better,
@@ -63,7 +63,6 @@ class Ranking(RankingOptions, Measure):
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results: list[dict[str, Any]] = []
-        self.check_together(classifiers_of(run), list(run.images))
         found = {
             (images, nuisance): shifted(run, images, nuisance)
             for images, nuisances in covered(run).items()

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
+from brittle.nuisances import nuisances
 from brittle.report.page import figures
 from brittle.report.page.cells import CellNotes
 from brittle.report.page.colours import looks
@@ -22,6 +23,7 @@ from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Section
 from brittle.report.page.words import in_words, listed, number, sentence, size, unreadable
+from brittle.types import InScales
 
 MOST_CAUTIONS = 8  # at the head of the page; what is left can be opened
 MOST_FINDINGS = 10  # on top; what is left can be opened
@@ -211,7 +213,10 @@ def _nuisance(run: LoadedRun, images: str, nuisance: str) -> dict[str, Any]:
     else:
         noted = (row for row in _rows(run.summary["measures"]) if row.get("nuisance") == nuisance)
         prior = next((row["prior"] for row in noted if row.get("image_set") == images and "prior" in row), "not loaded")
-    return {"name": nuisance, "spec": run.study.nuisances.get(nuisance, nuisance), "images": images, "prior": prior}
+    space = run.job.nuisances.get(nuisance)
+    made = nuisance if space is None or isinstance(space, InScales) else nuisances.spec_of(space)
+    spec = run.study.nuisances.get(nuisance, made)
+    return {"name": nuisance, "spec": spec, "images": images, "prior": prior}
 
 
 def _rows(value: Any) -> Iterator[Mapping[str, Any]]:
