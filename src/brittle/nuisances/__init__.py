@@ -29,6 +29,10 @@ class NuisanceRegistry(Registry["Nuisance"]):
         parts = tuple(super(NuisanceRegistry, self).build(spec) for spec in specs)
         return Compose(parts, tuple(self.name_of(part) for part in parts))
 
+    def check(self, text: str) -> None:
+        for spec in summands(text):
+            super().check(spec)
+
     def spec_of(self, thing: object) -> str:
         from brittle.nuisances.base.compose import Compose
 
