@@ -7,8 +7,10 @@ import errno
 import os
 import re
 import stat
+import tomllib
 from collections.abc import Callable, Container
 from pathlib import Path
+from typing import Any
 
 from brittle.errors import BrittleError, Failure
 
@@ -75,6 +77,20 @@ def read_whole(path: Path) -> bytes:
         raise
     except OSError as error:
         raise unusable(path, "read", error) from error
+
+
+def read_toml(path: Path, noun: str) -> dict[str, Any]:
+    """The tables of a TOML file that a user wrote; `noun` is what it is for."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BrittleError(f"there is no {noun} {path}", "Check the path.") from None
+    except OSError as error:
+        raise BrittleError(f"the {noun} {path} can't be read: {error.strerror}", "Check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BrittleError(f"{path} is not TOML: {error}", "Fix that line.") from error
+    except RecursionError as error:
+        raise BrittleError(f"{path} is nested too deeply", "Write tables and lists.") from error
 
 
 def write_durably(path: Path, write: Callable[[Path], object]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from brittle.changes import differences
 from brittle.classifiers.wildcards import expanded as matching_classifiers
 from brittle.errors import BrittleError
+from brittle.files import read_toml
 from brittle.images.id_list import ids_of
 from brittle.images.selection import Selection
 from brittle.measures import measures
@@ -190,17 +190,7 @@ class Study(BaseModel):
     @classmethod
     def load(cls, path: Path) -> Study:
         """From a TOML file; paths in specs are relative to the current directory."""
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise BrittleError(f"there is no study file {path}", "Check the path.") from None
-        except OSError as error:
-            raise BrittleError(f"the study file {path} can't be read: {error.strerror}", "Check the path.") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise BrittleError(f"{path} is not TOML: {error}", "Fix that line.") from error
-        except RecursionError as error:
-            raise BrittleError(f"{path} is not a study: it is nested too deeply", "Write tables and lists.") from error
-        return cls.of(data, str(path))
+        return cls.of(read_toml(path, "study file"), str(path))
 
     @classmethod
     def of(cls, data: dict[str, Any], where: str = "the study") -> Study:

@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from brittle.classifiers import classifiers
-from brittle.cli.completion import SORTS, completion_of, kinds
+from brittle.cli.completion import SORTS, completion_of
 from brittle.images import image_sets
+from brittle.mixing import mixes
 from brittle.nuisances import nuisances
 from brittle.report.listing import listing
 from brittle.samplers import samplers
@@ -56,18 +57,20 @@ def test_completion_imports_no_torch():
 
 
 @pytest.mark.parametrize(
-    ("package", "registry"),
+    ("option", "registry"),
     [
-        ("classifiers", classifiers),
+        ("classifier", classifiers),
         ("images", image_sets),
         ("nuisances", nuisances),
-        ("samplers", samplers),
-        ("training", trainable),
+        ("sampler", samplers),
+        ("network", trainable),
+        ("mix", mixes),
     ],
 )
-def test_every_kind_is_offered(package, registry):
-    built_in = {name for name in registry.names() if registry.get(name).__module__.startswith("brittle.")}
-    assert built_in <= set(kinds(package))
+def test_every_kind_is_offered(option, registry):
+    complete = completion_of(option)
+    assert complete is not None
+    assert set(registry.loaded()) <= set(complete(""))
 
 
 def test_lists_are_completed_by_sort_and_kind():

@@ -1,5 +1,7 @@
 """Image sets from Python: arrays, sequences, datasets, specs with options."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -136,9 +138,61 @@ def test_a_wrong_source_is_answered_with_a_right_one(what, options, message):
     assert message in str(caught.value)
 
 
-def test_a_bare_path_is_answered_with_its_spec(tmp_path):
-    with pytest.raises(BrittleError, match=f"Did you mean 'folder:{tmp_path}'"):
-        image_set(str(tmp_path))
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """A folder with two classes, beside which the user stands; its name has a comma, which specs escape."""
+    for name in ("photos", "my, photos"):
+        for label in ("cat", "dog"):
+            folder = tmp_path / name / label
+            folder.mkdir(parents=True)
+            Image.new("L", (8, 8), 99).save(folder / "one.png")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "photos"
+
+
+def test_the_path_of_a_folder_is_an_image_set(photos):
+    for what in (
+        "photos",
+        "./photos",
+        "photos/",
+        str(photos),
+        Path("photos"),
+        photos,
+        "my\\, photos",
+        Path("my, photos"),
+    ):
+        assert image_set(what).classes == ("cat", "dog")
+    assert image_set("photos,size=4").shape == image_set(photos, size=4).shape == (1, 4, 4)
+
+
+def test_a_folder_that_is_called_like_a_kind_is_meant_by_its_path(photos):
+    photos.rename("sample")
+    assert len(image_set("sample")) == 1000
+    assert len(image_set(Path("sample"))) == len(image_set("./sample")) == 2
+
+
+def test_the_path_of_an_npz_file_is_an_image_set(photos):
+    np.savez("digits.npz", images=np.zeros((3, 8, 8), np.uint8), labels=np.arange(3))
+    assert len(image_set("digits.npz")) == len(image_set(Path("digits.npz"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("phtos", "there is no folder or file phtos. Did you mean 'photos'?"),
+        ("./phtos", "there is no folder or file ./phtos. Did you mean 'photos'?"),
+        (Path("phtos"), "there is no folder or file phtos. Did you mean 'photos'?"),
+        ("elsewhere/photos", "there is no folder or file elsewhere/photos. Check the path; `brittle list images`"),
+        (Path("sample"), "there is no folder or file sample. Check the path; `brittle list images`"),
+        ("images.gz", "'images.gz' does not say what kind of image set it is. Did you mean 'idx:images.gz'?"),
+        (Path("images.gz"), "'images.gz' does not say what kind of image set it is. Did you mean 'idx:images.gz'?"),
+    ],
+)
+def test_a_path_that_is_no_image_set_is_answered_with_what_to_type(what, said, photos):
+    Path("images.gz").write_bytes(b"")
+    with pytest.raises(BrittleError) as caught:
+        image_set(what)
+    assert str(caught.value).startswith(said)
 
 
 def test_an_open_image_set_is_passed_through():

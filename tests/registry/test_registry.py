@@ -135,7 +135,7 @@ class Thing:
 
 @pytest.fixture
 def registry():
-    things = Registry("thing", "brittle.nuisances")
+    things = Registry("thing", "brittle.registry")
     things._loaded = True
     things.register("thing")(Thing)
     return things

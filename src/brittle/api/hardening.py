@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from brittle.api.carried_out import Shown, shown, unseen, warn
+from brittle.api.paths import given_classifier, given_images
 
 if TYPE_CHECKING:
     from brittle.results import Hardened
@@ -52,11 +53,11 @@ def harden(
 
     with shown(progress) as seen:
         found = harden_classifier(
-            classifier,
-            images,
+            given_classifier(classifier),
+            given_images(images),
             nuisance,
             out,
-            test=test,
+            test=given_images(test),
             on=on,
             loss=loss,
             rounds=rounds,

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from brittle.api.paths import given_classifier, given_images
 from brittle.engine.assemble import Things
 from brittle.engine.live import LIVE, nuisance_text, spec_text
 from brittle.errors import BrittleError
 from brittle.registry import parse_named
 from brittle.study import Study
 
-TEXTS: dict[str, Callable[[Any], str]] = {
-    "classifiers": spec_text,
-    "images": spec_text,
-    "nuisances": nuisance_text,
+
+class Sort(NamedTuple):
+    """How things of one sort are written into a study."""
+
+    given: Callable[[Any], Any]  # a path → its spec
+    text: Callable[[Any], str]
+
+
+SORTS = {
+    "classifiers": Sort(given_classifier, spec_text),
+    "images": Sort(given_images, spec_text),
+    "nuisances": Sort(lambda what: what, nuisance_text),
 }
 
 
@@ -29,9 +39,9 @@ class LiveStudy(NamedTuple):
     def of(cls, data: Mapping[str, Any]) -> LiveStudy:
         """From plain values in which any spec may be the thing itself instead."""
         plain, objects = dict(data), {}
-        for sort, text_of in TEXTS.items():
-            if sort in plain:
-                plain[sort], objects[sort] = _written(plain[sort], text_of)
+        for name, sort in SORTS.items():
+            if name in plain:
+                plain[name], objects[name] = _written(_without_paths(plain[name], sort.given), sort.text)
         study = Study.of(plain)
         things = Things.of(study)
         sets = {name: (what, things.images[name][1]) for name, what in objects.get("images", {}).items()}
@@ -44,6 +54,19 @@ class LiveStudy(NamedTuple):
                 nuisances={**things.nuisances, **objects.get("nuisances", {})},
             ),
         )
+
+
+def _without_paths(entries: Any, given: Callable[[Any], Any]) -> Any:
+    """Entries with specs in place of paths."""
+    if isinstance(entries, Mapping):
+        return {name: _without_path(entry, given) for name, entry in entries.items()}
+    several = isinstance(entries, (list, tuple))
+    return [_without_path(entry, given) for entry in entries] if several else _without_path(entries, given)
+
+
+def _without_path(entry: Any, given: Callable[[Any], Any]) -> Any:
+    what = _what(entry)
+    return _with(entry, given(what)) if isinstance(what, os.PathLike) else entry
 
 
 def _written(entries: Any, text_of: Callable[[Any], str]) -> tuple[Any, dict[str, Any]]:

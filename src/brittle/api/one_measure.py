@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from brittle.api.carried_out import How, carried_out
+from brittle.api.paths import given_classifier, given_images
 from brittle.engine.assemble import Things
 from brittle.engine.carry_out import Done
 from brittle.engine.live import Opened
@@ -62,7 +63,8 @@ def named_classifiers(classifier: Any) -> Mapping[str, Any]:
         raise BrittleError("the classifiers have no names", "Give a dictionary: {'mine': …, 'theirs': …}.")
     if isinstance(classifier, Mapping) and not classifier:
         raise BrittleError("no classifier is given", "Give a dictionary with at least one: {'mine': …}.")
-    return classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    several = classifier if isinstance(classifier, Mapping) else {IT: classifier}
+    return {name: given_classifier(each) for name, each in several.items()}
 
 
 def refuse_several(what: str, names: Collection[str], remedy: str) -> None:
@@ -96,4 +98,7 @@ def opened(images: Any) -> ImageSet:
 
 def source_of(images: Any, found: ImageSet) -> Opened | ImageSet:
     """An image set that was opened, with the spec that names it, where one does."""
-    return images if isinstance(images, Opened) else Opened(images, found) if isinstance(images, str) else found
+    if isinstance(images, Opened):
+        return images
+    spec = given_images(images)
+    return Opened(spec, found) if isinstance(spec, str) else found

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, overload
 
-from brittle.registry import Registry
+from brittle.classifiers.model_files import is_model, path_spec
+from brittle.errors import BrittleError
+from brittle.registry import Registry, Spec
+from brittle.registry.source import names_code
+from brittle.registry.spec import before_comma
 
 if TYPE_CHECKING:
-    import os
-
     from torch import nn
 
     from brittle.classifiers.base import AdaptedClassifier, ClassifierLoader
     from brittle.types import Classifier
 
-classifiers: Registry[ClassifierLoader] = Registry("classifier", __name__)
+
+class ClassifierRegistry(Registry["ClassifierLoader"]):
+    """A registry in which the path of a model's file is a spec too: `model.onnx` or `model.onnx,size=224`."""
+
+    def parsed(self, text: str) -> Spec:
+        spec = super().parsed(text)
+        if spec.kind in self.names():
+            return spec
+        path, options = before_comma(text.strip())
+        if is_model(path):
+            return super().parsed(path_spec(path) + options)
+        if path.endswith(".py") or names_code(path) or (spec.parts and os.path.isfile(f"{spec.kind}.py")):
+            named = path if ":" in path else f"{path}:name"
+            raise BrittleError(
+                f"{path!r} does not say what kind of classifier it is",
+                f"Write torch:{named} for a network or a function that makes one, python:{named} for a function "
+                "images → scores.",
+            )
+        return spec
+
+
+classifiers = ClassifierRegistry("classifier", __name__)
 register = classifiers.register
 
 

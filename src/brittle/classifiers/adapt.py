@@ -13,12 +13,13 @@ from brittle.classifiers import classifiers
 from brittle.classifiers.base import AdapterOptions, ClassifierLoader
 from brittle.classifiers.callable import CallableClassifier
 from brittle.classifiers.configured import Configuration, settings_with
-from brittle.classifiers.onnx_file import OnnxLoader
+from brittle.classifiers.model_files import path_spec
 from brittle.classifiers.sklearn_estimator import SklearnClassifier
 from brittle.classifiers.timm_model import is_timm, timm_configuration
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.classifiers.transformers_model import is_transformers, transformers_configuration
 from brittle.errors import BrittleError
+from brittle.files import printable
 from brittle.registry import did_you_mean, options_of
 from brittle.types import Classifier
 
@@ -45,6 +46,8 @@ def adapt(what: object, device: str, options: Mapping[str, Any]) -> Classifier:
         return _load(what, device, options)
     if not isinstance(what, nn.Module) and is_transformers(getattr(what, "model", None)):
         raise BrittleError(f"{type(what).__name__} is a pipeline, not a classifier", "Give its model: pipeline.model.")
+    if type(what).__name__ == "ExportedProgram":
+        raise BrittleError("an ExportedProgram is not a module", "Give its module: program.module().")
     given = _with(AdapterOptions(), options)
     if isinstance(what, nn.Module):
         return TorchClassifier(what, device=device, **settings_with(given, _configuration(what)))
@@ -69,15 +72,8 @@ def _load(loader: ClassifierLoader, device: str, options: Mapping[str, Any]) -> 
 
 
 def loader_of(what: str | os.PathLike[str]) -> ClassifierLoader:
-    """What loads the classifier that a spec, or the path of an .onnx file, names."""
-    text = os.fspath(what)
-    if not isinstance(what, str):
-        if not text.lower().endswith(".onnx"):
-            raise BrittleError(f"{text} is not an .onnx file", TAKEN)
-        return OnnxLoader(path=text)
-    path, _, _ = text.partition(",")
-    is_path = path.lower().endswith(".onnx") and (":" not in path or os.path.isfile(path))
-    return classifiers.build(f"onnx:{text}" if is_path else text)
+    """What loads the classifier that a spec, or the path of a model's file, names."""
+    return classifiers.build(what if isinstance(what, str) else path_spec(printable(os.fspath(what))))
 
 
 def _with(loader: Any, options: Mapping[str, Any]) -> Any:

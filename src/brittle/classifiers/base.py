@@ -11,7 +11,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
 
@@ -27,6 +27,7 @@ from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
 SUM_TOLERANCE = 1e-3
+MOST_KEYS = 5  # in a message
 ABOUT_SHAPE = re.compile(r"shape|size|channel|dimension|feature|\bdim\b", re.IGNORECASE)
 
 
@@ -83,6 +84,9 @@ class AdaptedClassifier(abc.ABC):
         self.mapping = mapping
         self._pooling: Pooling | None = None  # the mapping, once a first batch has revealed K
         self._can, self._hard = can, False
+        self.remarks: tuple[
+            str, ...
+        ] = ()  # what its loader found out and a reader must know, as in "has random weights"
         self.copies = False  # whether it changes its input, and is therefore given a copy
         self._classes: int | None = None
         self._shapes: set[torch.Size] = set()  # image shapes that have worked
@@ -211,6 +215,31 @@ class AdaptedClassifier(abc.ABC):
                 "Set output=logits if they are logits.",
             )
         return self.output
+
+
+def scores_in(outputs: Any, who: str) -> Tensor:
+    """The scores that a network or a function returns: a tensor, an array, rows of numbers, or an object that holds
+    them as its `logits`."""
+    found = getattr(outputs, "logits", outputs)
+    kind = f"an object of type {type(found).__name__}"
+    if isinstance(found, Tensor) or hasattr(found, "__array__"):
+        return torch.as_tensor(found)
+    if isinstance(found, Mapping):
+        kind = f"a dictionary of {_keys(found)}"
+    elif isinstance(found, (tuple, list)):
+        try:
+            return torch.as_tensor(found)
+        except (TypeError, ValueError, RuntimeError):
+            kind = f"a {type(found).__name__} of {len(found)}"
+    raise BrittleError(
+        f"classifier {who} returns {kind}, not scores",
+        "Return the scores alone, (images, classes), as a tensor or an array.",
+    )
+
+
+def _keys(found: Mapping[Any, Any]) -> str:
+    names = list(map(repr, found))
+    return ", ".join(names[:MOST_KEYS]) + ("" if len(names) <= MOST_KEYS else " and more") if names else "nothing"
 
 
 def _log(raw: Tensor, output: Output) -> Tensor:

@@ -6,11 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 
 from brittle.classifiers import register
-from brittle.classifiers.base import AdaptedClassifier, AdapterOptions
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, scores_in
 from brittle.classifiers.factory import resolve
 from brittle.errors import BrittleError
 from brittle.registry import option
@@ -24,7 +23,7 @@ class CallableClassifier(AdaptedClassifier):
         self.function = function
 
     def scores(self, prepared: Tensor) -> Tensor:
-        return torch.as_tensor(self.function(prepared))
+        return scores_in(self.function(prepared), self.name)
 
 
 @register("python")

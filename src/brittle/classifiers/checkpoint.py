@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from brittle.classifiers.base import first_line, no_file
+from brittle.classifiers.model_files import not_weights, program_in
 from brittle.errors import BrittleError
 from brittle.files import read_whole, real_path
 
@@ -60,6 +61,9 @@ def read_weights(path: str | Path, wanted: Container[str] = ()) -> dict[str, Ten
     path = Path(real_path(str(path)))
     if not path.is_file():
         raise no_file(path, f"*{path.suffix}")
+    program = program_in(str(path))
+    if program:
+        raise not_weights(str(path), program)
     if path.suffix == ".safetensors":
         return _bare(_safetensors(path), wanted)
     if path.suffix in PICKLED:

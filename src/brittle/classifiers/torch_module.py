@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from brittle.classifiers import register
-from brittle.classifiers.base import AdaptedClassifier, AdapterOptions
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, scores_in
 from brittle.classifiers.checkpoint import load_weights, trained_with
 from brittle.classifiers.factory import make
 from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, changed_weights, traced
+from brittle.classifiers.model_files import is_model, refusal
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean, option
 from brittle.types import Change
@@ -52,7 +53,9 @@ class TorchClassifier(AdaptedClassifier):
 
     def prepare(self) -> None:
         """Makes the module ready to be asked; its owner may have gone on training it since."""
-        self.module.eval().to(self.device)
+        with suppress(NotImplementedError):  # a program that torch.export wrote has no modes
+            self.module.eval()
+        self.module.to(self.device)
         if self._channels_last:
             self.module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -119,14 +122,7 @@ class TorchClassifier(AdaptedClassifier):
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _forward(self, prepared: Tensor) -> Tensor:
-        outputs = self.module(prepared)
-        outputs = getattr(outputs, "logits", outputs)
-        if not isinstance(outputs, Tensor):
-            raise BrittleError(
-                f"classifier {self.name} returns an object of type {type(outputs).__name__}, not a tensor",
-                "Wrap it in a module that returns its scores.",
-            )
-        return outputs
+        return scores_in(self.module(prepared), self.name)
 
 
 @register("torch")
@@ -145,7 +141,11 @@ class TorchLoader(AdapterOptions):
     weights: str | None = option(None, "weights to load: .safetensors, or .pt or .pth with nothing but weights")
 
     def load(self, device: str = "cpu") -> TorchClassifier:
-        module = make(self.factory, lambda found: isinstance(found, nn.Module), self.arguments)
+        if is_model(self.factory):
+            raise refusal(self.factory)
+        before = torch.random.get_rng_state()
+        module = self._made()
+        drawn = not torch.equal(before, torch.random.get_rng_state())
         if not isinstance(module, nn.Module):
             raise BrittleError(
                 f"{self.factory} returns an object of type {type(module).__name__}, not a torch.nn.Module",
@@ -155,4 +155,19 @@ class TorchLoader(AdapterOptions):
             load_weights(module, self.weights)
         found = TorchClassifier(module, device=device, name=self.factory, **self.settings())
         found.trained = {} if self.weights is None else trained_with(self.weights)
+        if self.weights is None and drawn and self._makes_others(module):
+            found.remarks = (
+                f"has random weights: {self.factory} makes others each time; weights=… loads a file of them",
+            )
         return found
+
+    def _made(self) -> Any:
+        return make(self.factory, lambda found: isinstance(found, nn.Module), self.arguments)
+
+    def _makes_others(self, module: nn.Module) -> bool:
+        """Whether another call gives other weights, so that these are neither trained nor chosen by a seed."""
+        with torch.random.fork_rng(devices=[]), suppress(BrittleError):
+            again: Any = self._made()
+            pairs = zip(module.parameters(), again.parameters(), strict=False)
+            return any(not torch.equal(one, other.to(one.device)) for one, other in pairs)
+        return False

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from brittle.cli.completion import PACKAGES, completion_of
+from brittle.cli.completion import completion_of
+from brittle.cli.specs import REGISTRIES, check_spec
 from brittle.errors import BrittleError
 from brittle.registry.options import checked, hints_of, limits_of, options_of
 from brittle.registry.spec import written
@@ -88,7 +89,7 @@ class Parameter:
         word stands, as shells have it, except among specs, where all of them may be meant."""
         if not isinstance(typed, list) or self.hint == tuple[str, ...]:
             return typed
-        if len(typed) > 1 and self.field.name in PACKAGES:
+        if len(typed) > 1 and self.field.name in REGISTRIES:
             raise BrittleError(f"{command}: --{self.flag} is given {len(typed)} times", "Give it once.")
         return typed[-1] if typed else None
 
@@ -109,6 +110,14 @@ class Given:
     command: str
     parameters: Mapping[str, Parameter]
     typed: Mapping[str, Any]
+
+    def check_specs(self) -> None:
+        """Refuses what is misspelt before anything that it names is imported."""
+        for key, value in self.typed.items():
+            option = self.parameters[key].field.name
+            for text in value if isinstance(value, list) else [value]:
+                if option in REGISTRIES and isinstance(text, str):
+                    check_spec(option, text)
 
     def of(self, kind: type, where: str = "") -> dict[str, Any]:
         """The options of one dataclass that have a value, checked and converted."""
@@ -134,7 +143,9 @@ def add_command(
         raise BrittleError(f"the command {name!r} has two options --{twice}", "Rename one of them.")
 
     def call(**typed: Any) -> None:
-        body(Given(name, by_key, {key: by_key[key].given(value, name) for key, value in typed.items()}))
+        given = Given(name, by_key, {key: by_key[key].given(value, name) for key, value in typed.items()})
+        given.check_specs()
+        body(given)
 
     call.__signature__ = inspect.Signature([each.for_typer() for each in by_key.values()])  # type: ignore[attr-defined]
     app.command(name, help=about)(call)

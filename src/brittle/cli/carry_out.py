@@ -44,22 +44,32 @@ def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
     from brittle.api import run
     from brittle.progress import Bar
 
-    with Bar() as progress, unrepeated():
-        summary = run(
+    with Bar() as progress, printed_once():
+        summary: dict[str, Any] = run(
             study, out, device=how.device, batch=how.batch, engine=how.engine, workers=how.workers, progress=progress
         )
-    warn(summary["warnings"])
     return summary
 
 
 @contextmanager
-def unrepeated() -> Iterator[None]:
-    """What Python is warned of stands among the warnings that commands print."""
+def printed_once() -> Iterator[None]:
+    """What Python is warned of within is printed as commands print warnings, each text once."""
     from brittle.errors import BrittleWarning
 
+    texts: dict[str, None] = {}
+    show_others = warnings.showwarning
+
+    def note(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, BrittleWarning):
+            texts[str(message)] = None
+        else:
+            show_others(message, category, *where)
+
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BrittleWarning)
+        warnings.simplefilter("always", BrittleWarning)
+        warnings.showwarning = note  # type: ignore[assignment]
         yield
+    warn(texts)
 
 
 def write_report(folder: str, *, load: bool = True) -> Path:

@@ -21,6 +21,7 @@ from brittle.cli.carry_out import (
     write_report,
 )
 from brittle.cli.parameters import Execution, Output
+from brittle.cli.specs import check_study
 from brittle.registry.options import option
 
 
@@ -142,6 +143,7 @@ def _demo(given: Given) -> None:
 
 def _run(given: Given) -> None:
     what = given.made(Run)
+    check_study(what.study)
     _carried_out(what.study, what.out, given.made(Execution), as_json=given.made(Output).as_json)
 
 

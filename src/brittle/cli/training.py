@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import print_json, print_report, say, unrepeated, warn
+from brittle.cli.carry_out import print_json, print_report, printed_once, say
 from brittle.cli.parameters import Device, Output
 from brittle.hardening.options import HardeningOptions
 from brittle.registry.options import option
@@ -99,7 +99,7 @@ def _harden(given: Given) -> None:
 
     if not as_json:
         print_criterion(settings)
-    with Bar() as progress, unrepeated():
+    with Bar() as progress, printed_once():
         done = harden(
             what.classifier,
             what.images,
@@ -111,7 +111,6 @@ def _harden(given: Given) -> None:
             progress=progress,
             **asdict(settings),
         )
-    warn(done.summary["warnings"])
     path = Path(what.out) / "report.html"
     if as_json:
         print_json(done.summary | {"report": str(path)})

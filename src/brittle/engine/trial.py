@@ -114,7 +114,7 @@ def _apart(first: Tensor, second: Tensor) -> float:
 
 def doubts(name: str, trial: Trial) -> list[str]:
     """What a reader of the numbers must know, in a sentence each."""
-    said = []
+    said = [f"the classifier {name!r} {remark}" for remark in getattr(trial.classifier, "remarks", ())]
     if trial.copies:
         said.append(
             f"the classifier {name!r} changes the images that it is given in place; it gets a copy of its own, and "

@@ -1,9 +1,9 @@
-"""What `image_set` accepts: a spec, an image set, arrays, a sequence or torch Dataset of items, or a DataLoader."""
+"""What `image_set` accepts: a spec, a path, an image set, arrays, a sequence or Dataset of items, or a DataLoader."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from brittle.errors import BrittleError
-from brittle.images import image_sets
+from brittle.files import printable
+from brittle.images import image_sets, path_spec
 from brittle.images.arrays import from_arrays, label_numbers, whole_numbers
 from brittle.images.base import ImageSet, IndexNames
 from brittle.images.compared import ComparedReader, read_twice, spread
@@ -22,15 +23,16 @@ from brittle.images.loader import LoaderItems, items_of
 from brittle.images.pixels import Array, Shape, from_anything
 from brittle.images.stream import from_stream
 from brittle.names import class_names
-from brittle.registry import did_you_mean, parse_spec
+from brittle.registry import did_you_mean
 
 FREE_OPTIONS = ("name", "classes", "ids", "columns")
 
 
 def open_source(what: Any, options: Mapping[str, Any]) -> ImageSet:
     """The image set that `what` names or holds; see `brittle.images.image_set`."""
-    if isinstance(what, str):
-        return from_spec(what, options)
+    if isinstance(what, (str, os.PathLike)):
+        text = what if isinstance(what, str) else path_spec(printable(os.fspath(what)))
+        return image_sets.build(text, {key: value for key, value in options.items() if value is not None}).load()
     unknown = next((key for key in options if key not in FREE_OPTIONS), None)
     if unknown is not None:
         raise BrittleError(
@@ -79,15 +81,6 @@ def is_stream(what: Any) -> bool:
     if isinstance(what, DataLoader):
         return is_stream(what.dataset)
     return isinstance(what, IterableDataset) or (isinstance(what, Iterable) and not hasattr(what, "__len__"))
-
-
-def from_spec(text: str, options: Mapping[str, Any]) -> ImageSet:
-    """A spec, and more options as values."""
-    spec = parse_spec(text)
-    if spec.kind not in image_sets.names() and Path(text).exists():
-        kind = "folder" if Path(text).is_dir() else "npz" if text.endswith(".npz") else "idx"
-        raise BrittleError(f"{text!r} does not say what kind of image set it is", f"Did you mean '{kind}:{text}'?")
-    return image_sets.build(text, {key: value for key, value in options.items() if value is not None}).load()
 
 
 def _is_array(what: Any) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from brittle.mixing.base import Mix
+from typing import TYPE_CHECKING
+
 from brittle.registry import Registry
+
+if TYPE_CHECKING:
+    from brittle.mixing.base import Mix
 
 mixes: Registry[Mix] = Registry("mix", __name__)
 register = mixes.register

@@ -32,6 +32,10 @@ class NuisanceRegistry(Registry["Nuisance"]):
     def runs_code(self, text: str, options: Mapping[str, Any] | None = None) -> bool:
         return any(super(NuisanceRegistry, self).runs_code(spec, options) for spec in summands(text))
 
+    def check(self, text: str) -> None:
+        for spec in summands(text):
+            super().check(spec)
+
     def spec_of(self, thing: Any) -> str:
         from brittle.nuisances.base.compose import Compose
 

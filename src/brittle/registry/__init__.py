@@ -1,8 +1,8 @@
 """One small registry for every kind of thing that has a name.
 
 A kind is a frozen dataclass whose fields, made with `option`, are its options; a spec (`affine:alpha=50`) names it.
-Modules of the registry's package are imported when the first name is looked up; other packages' kinds come through
-entry points and are imported when they are used.
+Modules of the registry's package are imported when the first kind is wanted; until then their source says which there
+are. Other packages' kinds come through entry points and are imported when they are used.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import pkgutil
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from brittle.errors import BrittleError
 from brittle.registry.options import checked, convert, did_you_mean, option, options_of, validated
+from brittle.registry.outline import Outline
 from brittle.registry.source import files_in, names_code, resolve
 from brittle.registry.spec import Spec, parse_named, parse_spec, write_spec, written
 
@@ -34,6 +36,7 @@ __all__ = [
 
 T = TypeVar("T")
 K = TypeVar("K", bound=type)
+_NO_COLON = re.compile(r"([\w-]+)\s*[,;( ]\s*(.+?)\)?", re.DOTALL)  # affine,alpha=50; affine(alpha=50)
 
 
 class Registry(Generic[T]):
@@ -44,6 +47,7 @@ class Registry(Generic[T]):
     def __init__(self, noun: str, package: str, group: str = "", *, own_code: bool = False) -> None:
         self.noun, self.package, self.group, self.own_code = noun, package, group or package, own_code
         self._kinds: dict[str, type[T]] = {}
+        self._outline = Outline(package)
         self._loaded = False
         self._own: dict[str, tuple[Any, type[T]]] = {}
 
@@ -66,8 +70,8 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Every kind there is, built in or through entry points."""
-        self._load()
-        return sorted({*self._kinds, *importlib.metadata.entry_points(group=self.group).names})
+        entered = importlib.metadata.entry_points(group=self.group).names
+        return sorted({*self._kinds, *self._outline.kinds, *entered})
 
     def loaded(self) -> Mapping[str, type[T]]:
         """The kinds of the registry's own package, and others' that have been used."""
@@ -77,25 +81,37 @@ class Registry(Generic[T]):
     def get(self, name: str) -> type[T]:
         """The class of a name, or the one that `file.py:Class` or `package.module:Class` names. What is wrong with one
         package's entry point concerns nobody who asks for another."""
-        self._load()
         if self.own_code and names_code(name):
+            self._load()
             return self._users(name)
+        self._refuse_unknown(name)
+        self._load()
         for entry in importlib.metadata.entry_points(group=self.group, name=name):
             self.register(name)(self._imported(entry))
-        if name not in self._kinds:
-            raise BrittleError(f"unknown {self.noun} {name!r}", did_you_mean(name, self.names()))
         return self._kinds[name]
+
+    def parsed(self, text: str) -> Spec:
+        """A spec taken apart; where users may name a class of their own, that is the kind."""
+        spec = parse_spec(text)
+        own = self.own_code and names_code(text.strip())
+        return Spec(f"{spec.kind}:{spec.parts[0]}", spec.parts[1:]) if own else spec
+
+    def check(self, text: str) -> None:
+        """Refuses a spec of an unknown kind, or with options that are wrong by themselves. Nothing is imported: what
+        the source of a kind doesn't say, and other people's kinds, are left for `build`."""
+        spec = self.parsed(text)
+        if self.own_code and names_code(spec.kind):
+            return
+        self._refuse_unknown(spec.kind)
+        kind = self._outline.options(spec.kind)
+        if kind is not None:
+            _arguments(kind, spec, {})
 
     def build(self, text: str, options: Mapping[str, Any] | None = None) -> T:
         """The object that a spec names; `options` are more of them, as values."""
-        spec = parse_spec(text)
-        if self.own_code and names_code(text.strip()):
-            spec = Spec(f"{spec.kind}:{spec.parts[0]}", spec.parts[1:])
+        spec = self.parsed(text)
         kind = self.get(spec.kind)
-        known = options_of(kind)
-        positional = next((key for key, field in known.items() if field.metadata.get("positional")), None)
-        given = [*spec.options(known, positional), *(options or {}).items()]
-        return kind(**checked(kind, given, spec.kind))
+        return kind(**_arguments(kind, spec, options or {}))
 
     def runs_code(self, text: str, options: Mapping[str, Any] | None = None) -> bool:
         """Whether loading what a spec names may run code that the spec chooses. A kind says so by `runs_code`, True or
@@ -144,6 +160,14 @@ class Registry(Generic[T]):
                 others[key] = value
         return write_spec(self.name_of(thing), positional, others)
 
+    def _refuse_unknown(self, name: str) -> None:
+        known = self.names()
+        if name in known:
+            return
+        without = _NO_COLON.fullmatch(name)
+        meant = f"Did you mean '{without[1]}:{without[2]}'?" if without and without[1] in known else ""
+        raise BrittleError(f"unknown {self.noun} {name!r}", meant or did_you_mean(name, known))
+
     def _load(self) -> None:
         if self._loaded:
             return
@@ -175,3 +199,10 @@ class Registry(Generic[T]):
                 "Fix or uninstall that package.",
             ) from error
         return kind
+
+
+def _arguments(kind: type, spec: Spec, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kind is made with, checked: the options of a spec, and more of them as values."""
+    known = options_of(kind)
+    positional = next((key for key, field in known.items() if field.metadata.get("positional")), None)
+    return checked(kind, [*spec.options(known, positional), *options.items()], spec.kind)

@@ -47,6 +47,12 @@ def parse_spec(text: str) -> Spec:
     return Spec(kind.strip(), tuple(parts))
 
 
+def before_comma(text: str) -> tuple[str, str]:
+    """`path,option=value` → path and ",option=value"; a comma that is part of the path is escaped."""
+    first = _COMMA.split(text, maxsplit=1)[0]
+    return _unescaped(first), text[len(first) :]
+
+
 def parse_named(text: str) -> tuple[str, str]:
     """`name=spec` → (name, spec); a spec alone is its own name."""
     text = printable(text.strip())  # it is written into study files
