@@ -54,8 +54,8 @@ class CifarC(ShiftChoice):
         clean = opened_clean(self.clean, self.path)
         title = printable(root.resolve().name or str(root))
         own = OwnFiles(root, outside=self.outside)
-        arrays = {file.stem: own.path(file.name) for file in root.glob("*.npy")}
-        there = {printable(stem): file for stem, file in arrays.items() if stem != LABELS}
+        files = {file.stem: own.path(file.name) for file in root.glob("*.npy")}
+        there = {printable(stem): file for stem, file in files.items() if stem != LABELS}
         if not there:
             raise BrittleError(f"{self.path} has no corruptions", "They are called CORRUPTION.npy.")
         chosen = chosen_shifts(title, list(there), self.shifts)
