@@ -168,7 +168,10 @@ def _report(given: Given) -> None:
         return
     if what.load and (code := code_named(what.folder)):
         warn(
-            [f"code that the study in {what.folder} names may be run: {', '.join(code)}; --no-load writes a report without"]
+            [
+                f"code that the study in {what.folder} names may be run: {', '.join(code)}; "
+                "--no-load writes a report without"
+            ]
         )
     print_report(write_report(what.folder, load=what.load))
 
