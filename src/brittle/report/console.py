@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
@@ -78,7 +79,9 @@ def console_of(file: Any) -> Console:
 
 def show(console: Console, what: RenderableType) -> None:
     """Tables fit the console; lines are left whole for the terminal to wrap."""
-    console.print(what, crop=False)
+    # A text is joined with others before it is printed, and loses what it said of wrapping.
+    whole: dict[str, Any] = {"no_wrap": True, "overflow": "ignore"} if isinstance(what, Text) else {}
+    console.print(what, crop=False, **whole)
 
 
 def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:

@@ -19,8 +19,9 @@ from brittle.measures.outcomes import outcome
 from brittle.measures.plan import Unit
 from brittle.measures.robustness.estimate import Reach, estimate
 from brittle.measures.robustness.measure import Robustness
-from brittle.measures.robustness.summary import clean_accuracy, temperature
+from brittle.measures.robustness.summary import clean_accuracy
 from brittle.measures.robustness.tally import Tally
+from brittle.measures.robustness.untouched import temperature
 from brittle.random import stream_root
 
 pytestmark = pytest.mark.warned("has a mean confidence of")

@@ -9,24 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit
 
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject, pairs_of
-from brittle.measures.class_order import reordering_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate, means
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.means import means_over
 from brittle.measures.robustness.tally import Tally
+from brittle.measures.robustness.untouched import CleanDoubt, above_chance, clean_doubt
 from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, simultaneous
 
 if TYPE_CHECKING:
     from brittle.measures.robustness.measure import Robustness
-
-FAR_FROM_ACCURACY = 0.1  # a mean confidence on untouched images that far from their accuracy is said
-NEAR_CHANCE = 0.1  # of the way from chance to perfection: an accuracy below that is called near chance
 
 
 class Finding(NamedTuple):
@@ -224,12 +219,13 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
     Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
     results, comparisons, warnings = [], [], []
     seen: dict[str, dict[str, dict[str, tuple[Tally, Reach]]]] = {}  # image set → classifier → nuisance
+    doubts: dict[tuple[str, str, int], CleanDoubt] = {}  # of the untouched images, the same under every nuisance
     together, count = pairs_of(run), len(run.classifiers)
     families = (len(together) * count, len(together) * max(1, count * (count - 1) // 2))
     for images, nuisance in together:
         found, subject = findings(run, images, nuisance), run.images[images]
         names = {"image_set": images, "nuisance": nuisance}
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"classifier": name, **names, "prior": run.prior(images, nuisance), "seed": run.seed}
             | summarise(measure, finding, subject, families[0])
             for name, finding in found.items()
@@ -240,11 +236,14 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
         pairs = [names | pair for pair in compare_all(measure, found, subject, families[1])]
         comparisons += pairs
         if all(row["accuracy_nuisance"] is not None for row in rows):
-            doubts = {name: _clean_doubt(run, name, images, finding) for name, finding in found.items()}
-            warnings += _near_chance(run, nuisance, [row for row in rows if not doubts[str(row["classifier"])].guesses])
+            here = {name: (images, name, finding.reach.images) for name, finding in found.items()}
+            for name, key in here.items():
+                if key not in doubts:
+                    doubts[key] = clean_doubt(run, name, images, found[name].clean, key[-1])
+            sure = [row for row in rows if not doubts[here[row["classifier"]]].guesses]
+            warnings += _near_chance(run, nuisance, sure)
             warnings += [said for pair in pairs if (said := ranked_apart(pair)) is not None]
-            warnings += [doubt.said for doubt in doubts.values() if doubt.said]
-    # Under each nuisance the same is said of the untouched images.
+            warnings += [doubts[key].said for key in here.values() if doubts[key].said]
     warnings = list(dict.fromkeys(warnings))
     over = [row for images in seen for row in _means(measure, run, images, seen[images])]
     summary = {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": _calls(results)}
@@ -281,75 +280,6 @@ def ranked_apart(pair: Mapping[str, Any]) -> str | None:
         f"and {abs(accuracy):.3f}{', one of them a tie' if tied else ''}): one is more confident, the other more often "
         "right"
     )
-
-
-class CleanDoubt(NamedTuple):
-    """What is wrong with a classifier on untouched images already."""
-
-    said: str = ""
-    guesses: bool = False  # or its classes are matched in the wrong order, which is said elsewhere
-
-
-def _clean_doubt(run: RunView, name: str, images: str, finding: Finding) -> CleanDoubt:
-    """Answers no better than chance; or a mean confidence far from accuracy, which moves ρ whatever the nuisance does.
-    No temperature helps a classifier that guesses."""
-    clean = {key: values[: finding.reach.images] for key, values in finding.clean.items()}
-    log_p, classes = clean["log_p_predicted"].astype(np.float64), len(run.classifiers[name].labels)
-    confidence, accuracy = float(np.exp(log_p).mean()), float((clean["rank"] == 0).mean())
-    labels = run.references(name, images)[: finding.reach.images]
-    if reordering_of(labels, clean["predicted"], log_p) is not None:
-        return CleanDoubt(guesses=True)
-    chance = chance_of(labels, clean["predicted"], classes)
-    if accuracy < above_chance(chance):
-        said = (
-            f"{name!r} is near chance on the untouched images of {images} (accuracy {accuracy:.3f}, chance "
-            f"{chance:.3f}): check its weights, range, mean, std and channels, and the order of its classes"
-        )
-        return CleanDoubt(said, guesses=True)
-    if abs(confidence - accuracy) < FAR_FROM_ACCURACY:
-        return CleanDoubt()
-    found = temperature(log_p, accuracy, classes)
-    size, side = ("small", "less") if confidence < accuracy else ("large", "more")
-    remedy = f"too {size}"
-    if found is not None:
-        remedy += f": dividing them by {found:.2g}{f' or {side}' if classes > 2 else ''} would close the gap"
-    return CleanDoubt(
-        f"{name!r} has a mean confidence of {confidence:.3f} on the untouched images of {images}, and an accuracy of "
-        f"{accuracy:.3f}: ρ says more about its confidence than about its answers. "
-        f"Check range, mean and std; its logits are {remedy}"
-    )
-
-
-def above_chance(chance: float) -> float:
-    """An accuracy below that is called near chance."""
-    return chance + NEAR_CHANCE * (1 - chance)
-
-
-def chance_of(labels: NDArray[np.int64], predicted: NDArray[Any], classes: int) -> float:
-    """The accuracy of the same answers given to the images at random; one of so many classes at least. Of images that
-    all have one label, the answers say nothing of that."""
-    present, counts = np.unique(labels, return_counts=True)
-    shares = [float((predicted == label).mean()) for label in present] if len(present) > 1 else [0.0]
-    return max(1 / classes, float(np.dot(counts / len(labels), shares)))
-
-
-def temperature(log_p: NDArray[np.float64], accuracy: float, classes: int) -> float | None:
-    """The T by which to divide the logits so that the mean confidence is the accuracy: exact for two classes, and for
-    more a bound. None if no T in [0.01, 100] does it.
-
-    Stored rows hold p of the predicted class, but not how the rest is spread over the others. Tempered, it is
-    p^(1/T) / (p^(1/T) + Σ q^(1/T)), and of all q with the same sum equal ones have the least Σ q^(1/T) for T < 1 and
-    the greatest for T > 1. So this T, for equal ones, is as close to 1 as the true T can be."""
-    others = math.log(max(1, classes - 1))
-    odds = log_p - np.log(-np.expm1(np.minimum(log_p, -1e-12)))
-
-    def gap(log_t: float) -> float:
-        return float(expit((odds + others) / math.exp(log_t) - others).mean()) - accuracy
-
-    ends = math.log(0.01), math.log(100)
-    if gap(ends[0]) * gap(ends[1]) > 0:
-        return None
-    return math.exp(brentq(gap, *ends, xtol=1e-4))
 
 
 def _near_chance(run: RunView, nuisance: str, rows: list[dict[str, Any]]) -> list[str]:
