@@ -64,11 +64,11 @@ class Lines:
         said = f"{self.done:,}" + (
             f" of {self.total:,} images ({self.done / self.total:.0%})" if self.total else " images"
         )
-        left = f", about {_duration((self.total - self.done) / rate)} left" if self.total > self.done and rate else ""
+        left = f", about {duration((self.total - self.done) / rate)} left" if self.total > self.done and rate else ""
         return f"{self.what + ': ' if self.what else ''}{said}, {rate:,.0f} images/s{left}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """ "40 s", "12 min", "3 h 05 min"."""
     if seconds < 90:
         return f"{seconds:.0f} s"

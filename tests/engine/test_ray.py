@@ -1,7 +1,11 @@
 """Workers on Ray: the same rows as one process gives, whatever dies or fails on the way."""
 
 import builtins
+import contextlib
+import ipaddress
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,6 +33,7 @@ TROUBLE = """
 import os
 import pathlib
 import signal
+import time
 
 from things import second
 
@@ -39,6 +44,26 @@ def deadly(images):
     if len(images) > 8 and not (HERE / "died").exists():
         (HERE / "died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    return second(images)
+
+
+def stopped(images):
+    if len(images) > 8 and not (HERE / "stopped").exists():
+        (HERE / "stopped").write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return second(images)
+
+
+def silent(images):
+    if len(images) > 8 and not (HERE / "spoke").exists():
+        (HERE / "spoke").touch()
+        time.sleep(600)
+    return second(images)
+
+
+def mute(images):
+    if len(images) > 8:
+        time.sleep(600)
     return second(images)
 
 
@@ -61,7 +86,9 @@ def ray() -> Iterator[Any]:
 def troubled(things):
     """Classifiers that cause trouble, once more than the 8 images of the first check are shown."""
     (things.folder / "trouble.py").write_text(TROUBLE)
-    specs = {name: f"python:{things.folder}/trouble.py:{name}" for name in ("deadly", "picky")}
+    specs = {
+        name: f"python:{things.folder}/trouble.py:{name}" for name in ("deadly", "picky", "stopped", "silent", "mute")
+    }
     return lambda *names, **changed: things.study(
         classifiers={name: specs.get(name, f"python:{things.folder}/things.py:{name}") for name in names},
         nuisances=["affine:alpha=20"],
@@ -84,8 +111,8 @@ class Watched(Progress):
         self.advanced += rows
 
 
-def on_ray(study: dict[str, Any], out: Path, progress: Progress | None = None) -> Done:
-    return run_study(Study.of(study), out, engine="ray", workers=2, batch=BATCH, progress=progress)
+def on_ray(study: dict[str, Any], out: Path, progress: Progress | None = None, limit: float | None = None) -> Done:
+    return run_study(Study.of(study), out, engine="ray", workers=2, batch=BATCH, time_limit=limit, progress=progress)
 
 
 def locally(study: dict[str, Any], out: Path) -> Done:
@@ -158,6 +185,87 @@ def test_what_a_killed_worker_was_doing_is_done_by_another(ray, things, troubled
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "trace"), [("stopped", "stopped"), ("silent", "spoke")])
+def test_what_a_worker_does_not_answer_is_tried_by_another(ray, things, troubled, monkeypatch, name, trace):
+    """One whose process is stopped by a signal, and one whose classifier does not come back."""
+    monkeypatch.setattr("brittle.engine.patience.FIRST_WORD", 1.0)
+    things.write_images(count=200)
+    study = troubled("first", name, robustness={"samples": 10})
+    watched = Watched()
+    done = on_ray(study, things.out, watched, limit=2)
+    assert (things.folder / trace).exists(), "everybody answered: the test tests nothing"
+    notes = "\n".join(watched.notes)
+    assert re.search(rf"a worker has not answered for \d+ s: .* · .*{name} · toy.*, units? \d+", notes)
+    assert re.search(
+        rf"a worker did not answer within \d+ s and is replaced: .*{name} · toy.* is tried by another", notes
+    )
+    assert watched.advanced == watched.total
+    assert_same_rows(locally(study, things.folder / "alone"), done)
+
+
+@pytest.mark.slow
+def test_a_classifier_that_never_answers_fails_in_one_line_after_three_trials(ray, things, troubled):
+    things.write_images(count=20)
+    study = troubled("first", "mute", robustness={"samples": 10})
+    with pytest.raises(Failure) as failure:
+        on_ray(study, things.out, limit=1)
+    said = str(failure.value)
+    assert re.search(r"clean · mute · toy: unit 0 failed 3 times \(no answer within \d+ s: --time-limit 1 may be", said)
+    assert "\n" not in said
+    assert list((things.out / "units" / "robustness" / "first").rglob("*.parquet")), "the other classifier is done"
+
+
+def listening(processes: set[int]) -> set[str]:
+    """Addresses that some processes accept connections on, from /proc."""
+    inodes = set()
+    for process in processes:
+        for place in Path(f"/proc/{process}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                inodes.add(re.sub(r"\D", "", place.readlink().name))
+    found = set()
+    for family, size in (("tcp", 4), ("tcp6", 16)):
+        for line in Path(f"/proc/net/{family}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                words = bytes.fromhex(fields[1].partition(":")[0])  # in groups of four, the last byte first
+                address = b"".join(words[place : place + 4][::-1] for place in range(0, size, 4))
+                parsed = ipaddress.ip_address(address)
+                found.add(str(getattr(parsed, "ipv4_mapped", None) or parsed))
+    return found
+
+
+def family(root: int) -> set[int]:
+    """A process and all that descend from it."""
+    parents = {}
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(each.name)] = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+    found = {root}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
+def test_a_cluster_listens_on_this_machine_alone(ray):
+    """Each of its processes: the driver's own, those of Ray, and a worker."""
+    worker = ray.remote(Watched).remote()
+    ray.get(worker.__ray_ready__.remote())
+    assert listening(family(os.getpid())) == {"127.0.0.1"}
+    ray.kill(worker)
+
+
+@pytest.mark.parametrize("token", [{}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "guessed" * 10}])
+def test_a_cluster_asks_for_its_token(ray, token):
+    address = ray.get_runtime_context().gcs_address
+    code = f"from ray._raylet import GcsClient; GcsClient(address={address!r}).internal_kv_keys(b'', None, timeout=20)"
+    environment = {key: value for key, value in os.environ.items() if key != "RAY_AUTH_MODE"} | token
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert "AuthenticationError" in said.stderr
+
+
+@pytest.mark.slow
 def test_a_unit_that_always_fails_is_named_after_everything_else_is_done(ray, things, troubled):
     pixels = np.random.default_rng(0).integers(1, 256, (320, 8, 8), dtype=np.uint8)
     pixels[300] = 0
@@ -213,7 +321,9 @@ def test_live_objects_are_refused_in_one_line():
     [
         ({"engine": "rya"}, "unknown engine 'rya'. Did you mean 'ray'"),
         ({"engine": "local", "workers": 2}, "has no workers"),
+        ({"engine": "local", "time_limit": 5}, "no other worker that could try again"),
         ({"engine": "ray", "workers": 0}, "Ask for one at least"),
+        ({"engine": "ray", "time_limit": 0}, "leaves no time"),
         ({"engine": "ray"}, "keeps its rows in a run folder"),
     ],
 )

@@ -35,6 +35,7 @@ class How(NamedTuple):
     progress: Shown = None
     engine: str = "local"
     workers: int | None = None
+    time_limit: float | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -53,6 +54,7 @@ def carried_out(things: Things, how: How, study: Study | None = None) -> Done:
             batch=how.batch,
             engine=how.engine,
             workers=how.workers,
+            time_limit=how.time_limit,
             progress=progress,
         )
     if done.folder is not None and (study is None or things.live):

@@ -25,13 +25,15 @@ def run(
     batch: int | None = None,
     engine: str = "local",
     workers: int | None = None,
+    time_limit: float | None = None,
     progress: Shown = None,
 ) -> Run:
     """Carries a study out into the folder `out`, or resumes or extends what is there; returns its summary.
 
     A study is a file, or a dictionary, in which modules, functions, Datasets and the like may stand where a file has
-    specs. With `out` None nothing is kept. The engine "ray" has several `workers` on this machine, and needs specs."""
-    how = How(device, batch, out, progress, engine, workers)
+    specs. With `out` None nothing is kept. The engine "ray" has several `workers` on this machine, and needs specs;
+    with a `time_limit`, in seconds per unit, another worker tries what one does not answer within it."""
+    how = How(device, batch, out, progress, engine, workers, time_limit)
     if isinstance(study, Mapping):
         study, things = LiveStudy.of(study)
     else:

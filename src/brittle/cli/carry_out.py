@@ -46,7 +46,14 @@ def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
 
     with Bar() as progress, printed_once():
         summary: dict[str, Any] = run(
-            study, out, device=how.device, batch=how.batch, engine=how.engine, workers=how.workers, progress=progress
+            study,
+            out,
+            device=how.device,
+            batch=how.batch,
+            engine=how.engine,
+            workers=how.workers,
+            time_limit=how.time_limit,
+            progress=progress,
         )
     return summary
 

@@ -55,6 +55,9 @@ class Execution(Device):
         "local", "what carries it out: local (this process) or ray (several worker processes)"
     )
     workers: int | None = option(None, "how many workers ray starts; as many as suit the machine by default", least=1)
+    time_limit: float | None = option(
+        None, "seconds that a unit may take on ray before another worker tries it; no limit by default", above=0
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

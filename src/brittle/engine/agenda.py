@@ -45,6 +45,19 @@ class Work:
         units = self.group.plan[self.span.first : self.span.end] if self.asked else ()
         return sum(map(self.group.assignment.measure.calls, units)) * len(self.group.cells)
 
+    @property
+    def units(self) -> int:
+        """Units of all cells together."""
+        return (self.span.end - self.span.first) * len(self.group.cells)
+
+    def __str__(self) -> str:
+        """robustness · plain, other · photos · affine, units 3 to 5"""
+        measure, _, images, nuisance = self.cells[0]
+        names = ", ".join(filter(None, self.group.cells))
+        first, last = self.span.first, self.span.end - 1
+        which = f"unit {first}" if first == last else f"units {first} to {last}"
+        return f"{' · '.join(filter(None, (measure, names, images, nuisance)))}, {which}"
+
     def parts(self) -> list[Work]:
         """Unit by unit, and one unit cell by cell; none where this is one unit of one cell."""
         if self.span.end - self.span.first > 1:

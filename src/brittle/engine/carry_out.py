@@ -53,6 +53,7 @@ def run_things(
     batch: int | None = None,
     engine: str = "local",
     workers: int | None = None,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Done:
     """Carries out a job, specs and live objects alike: in memory, or into the folder `out`, where it resumes or extends
@@ -62,15 +63,17 @@ def run_things(
     telling = progress or Progress()
     with lent(things.classifiers.values()):
         if out is None:
-            alone = engine == "local" and workers is None
-            carry_out = local.carry_out if alone else executor(engine, study or things.study(), workers)
+            alone = engine == "local" and workers is None and time_limit is None
+            carry_out = local.carry_out if alone else executor(engine, study or things.study(), workers, time_limit)
             if engine != "local":
                 raise _needs_specs(engine, things)
             job = checked(assemble(things, device, batch)).job
             store = MemoryStore()
             carry_out(job, store, telling)
             return Done(job, store, summary(job, store), things, study)
-        return _kept_in(RunFolder(out), things, study or things.study(), device, batch, engine, workers, telling)
+        meant = study or things.study()
+        carry_out = executor(engine, meant, workers, time_limit)
+        return _kept_in(RunFolder(out), things, meant, device, batch, carry_out, telling)
 
 
 def _kept_in(
@@ -79,11 +82,9 @@ def _kept_in(
     study: Study,
     device: str | None,
     batch: int | None,
-    engine: str,
-    workers: int | None,
+    carry_out: Executor,
     progress: Progress,
 ) -> Done:
-    carry_out = executor(engine, study, workers)
     with folder.locked():
         folder.compare(study.resolved())
         job, answers = checked(assemble(things, device, batch, kept=True))
@@ -105,6 +106,7 @@ def run_study(
     batch: int | None = None,
     engine: str = "local",
     workers: int | None = None,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Done:
     """Carries a study out into the folder `out`, or resumes or extends what is there; with None nothing is kept."""
@@ -116,20 +118,26 @@ def run_study(
         batch=batch,
         engine=engine,
         workers=workers,
+        time_limit=time_limit,
         progress=progress,
     )
 
 
-def executor(engine: str, study: Study, workers: int | None = None) -> Executor:
+def executor(engine: str, study: Study, workers: int | None = None, time_limit: float | None = None) -> Executor:
     """What carries the work out: this process, or workers on Ray."""
     if engine == "local":
         if workers is not None:
             raise BrittleError("the engine 'local' has no workers", "Use --engine ray, or leave the workers out.")
+        if time_limit is not None:
+            raise BrittleError(
+                "the engine 'local' has no other worker that could try again after a time limit",
+                "Use --engine ray, or leave the limit out.",
+            )
         return local.carry_out
     if engine == "ray":
         from brittle.engine.ray import RayExecutor  # an extra, imported where it is used
 
-        return RayExecutor(study, workers)
+        return RayExecutor(study, workers, time_limit)
     raise BrittleError(f"unknown engine {engine!r}", did_you_mean(engine, ("local", "ray")))
 
 
