@@ -14,16 +14,27 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from brittle.errors import BrittleError
-from brittle.registry.options import checked, convert, did_you_mean, option, options_of, validated
+from brittle.registry.options import (
+    binds_rows,
+    checked,
+    convert,
+    did_you_mean,
+    extending,
+    option,
+    options_of,
+    validated,
+)
 from brittle.registry.source import files_in, names_code, resolve
 from brittle.registry.spec import Spec, parse_named, parse_spec, write_spec, written
 
 __all__ = [
     "Registry",
     "Spec",
+    "binds_rows",
     "checked",
     "convert",
     "did_you_mean",
+    "extending",
     "option",
     "options_of",
     "parse_named",
