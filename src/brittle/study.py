@@ -18,7 +18,7 @@ from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
 from brittle.nuisances.suites import chosen, expanded
-from brittle.registry import did_you_mean, options_of, parse_named
+from brittle.registry import binds_rows, did_you_mean, options_of, parse_named
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
@@ -261,8 +261,9 @@ def options_as_values(measure: Measure) -> dict[str, Any]:
 
 def changes(kept: dict[str, Any], study: dict[str, Any]) -> list[str]:
     """How a study differs from the one that a run was begun with; nothing where it only extends it: entries may be
-    added, and title, groups and attributes may change."""
-    old, new = binding(kept), binding(study)
+    added, and title, groups and attributes may change, as may the number of images, options that say which rows a
+    measure has, and those that its summary alone depends on."""
+    old, new = _binding_rows(kept), _binding_rows(study)
     sorts = ("classifiers", "images", "nuisances", "measures")
     extended = {sort: {name: entry for name, entry in new[sort].items() if name in old[sort]} for sort in sorts}
     return differences(old, new) if differences(old, new | extended) else []
@@ -287,6 +288,26 @@ def binding(study: Mapping[str, Any]) -> dict[str, Any]:
         "nuisances": study.get("nuisances", {}),
         "measures": study["measures"],
     }
+
+
+def _binding_rows(study: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a resolved study decides what rows hold."""
+    found = binding(study)
+    images = {name: {key: value for key, value in entry.items() if key != "count"} for name, entry in
+              found["images"].items()}  # fmt: skip
+    asked = {}
+    for name, entry in found["measures"].items():
+        free = _free(entry["kind"])
+        asked[name] = {key: value for key, value in entry.items() if key not in free}
+    return found | {"images": images, "measures": asked}
+
+
+def _free(kind: str) -> set[str]:
+    """The options of a measure that its rows do not depend on; none of one that is not installed any more."""
+    try:
+        return {key for key, field in options_of(measures.get(kind)).items() if not binds_rows(field)}
+    except BrittleError:
+        return set()
 
 
 def _known(name: str, there: Iterable[str], where: str) -> None:

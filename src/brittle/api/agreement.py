@@ -14,6 +14,7 @@ from brittle.engine.runs import RunFolder, named_folder
 from brittle.engine.store import together
 from brittle.errors import BrittleError
 from brittle.files import write_durably
+from brittle.images.fingerprint import Fingerprints
 from brittle.registry import did_you_mean
 from brittle.report.csv_file import write_csv
 from brittle.study import Study
@@ -50,7 +51,10 @@ def agreement(
 def _counted(folder: RunFolder, study: Study, names: list[str], images: str) -> pa.Table:
     job, begun = assemble(Things.of(study), "cpu", load=False), folder.read_begun()
     # Rows are known by what the run's things were when it began, whether they are still there or not.
-    entries = entries_of(Things.of(study), begun["images"], {}, begun["files"])
+    prints = {
+        name: Fingerprints(count, begun["images"][name], source) for name, (count, source) in begun["sources"].items()
+    }
+    entries = entries_of(Things.of(study), prints, {}, begun["files"])
     store = folder.store(replace(job, entries=entries))
     clean = [each for each in job.assignments.values() if each.kind == CLEAN]
     found = []

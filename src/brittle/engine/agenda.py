@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from brittle.engine.extension import Extension
 from brittle.engine.job import Job
 from brittle.engine.ledger import CellGroup, Ledger, asked_groups, compact_all, group_title, spans, spans_of
 from brittle.engine.stopping import Prefix, prefix_of
@@ -167,6 +168,7 @@ class Agenda:
         compact_all(self.job, self.store)
         if self._failed:
             raise self._failure()
+        Extension(self.job, self.store).retire()
 
     def _plan(self) -> Iterator[Work | None]:
         """Everything that is missing, in planned order; what a piece reads comes just ahead of it. None where the

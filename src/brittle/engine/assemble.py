@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from brittle.classifiers import classifier
@@ -20,7 +20,7 @@ from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import of_one_shape
 from brittle.images.compared import compared
-from brittle.images.fingerprint import fingerprint
+from brittle.images.fingerprint import Fingerprints, fingerprints
 from brittle.images.selection import Chosen, Selection
 from brittle.measures.base import ClassifierFacts
 from brittle.nuisances import nuisance as open_nuisance
@@ -139,7 +139,7 @@ def assemble(
     }
     spaces = opened("nuisance", there, lambda what: bordered(with_image_sets(open_nuisance(what))))
     stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
-    fingerprints = opened("image set", images, lambda each: fingerprint(each.images))
+    prints = opened("image set", images, fingerprints)
     classifiers = opened("classifier", things.classifiers, lambda what: classifier(what, device=str(place)))
     live = {name: identity(what) for name, what in things.classifiers.items() if kept and not isinstance(what, str)}
     files = {
@@ -150,14 +150,14 @@ def assemble(
     notes = dict.fromkeys(note for each in assignments.values() if each.asked for note in each.notes)
     return Job(
         classifiers=classifiers,
-        images={name: images[name] for name in fingerprints},
+        images={name: images[name] for name in prints},
         nuisances={**spaces, **stored},
         assignments=assignments,
         seed=things.seed,
         device=place,
         batch=batch,
         facts=things.facts,
-        entries=entries_of(things, fingerprints, {**every, **stored}, files),
+        entries=entries_of(things, prints, {**every, **stored}, files),
         trained_on=things.trained_on,
         live=live,
         warnings=(
@@ -206,7 +206,7 @@ def _assigned(things: Things, brought: Mapping[str, Sequence[str]], walked: Shif
 
 
 def entries_of(
-    things: Things, fingerprints: Mapping[str, str], spaces: Mapping[str, Any], files: Mapping[str, str]
+    things: Things, prints: Mapping[str, Fingerprints], spaces: Mapping[str, Any], files: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
     """What each thing was made from, in plain values."""
     return {
@@ -217,9 +217,15 @@ def entries_of(
             name: {
                 "spec": spec_text(things.images[name][0]),
                 "selection": things.images[name][1].entry,
-                "fingerprint": found,
+                "count": found.number,
+                "fingerprint": found.images,
+                "source": [
+                    spec_text(things.images[name][0]),
+                    replace(things.images[name][1], count=None).entry,
+                    found.source,
+                ],
             }
-            for name, found in fingerprints.items()
+            for name, found in prints.items()
         },
         "nuisances": {
             name: name if isinstance(what, InScales) else _with_code(nuisance_text(what))

@@ -50,6 +50,10 @@ class Disk:
         with contextlib.suppress(FileNotFoundError), _told(path, "removed"):
             self.system.delete_file(path)
 
+    def move(self, path: str, to: str) -> None:
+        with contextlib.suppress(FileNotFoundError), _told(path, "renamed"):
+            self.system.move(path, to)
+
     def commit(self, path: str, content: bytes | bytearray) -> None:
         """Writes under another name, flushes and renames; an object store puts a whole object at once."""
         if isinstance(self.system, fs.LocalFileSystem):

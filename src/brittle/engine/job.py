@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,11 +22,19 @@ from brittle.images.selection import Chosen
 from brittle.measures.base import About, Cell, ClassifierFacts, Subject
 from brittle.measures.plan import Plan
 from brittle.nuisances import nuisances
-from brittle.registry import options_of
+from brittle.registry import binds_rows, extending, options_of
 from brittle.registry.source import code_hash
 from brittle.types import Classifier, Nuisance
 
-FORMAT = 4  # of run folders
+FORMAT = 5  # of run folders
+
+
+class Layout(NamedTuple):
+    """How a cell's rows are laid out."""
+
+    about: About
+    plan: Plan
+    axis: Mapping[str, NDArray[Any]] | None  # see `Measure.axis`
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,30 @@ class Job:
                 found[read.kind] = there
         return found
 
+    def extent(self, cell: Cell) -> str:
+        """Which rows a cell has, as text: how many images, and the options of its measure that extend them. What the
+        rows hold does not depend on it."""
+        measure = self.assignments[cell.measure].measure
+        count = self.entries.get("images", {}).get(cell.images, {}).get("count")
+        options = {key: getattr(measure, name) for key, name in extending(type(measure)).items()}
+        return json.dumps({"images": count, "options": options}, sort_keys=True)
+
+    def laid_out(self, cell: Cell, extent: str) -> Layout:
+        """A cell as it is, or was, with another extent."""
+        key, about = ("layout", cell, extent), self.about(cell)
+        if key not in self._known:
+            found, measure = json.loads(extent), self.assignments[cell.measure].measure
+            names = extending(type(measure))
+            options = {names[option]: value for option, value in found["options"].items()}
+            if about.subject is not None:
+                there = self.images[cell.images]
+                chosen = replace(there, images=there.whole.choose(found["images"], self.seed))
+                about = replace(about, subject=subject_of(chosen, about.subject.train))
+            measure = replace(measure, **options)  # type: ignore[type-var]
+            self._known[key] = Layout(about, measure.plan(about), measure.axis(about))
+        layout: Layout = self._known[key]
+        return layout
+
     def depends(self, cell: Cell) -> str:
         """A hash of all that a cell's rows depend on: another one means other rows."""
         key = ("depends", cell)
@@ -114,8 +146,9 @@ class Job:
                 "seed": self.seed,
                 "measure": [assignment.kind, _row_options(assignment), *_code(assignment)],
                 "things": [
-                    self.entries.get(sort, {}).get(name)
-                    for sort, name in zip(("classifiers", "images", "nuisances"), cell[1:], strict=True)
+                    self.entries.get("classifiers", {}).get(cell.classifier),
+                    self.entries.get("images", {}).get(cell.images, {}).get("source"),
+                    self.entries.get("nuisances", {}).get(cell.nuisance),
                 ],
                 "reads": {kind: self.depends(read) for kind, read in self.reads(cell).items() if kind in required},
             }
@@ -176,11 +209,11 @@ def _covers(other: Assignment, cell: Cell) -> bool:
 
 
 def _row_options(assignment: Assignment) -> dict[str, Any]:
-    """The options that rows depend on: all but those that only the summary reads."""
+    """The options that rows depend on: all but those that only the summary reads, or that say which rows there are."""
     return {
         key: getattr(assignment.measure, field.name)
         for key, field in options_of(type(assignment.measure)).items()
-        if field.metadata.get("rows", True)
+        if binds_rows(field)
     }
 
 

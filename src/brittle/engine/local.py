@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
 
+from brittle.engine.extension import Extension
 from brittle.engine.given import given_rows
 from brittle.engine.job import Job
 from brittle.engine.ledger import (
@@ -45,6 +46,7 @@ def carry_out(job: Job, store: Store, progress: Progress) -> None:
         raise
     executor.close()
     compact_all(job, store)
+    executor.extension.retire()
 
 
 class LocalExecutor:
@@ -55,7 +57,7 @@ class LocalExecutor:
         self.worker, self.ledger = Worker(job, progress.note), Ledger(job, store)
         self._writer = ThreadPoolExecutor(1)
         self._writing: deque[tuple[Cell, Future[None]]] = deque()
-        self._merging = Merging(store)
+        self._merging, self.extension = Merging(store), Extension(job, store)
 
     def close(self, *, failed: bool = False) -> None:
         self.worker.close()
@@ -112,18 +114,19 @@ class LocalExecutor:
             self._wait_for(read for cell in lacking.cells.values() for read in self.job.reads(cell).values())
             images = image_range(group.plan[gap.first : gap.end])
             given = {name: given_rows(self.job, self.store, cell, *images) for name, cell in lacking.cells.items()}
-            parts = self.worker.compute(lacking, gap, given, tick, ahead)
-            for name, cell in lacking.cells.items():
-                stored = self._writer.submit(self._store, cell, gap, parts, name, prefixes.get(name))
-                self._writing.append((cell, stored))
-                self.ledger.add(cell, gap)
-                if name in prefixes:
-                    stored.result()
+            for some, wanted in self.extension.split(lacking, gap):
+                parts = self.worker.compute(some, gap, given, tick, ahead, wanted)
+                for name, cell in some.cells.items():
+                    stored = self._writer.submit(self._store, cell, gap, parts, name, prefixes.get(name))
+                    self._writing.append((cell, stored))
+                    self.ledger.add(cell, gap)
+                    if name in prefixes:
+                        stored.result()
             while len(self._writing) > IN_FLIGHT * len(names):
                 self._writing.popleft()[1].result()
 
     def _store(self, cell: Cell, span: Span, parts: Sequence[Part], name: str, prefix: Prefix | None) -> None:
-        tables = self.worker.collect(cell, parts, name)
+        tables = self.extension.completed(cell, span, self.worker.collect(cell, parts, name))
         self.store.write(cell, span, tables)
         self._merging.wrote(cell)
         if prefix is not None:

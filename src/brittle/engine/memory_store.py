@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from pyarrow import feather
 
+from brittle.engine.put_aside import Earlier
 from brittle.engine.store import cut
 from brittle.measures.base import ROWS, Cell, Tables
 from brittle.measures.plan import Span
@@ -45,6 +46,12 @@ class MemoryStore:
 
     def compact(self, cell: Cell, *, finished: bool = False) -> None:
         """Nothing to merge."""
+
+    def earlier(self, cell: Cell) -> Iterator[Earlier]:
+        return iter(())
+
+    def remove_earlier(self, cell: Cell) -> None:
+        """Nothing is kept for another time."""
 
     def _on_disk(self, tables: Tables) -> dict[str, Path]:
         if self._folder is None:

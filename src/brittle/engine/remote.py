@@ -20,6 +20,7 @@ from brittle.allocator import keep_mapped
 from brittle.classifiers.base import first_line
 from brittle.engine.assemble import Things, assemble
 from brittle.engine.check import checked
+from brittle.engine.extension import Extension
 from brittle.engine.given import given_rows
 from brittle.engine.job import Job
 from brittle.engine.ledger import CellGroup, image_range
@@ -99,7 +100,8 @@ class RemoteWorker:
         self.job = checked(assemble(Things.of(Study.of(dict(setup.study))), setup.device)).job
         if self.job.device.type == "cpu":
             keep_mapped()
-        self.store = FolderStore(setup.units, self.job.depends)
+        self.store = FolderStore(setup.units, self.job.depends, self.job.extent)
+        self.extension = Extension(self.job, self.store)
         self.worker = Worker(self.job, self._notes.append)
         self.worker.batch_sizes = dict(setup.batch_sizes)
 
@@ -120,12 +122,15 @@ class RemoteWorker:
         given = {
             name: given_rows(job, self.store, cell, first, end, looks=LOOKS) for name, cell in by_classifier.items()
         }
-        with self._computing:
-            parts = self.worker.compute(group, span, given)
         wrong: Exception | None = None
-        for name, cell in by_classifier.items():
+        with self._computing:
+            found = [
+                (some, self.worker.compute(some, span, given, wanted=wanted))
+                for some, wanted in self.extension.split(group, span)
+            ]
+        for name, cell, parts in ((*each, parts) for some, parts in found for each in some.cells.items()):
             try:
-                tables = self.worker.collect(cell, parts, name)
+                tables = self.extension.completed(cell, span, self.worker.collect(cell, parts, name))
             except Exception as error:  # the other classifiers' rows are kept
                 wrong = wrong or error
                 continue

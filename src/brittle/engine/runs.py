@@ -20,6 +20,7 @@ import tomli_w
 import torch
 
 from brittle.engine.check import Answers
+from brittle.engine.extension import REMEDY, refuse_other_rows
 from brittle.engine.git_state import git_state
 from brittle.engine.job import FORMAT, Job
 from brittle.engine.kept_json import kept_text, parsed, read_kept
@@ -57,7 +58,7 @@ class RunFolder:
 
     def store(self, job: Job) -> FolderStore:
         """The run's units, each bound to what the job's cells depend on."""
-        return FolderStore(self.path / "units", job.depends)
+        return FolderStore(self.path / "units", job.depends, job.extent)
 
     def exists(self) -> bool:
         return self.study.is_file() and self.begun.is_file()
@@ -177,13 +178,16 @@ class RunFolder:
             if changed:
                 raise BrittleError(
                     f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
-                    "Undo the change, or run into another folder (a run may be extended, but what was computed stays).",
+                    REMEDY,
                 )
         remove_half_written(self.path, FILES)
 
     def begin(self, study: dict[str, Any], job: Job, answers: Answers, called: Mapping[str, Mapping[str, str]]) -> None:
         """Keeps the study once its things are loaded and found to be those that the run began with. `called` are the
         private values of live classifiers once they have been asked something."""
+        if self.exists():
+            counts = {name: count for name, (count, _) in self.read_begun()["sources"].items()}
+            refuse_other_rows(job, self.read_study(), counts, self.path)
         now = environment() | {"folder": str(Path.cwd())}
         machine = " · ".join(map(str, (job.device, now["device"], now["threads"], now["packages"])))
         known = same_things(job, Tried(answers, called, machine), self._kept(), self.path)

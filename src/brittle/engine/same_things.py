@@ -13,9 +13,11 @@ from brittle.engine.check import Answers
 from brittle.engine.job import FORMAT, Job
 from brittle.engine.live import is_live
 from brittle.errors import BrittleError
+from brittle.images.fingerprint import fingerprint
 
 KEPT = {  # what begun.json keeps, and the sort of things that it is kept of
     "images": "images",
+    "most": "images",
     "files": "classifiers",
     "private": "classifiers",
     "unknown": "classifiers",
@@ -39,13 +41,7 @@ class Tried(NamedTuple):
 def same_things(job: Job, tried: Tried, kept: Mapping[str, Mapping[str, Any]], run: Path) -> dict[str, Any]:
     """What is to be kept of a job's things. Refuses to resume where images or classifiers behind unchanged names are no
     longer what is `kept` of them."""
-    images = {name: entry["fingerprint"] for name, entry in job.entries["images"].items()}
-    for name, found in images.items():
-        if kept["images"].get(name, found) != found:
-            raise BrittleError(
-                f"the image set {name!r} is no longer what it was when the run in {run} began",
-                "Restore it, or run into another folder.",
-            )
+    most = {name: _same_images(job, name, kept["most"].get(name), run) for name in job.entries["images"]}
     files = {name: entry["files"] for name, entry in job.entries["classifiers"].items()}
     for name, found in files.items():
         refuse_unknown(f"classifier {name!r}", kept["unknown"].get(name, ""), run)
@@ -64,7 +60,9 @@ def same_things(job: Job, tried: Tried, kept: Mapping[str, Mapping[str, Any]], r
                 )
     return {
         "format": FORMAT,
-        "images": {**images, **kept["images"]},
+        "images": {name: entry["fingerprint"] for name, entry in job.entries["images"].items()},
+        "sources": {name: [entry["count"], entry["source"][-1]] for name, entry in job.entries["images"].items()},
+        "most": most,
         "files": {**files, **kept["files"]},
         "private": private,
         "unknown": {name: each.unknown for name, each in job.live.items() if each.unknown},
@@ -73,6 +71,23 @@ def same_things(job: Job, tried: Tried, kept: Mapping[str, Mapping[str, Any]], r
         "classifiers": {name: each.told() for name, each in job.facts.items()},
         "shifts": {name: list(each.images.shifts) for name, each in job.images.items() if each.images.shifts},
     }
+
+
+def _same_images(job: Job, name: str, kept: Sequence[Any] | None, run: Path) -> list[Any]:
+    """The most images that were ever chosen of a set, and their fingerprint, which must be what it was."""
+    entry = job.entries["images"][name]
+    now = [entry["count"], entry["fingerprint"]]
+    if kept is None:
+        return now
+    count, before = kept
+    there = job.images[name].whole
+    again = entry["fingerprint"] if count == entry["count"] else fingerprint(there.choose(count, job.seed))
+    if again != before:
+        raise BrittleError(
+            f"the image set {name!r} is no longer what it was when the run in {run} began",
+            "Restore it, or run into another folder.",
+        )
+    return max(now, list(kept), key=lambda each: int(each[0]))
 
 
 def refuse_unknown(what: str, why: str, run: Path) -> None:

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brittle.engine.disk import Disk
+from brittle.engine.put_aside import Earlier, earlier_in, put_aside, remove_earlier
 from brittle.engine.unit_file import Damaged, about_of, check, encoded, row_groups
 from brittle.errors import BrittleError, Failure
 from brittle.files import printable, unusable
@@ -62,6 +63,12 @@ class Store(Protocol):
         """Merges what lies together; of a finished cell, all of it."""
         ...
 
+    def earlier(self, cell: Cell) -> Iterator[Earlier]:
+        """What was finished before the run was extended, and has not been removed since."""
+        ...
+
+    def remove_earlier(self, cell: Cell) -> None: ...
+
 
 class Merging:
     """The driver's part of storing: told of what was written, merges now and then, so that files stay few."""
@@ -84,10 +91,13 @@ class UnitFile(NamedTuple):
 
 class FolderStore:
     """Parquet files under `folder/measure/classifier/images/nuisance/`. `depends` tells the hash of what a cell's rows
-    depend on, which every file carries."""
+    depend on, and `extent` which rows there are, which decides how units are numbered; every file carries both. Files
+    of another extent are put aside."""
 
-    def __init__(self, folder: Path, depends: Callable[[Cell], str]) -> None:
-        self.folder, self.depends, self.disk = folder, depends, Disk()
+    def __init__(
+        self, folder: Path, depends: Callable[[Cell], str], extent: Callable[[Cell], str] = lambda _: ""
+    ) -> None:
+        self.folder, self.depends, self.extent, self.disk = folder, depends, extent, Disk()
         self._cache: OrderedDict[str, pa.Table] = OrderedDict()
         self._places: dict[Cell, str] = {}
         self._about: dict[str, dict[str, Any]] = {}  # by path: what files say that were found to be whole
@@ -99,7 +109,7 @@ class FolderStore:
     def write(self, cell: Cell, span: Span, tables: Tables) -> None:
         for name in sorted(tables, key=lambda each: each == ROWS):
             about = {"cell": list(cell), "first": span.first, "end": span.end, "table": name}
-            about |= {"rows": tables[name].num_rows, "depends": self.depends(cell)}
+            about |= {"rows": tables[name].num_rows, "depends": self.depends(cell), "extent": self.extent(cell)}
             if name == ROWS:
                 about["tables"] = sorted(tables)
             path = self._path(cell, span, name)
@@ -136,6 +146,8 @@ class FolderStore:
         what is not this cell's, and folders that lead elsewhere. What a kill left behind goes too: half-written files,
         and files that a merge had no time to remove."""
         removed: list[str] = []
+        for file in self._all(cell):
+            put_aside(self.disk, file.path, self.depends(cell), self.extent(cell))
         while damaged := [file.path for file in self._all(cell) if not self._whole(cell, file)]:
             for path in damaged:
                 self._remove(path)
@@ -147,6 +159,14 @@ class FolderStore:
             if whole or _HALF_WRITTEN.fullmatch(name):
                 self._remove(f"{place}/{name}")
         return removed
+
+    def earlier(self, cell: Cell) -> Iterator[Earlier]:
+        self._refuse_links(self._place(cell))
+        return earlier_in(self.disk, self._place(cell), self.depends(cell))
+
+    def remove_earlier(self, cell: Cell) -> None:
+        self._refuse_links(self._place(cell))
+        remove_earlier(self.disk, self._place(cell))
 
     def compact(self, cell: Cell, *, finished: bool = False) -> None:
         """Merges FAN neighbours of one size wherever they lie together, and again while that makes FAN of the next
@@ -298,7 +318,7 @@ class FolderStore:
                 f"{file.path} holds rows of something else ({_described(about)})",
                 "Move it back to where it belongs, or delete it: what is missing is computed anew.",
             )
-        if about.get("depends") != self.depends(cell):
+        if about.get("depends") != self.depends(cell) or about.get("extent") != self.extent(cell):
             raise BrittleError(
                 f"{file.path} was computed from other things than this study names",
                 "Restore them, run into another folder, or delete that file: what is missing is computed anew.",

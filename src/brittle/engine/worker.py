@@ -45,7 +45,7 @@ class Block(NamedTuple):
     """Images that are on the device together, and the units that they are for."""
 
     places: range | tuple[int, ...]  # in planned order
-    units: Mapping[int, Unit]
+    units: Mapping[int, Sequence[Unit]]  # by number: a unit, or the parts of it that are wanted
 
 
 class Worker:
@@ -67,10 +67,13 @@ class Worker:
         given: Mapping[str, Given],
         tick: Callable[[int], None] = lambda _: None,
         following: Sequence[Unit] = (),
+        wanted: Mapping[int, Sequence[Unit]] | None = None,
     ) -> list[Part]:
-        """Everything of some units, left on the device. `following` units' images are read meanwhile."""
-        units = dict(enumerate(group.plan[span.first : span.end], span.first))
-        bare = [Piece(place, torch.zeros(0).long(), unit.axis) for place, unit in units.items() if not len(unit.images)]
+        """Everything of some units, or the parts of them that are `wanted`, left on the device. `following` units'
+        images are read meanwhile."""
+        units = wanted if wanted is not None else _by_number(group.plan[span.first : span.end], span.first)
+        every = ((number, unit) for number, parts in units.items() for unit in parts)
+        bare = [Piece(number, torch.zeros(0).long(), unit.axis) for number, unit in every if not len(unit.images)]
         found = [self._evaluated(group, span, self._no_images(), [], bare, given, tick)] if bare else []
         blocks = self._blocks(group.images, units) if group.images else []
         for number, block in enumerate(blocks):
@@ -94,15 +97,16 @@ class Worker:
 
     def prefetch(self, images: str, units: Sequence[Unit]) -> None:
         """Has the other thread read the images of some units, the first of them where they are many."""
-        for block in self._blocks(images, dict(enumerate(units)))[:1] if images and units else ():
+        for block in self._blocks(images, _by_number(units))[:1] if images and units else ():
             self._read(images, block.places)
 
-    def _blocks(self, images: str, units: Mapping[int, Unit]) -> list[Block]:
+    def _blocks(self, images: str, units: Mapping[int, Sequence[Unit]]) -> list[Block]:
         """The images of some units, as many as fit on the device at a time."""
         at_once = max(1, IMAGES_AT_ONCE // (4 * math.prod(self.job.images[images].images.shape)))
-        if any(isinstance(unit.images, tuple) for unit in units.values()):
+        every = [unit for parts in units.values() for unit in parts]
+        if any(isinstance(unit.images, tuple) for unit in every):
             return _whole_units(units, at_once)
-        first, end = image_range(list(units.values()))
+        first, end = image_range(every)
         return [Block(range(first + part.start, first + part.stop), units) for part in slices(end - first, at_once)]
 
     def collect(self, cell: Cell, parts: Sequence[Part], classifier: str) -> Tables:
@@ -118,9 +122,9 @@ class Worker:
             for name, table in fetched.items():
                 _check_table(cell, name, table, part.span)
                 tables.setdefault(name, []).append(table)
-        if not tables[ROWS]:
+        if parts and not tables[ROWS]:
             raise _wrong(cell, f"gives no table {ROWS!r}")
-        return {name: self._in_order(cell, each) for name, each in tables.items()}
+        return {name: self._in_order(cell, each) for name, each in tables.items() if each}
 
     def _in_order(self, cell: Cell, parts: Sequence[pa.Table]) -> pa.Table:
         """Rows of several shapes: by unit, then by the image's place, then as the measure gave them."""
@@ -221,17 +225,22 @@ class Worker:
         )
 
 
-def _whole_units(units: Mapping[int, Unit], at_once: int) -> list[Block]:
+def _by_number(units: Sequence[Unit], first: int = 0) -> dict[int, list[Unit]]:
+    return {number: [unit] for number, unit in enumerate(units, first)}
+
+
+def _whole_units(units: Mapping[int, Sequence[Unit]], at_once: int) -> list[Block]:
     """Blocks of whole units, since images that are scattered over a set are in one unit because they belong together:
     as many as fit, and at least one."""
     blocks: list[Block] = []
-    for number, unit in units.items():
+    for number, parts in units.items():
         last = blocks[-1] if blocks else Block((), {})
-        both = tuple(sorted({*last.places, *unit.images}))
+        own = {image for unit in parts for image in unit.images}
+        both = tuple(sorted({*last.places, *own}))
         if blocks and len(both) <= at_once:
-            blocks[-1] = Block(both, {**last.units, number: unit})
-        elif len(unit.images):
-            blocks.append(Block(tuple(sorted(set(unit.images))), {number: unit}))
+            blocks[-1] = Block(both, {**last.units, number: parts})
+        elif own:
+            blocks.append(Block(tuple(sorted(own)), {number: parts}))
     return blocks
 
 
@@ -250,10 +259,10 @@ def _wrong(cell: Cell, what: str) -> BrittleError:
     return BrittleError(f"the measure {cell.measure!r} {what}", "Fix its `evaluate`.")
 
 
-def _pieces(units: Mapping[int, Unit], places: Sequence[int]) -> list[Piece]:
+def _pieces(units: Mapping[int, Sequence[Unit]], places: Sequence[int]) -> list[Piece]:
     """Of some units, what concerns the images at `places` in planned order, which rise."""
     here, found = np.asarray(places), []
-    for number, unit in units.items():
+    for number, unit in ((number, unit) for number, parts in units.items() for unit in parts):
         wanted = np.asarray(unit.images)
         rows = np.searchsorted(here, wanted)
         there = rows < len(here)

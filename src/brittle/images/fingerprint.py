@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from brittle.images.base import ImageSet
+from brittle.images.selection import Chosen
 from brittle.types import Batch
 
 HASHED = 1 << 24  # numbers
@@ -32,3 +34,21 @@ def fingerprint(images: ImageSet, numbers: int = HASHED, read: Callable[[Tensor]
     for shift in images.shifts.values():
         digest.update(shift.fingerprint())
     return f"{len(images)} images, {digest.hexdigest()}"
+
+
+class Fingerprints(NamedTuple):
+    """What chosen images are known by."""
+
+    number: int
+    images: str  # those that were chosen
+    source: str  # what they were chosen from, whatever their number
+
+
+def fingerprints(chosen: Chosen) -> Fingerprints:
+    """The source is known by all ids and labels, and by the pixels of the image that is always the first."""
+    order = torch.argsort(chosen.whole.ids)
+    digest = hashlib.blake2b(digest_size=16)
+    for values in (chosen.whole.ids, chosen.whole.labels):
+        digest.update(values[order].numpy().tobytes())
+    digest.update(fingerprint(chosen.images.take([0])).encode())
+    return Fingerprints(len(chosen.images), fingerprint(chosen.images), digest.hexdigest())

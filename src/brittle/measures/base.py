@@ -51,11 +51,13 @@ class Cell(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A kind of measure whose rows are given to another; `options` are those it must have."""
+    """A kind of measure whose rows are given to another; `options` are those it must have. `rows` is False where they
+    are for the summary alone."""
 
     kind: str
     required: bool = True
     options: Mapping[str, Any] = {}
+    rows: bool = True
 
 
 @dataclass(frozen=True)
@@ -347,6 +349,12 @@ class Measure(ABC):
     def plan(self, about: About) -> Plan:
         """The units in an order that depends on the study alone; none where all that is said is derived."""
         return ()
+
+    def axis(self, about: About) -> Mapping[str, NDArray[Any]] | None:
+        """What each place on its axis is, by columns of its rows; no columns where nothing but the image tells them
+        apart. With these a run is extended by more images and places. None where rows also depend on which other images
+        or places there are: they are used again only where the whole unit is the same."""
+        return None
 
     def calls(self, unit: Unit) -> int:
         """Classifier calls that a unit takes, as far as they are known beforehand."""

@@ -15,7 +15,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from brittle.errors import BrittleError
-from brittle.registry.options import checked, convert, did_you_mean, option, options_of, validated
+from brittle.registry.options import (
+    binds_rows,
+    checked,
+    convert,
+    did_you_mean,
+    extending,
+    option,
+    options_of,
+    validated,
+)
 from brittle.registry.outline import Outline
 from brittle.registry.source import files_in, names_code, resolve
 from brittle.registry.spec import Spec, parse_named, parse_spec, write_spec, written
@@ -23,9 +32,11 @@ from brittle.registry.spec import Spec, parse_named, parse_spec, write_spec, wri
 __all__ = [
     "Registry",
     "Spec",
+    "binds_rows",
     "checked",
     "convert",
     "did_you_mean",
+    "extending",
     "option",
     "options_of",
     "parse_named",

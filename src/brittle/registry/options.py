@@ -37,6 +37,7 @@ def option(
     flag: str = "",
     also: str = "",
     rows: bool = True,
+    extends: bool = False,
 ) -> Any:
     """A dataclass field with one line of help; a positional one is the spec's `what`.
 
@@ -45,10 +46,12 @@ def option(
     each value, and there are at least `fewest`. `remedy` follows what is said of a wrong value. `flag` is the name on
     the command line where it is another one, `also` a second one there. An option that is an `image_set` holds its
     spec until whoever may open image sets has put the set itself in its place. `rows` is False where a measure's rows
-    do not depend on the option, only its summary.
+    do not depend on the option, only its summary. `extends` is True where it says which rows there are, and never what
+    they hold: a run may go on with another value.
     """
     limits = Limits(above, least, below, most, tuple(choices), finite, fewest, remedy)
     about = {"help": help, "positional": positional, "image_set": image_set, "flag": flag, "also": also, "rows": rows}
+    about["extends"] = extends
     return dataclasses.field(default=default, metadata=about | {"limits": limits})
 
 
@@ -57,6 +60,16 @@ def options_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
     if not dataclasses.is_dataclass(kind):
         return {}
     return {field.name.replace("_", "-"): field for field in dataclasses.fields(kind) if field.init}
+
+
+def extending(kind: type) -> dict[str, str]:
+    """The options of a measure that say which rows there are: the name a user types → that of the field."""
+    return {key: field.name for key, field in options_of(kind).items() if field.metadata.get("extends")}
+
+
+def binds_rows(field: dataclasses.Field[Any]) -> bool:
+    """Whether what the rows of a measure hold depends on an option."""
+    return bool(field.metadata.get("rows", True)) and not field.metadata.get("extends")
 
 
 @functools.cache

@@ -90,6 +90,15 @@ class Augmentation(AugmentationOptions, Measure):
         points, rows = len(self.of) * self.samples, rows_per_unit(about.numbers)
         return Grid(about.count, points, max(2, rows // points // 2 * 2), points)
 
+    def axis(self, about: About) -> dict[str, NDArray[Any]] | None:
+        """Where images are mixed in pairs, the last of an odd number lacks a partner that more images would give it."""
+        if about.count % 2 and any(in_pairs(opened(spec)) for spec in self.of):
+            return None
+        return {
+            "augmentation": np.arange(len(self.of)).repeat(self.samples),
+            "draw": np.tile(np.arange(self.samples), len(self.of)),
+        }
+
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         """Augmented images are made once, and every classifier sees them."""

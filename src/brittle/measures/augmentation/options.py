@@ -19,7 +19,7 @@ class AugmentationOptions:
     reference: str | None = option(
         None, "classifiers whose accuracy tells affinity, by name or group: trained without these; all by default"
     )
-    samples: int = option(1, "draws per image and augmentation", least=1, most=10**5)
+    samples: int = option(1, "draws per image and augmentation", least=1, most=10**5, extends=True)
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.measures import register
@@ -70,6 +71,9 @@ class BreakingPoints(BreakingPointsOptions, Measure):
         paths = max(FEWEST_PER_UNIT, rows_per_unit(about.numbers) // 16)
         repeats = min(self.repeats, paths)
         return Grid(about.count, self.repeats, max(1, paths // repeats), repeats)
+
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        return {"repeat": np.arange(self.repeats)}
 
     def calls(self, unit: Unit) -> int:
         return unit.size * EXPECTED_CALLS

@@ -18,7 +18,7 @@ class BreakingPointsOptions:
     )
     step: float | None = option(None, "severity rises by this: 1 of 255 under noise, otherwise 0.1", above=0)
     limit: float | None = option(None, "the highest severity: 255 under noise, otherwise 10", above=0)
-    repeats: int = option(1, "paths per image", least=1, most=10**6)
+    repeats: int = option(1, "paths per image", least=1, most=10**6, extends=True)
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
 
 

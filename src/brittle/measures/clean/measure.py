@@ -55,6 +55,9 @@ class Clean(CleanOptions, Measure):
         there = about.count if about.subject is not None and about.subject.origin else 0
         return Grid(there, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
 
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        return {}
+
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         rows = task.pairs.rows

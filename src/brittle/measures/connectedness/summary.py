@@ -23,7 +23,7 @@ from brittle.measures.connectedness.tables import MEMBERS
 from brittle.statistics.intervals import betting_bounds, simultaneous
 
 WEAKLY = 2  # training images of a component that is weakly generalised: UREM's section 1, "has 2 training samples"
-CHANGES = Read("perturbation", required=False)  # for the smallest targeted change beside each bubble
+CHANGES = Read("perturbation", required=False, rows=False)  # for the smallest targeted change beside each bubble
 Stays = Mapping[tuple[int, int], float]  # pair of ids → 1 where their straight segment stays in the class, otherwise 0
 BEYOND = 1e-6  # a path that goes less far beyond [0, 1] has not left it
 

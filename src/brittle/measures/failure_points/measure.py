@@ -94,6 +94,10 @@ class FailurePoints(FailurePointsOptions, Measure):
         repeats = min(self.repeats, paths)
         return Grid(about.count, self.repeats * places, max(1, paths // repeats), repeats * places)
 
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        places = len(self.grid(about).values)
+        return {"repeat": np.arange(self.repeats).repeat(places), "place": np.tile(np.arange(places), self.repeats)}
+
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         severities = self.grid(task.about).tensor(task.batch.images.device)

@@ -106,6 +106,14 @@ class Layers(LayersOptions, Measure):
         paths = max(FEWEST_PATHS, min(MOST_PATHS, rows_per_unit(about.numbers) // 8))
         return Grid(about.count, axis, max(1, paths // width), width)
 
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        there = about.classifier
+        if there is None or not there.layers:
+            return {}
+        size = self.plan(about).axis
+        at = places(np.arange(size), self.chosen(there.layers), self.width(len(there.labels)))
+        return {"layer": at.layer, "repeat": at.repeat}
+
     def calls(self, unit: Unit) -> int:
         return unit.size * (EXPECTED_CALLS if self.targeted else len(self.severities))
 

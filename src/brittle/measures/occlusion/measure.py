@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import BrittleError
@@ -79,6 +80,11 @@ class Occlusion(OcclusionOptions, Measure):
         points = self.repeats * len(self.shares_of(about.nuisance))
         rows = rows_per_unit(about.numbers)
         return Grid(about.count, points, max(1, rows // points), min(points, rows))
+
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        assert about.nuisance is not None
+        shares = len(self.shares_of(about.nuisance))
+        return {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import BrittleError
@@ -107,6 +108,9 @@ class Perturbation(PerturbationOptions, Measure):
         if self.per_class is None:
             return grid
         return [Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid]
+
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        return {}
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         assert task.about.subject is not None

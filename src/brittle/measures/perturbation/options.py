@@ -27,9 +27,12 @@ class PerturbationOptions:
     steps: int = option(1000, "Adam's steps after which a search has failed", least=1, most=10**6)
     iterations: int = option(10, "steps of i-fgsm", least=1, most=10**4)
     clip: bool = option(True, "hold the changed image to [0, 1]; without, only the size of the change counts")
-    count: int = option(100, "how many images of each set, the first in planned order", least=1)
+    count: int = option(100, "how many images of each set, the first in planned order", least=1, extends=True)
     per_class: int | None = option(
-        None, "of these, only so many of each class, the first in planned order; for a perturbation matrix 1", least=1
+        None,
+        "of these, only so many of each class, the first in planned order; for a perturbation matrix 1",
+        least=1,
+        extends=True,
     )
     quality: int = option(75, "of the JPEG that changes are tried on", least=1, most=100)
     cap: float = option(

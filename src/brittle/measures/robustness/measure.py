@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
@@ -76,6 +78,9 @@ class Robustness(RobustnessOptions, Measure):
             return Grid(images, self.draws, min(images, rows), rounds, by_round=True)
         per_unit = IMAGES_BETWEEN_STOPS if self.stops else max(1, rows // self.draws)
         return Grid(images, self.draws, per_unit, min(self.draws, rows))
+
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        return {"draw": np.arange(self.draws)}
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:

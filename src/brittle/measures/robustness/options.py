@@ -16,12 +16,23 @@ class RobustnessOptions:
     """The options of the measure `robustness`."""
 
     samples: int | None = option(
-        None, "draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000)", least=1, most=10**7
+        None,
+        "draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000)",
+        least=1,
+        most=10**7,
+        extends=True,
     )
     tolerance: float | None = option(
-        None, "stop as soon as the interval's half-width is this small", above=0, below=0.5, remedy="Try 0.01."
+        None,
+        "stop as soon as the interval's half-width is this small",
+        above=0,
+        below=0.5,
+        remedy="Try 0.01.",
+        extends=True,
     )
-    estimand: Estimand = option("population", "what ρ is of: population, set (exactly these images) or drawn")
+    estimand: Estimand = option(
+        "population", "what ρ is of: population, set (exactly these images) or drawn", extends=True
+    )
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
     worst_of: int = option(
         10,

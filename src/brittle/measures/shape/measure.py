@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import TEXTURE
@@ -85,6 +86,12 @@ class Shape(ShapeOptions, Measure):
             return ()
         axis, rows = len(self.grids) * self.samples, rows_per_unit(about.numbers)
         return Grid(about.count, axis, max(1, rows // axis), min(axis, rows))
+
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        return {
+            "grid": np.repeat(self.grids, self.samples),
+            "draw": np.tile(np.arange(self.samples), len(self.grids)),
+        }
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:

@@ -13,8 +13,10 @@ from brittle.registry.options import option
 class ShapeOptions:
     """The options of the measure `shape`. Image sets with a column `texture` (cue-conflict:…) are not shuffled."""
 
-    grids: tuple[int, ...] = option((2, 4), "patches across and down that are shuffled", least=2, most=64, fewest=1)
-    samples: int = option(4, "shuffles per image and grid", least=1, most=10**6)
+    grids: tuple[int, ...] = option(
+        (2, 4), "patches across and down that are shuffled", least=2, most=64, fewest=1, extends=True
+    )
+    samples: int = option(4, "shuffles per image and grid", least=1, most=10**6, extends=True)
     moves: Literal["permutation", "cycle"] = option(
         "permutation", "by any permutation, the identity included, or in one cycle, so that no patch stays"
     )

@@ -68,6 +68,9 @@ class WeakPoints(WeakPointsOptions, Measure):
         kept = self.kept(about.theta_size)
         return Grid(min(about.count, self.count), kept, per_unit, kept)
 
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        return {}
+
     def calls(self, unit: Unit) -> int:
         if not isinstance(sampler(self.sampler), ChainSampler):
             return len(unit.images) * self.budget

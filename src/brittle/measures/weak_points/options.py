@@ -22,7 +22,7 @@ class WeakPointsOptions:
     tries: int = option(64, "prior draws that a chain looks at for its start", least=1, most=10**7)
     keep: int = option(200, "draws kept per image, fewer where θ is long", least=1, most=10**7)
     failing: bool = option(False, "only θ at which the prediction is another label, where doubt alone is not enough")
-    count: int = option(20, "how many images of each set, the first in planned order", least=1)
+    count: int = option(20, "how many images of each set, the first in planned order", least=1, extends=True)
 
 
 COMMAND = Command(
