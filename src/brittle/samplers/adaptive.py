@@ -20,7 +20,13 @@ Draws form two halves, and each half's proposals are fitted to the other. If a d
 centred on itself, its weight would be too small, and the effective sizes reported would be several times the true
 ones. Through the other half a little of that bias remains, a few hundredths of the sum of weights. 1 − µ(x) is
 therefore estimated round by round, from each round's draws against their own q_r alone, which was fixed before they
-were drawn: that is unbiased.
+were drawn: that is unbiased. So is the estimate of µ(x), M, from the same draws, and 1 − M is another one of 1 − µ(x).
+The first, A, is the better one where failures are rare, and may be above 1 where they are common; the second is the
+better one there. As the error of each is about proportional to its size, they are weighted with M² and A²,
+
+    1 − µ̂ = (M² A + A² (1 − M)) / (A² + M²)
+
+which is 1 where all draws fail and, unless A or M were above 4, never outside [0, 1].
 """
 
 from __future__ import annotations
@@ -123,6 +129,7 @@ class WeightedDraws(NamedTuple):
     rounds: tuple[tuple[Mixture, int], ...]  # each with the number of draws from it
     first: int  # draws from the prior, over all rounds
     evidence: Tensor  # (rounds + 1, B) log of each round's estimate of 1 − µ(x)
+    rest: Tensor  # (rounds + 1, B) log of each round's estimate of µ(x)
     sizes: tuple[int, ...]  # all draws of each round
 
     @property
@@ -145,7 +152,9 @@ class WeightedDraws(NamedTuple):
             log_proposals = torch.logaddexp(log_proposals, earlier.log_density(position) + math.log(size))
         together, log_priors = torch.cat((self.position, position), 1), torch.cat((self.log_prior, log_prior), 1)
         own = torch.logaddexp(mixture.log_density(together) + math.log(count), log_priors + math.log(prior))
-        estimate = (evaluation.log_likelihood + log_prior - own[:, -keys.shape[1] :]).logsumexp(1)
+        weight = log_prior - own[:, -keys.shape[1] :]
+        estimate = (weight + evaluation.log_likelihood).logsumexp(1)
+        rest = (weight + log_of_rest(evaluation.log_likelihood)).logsumexp(1)
         return WeightedDraws(
             together,
             torch.cat((self.log_likelihood, evaluation.log_likelihood), 1),
@@ -155,6 +164,7 @@ class WeightedDraws(NamedTuple):
             (*self.rounds, (mixture, count)),
             self.first + prior,
             torch.cat((self.evidence, estimate[None])),
+            torch.cat((self.rest, rest[None])),
             (*self.sizes, keys.shape[1]),
         )
 
@@ -210,14 +220,15 @@ class AdaptiveImportance:
             (self.name,) * images,
             chains=False,
             evidence=pooled(halves),
+            from_prior=torch.full((images,), sum(half.first for half in halves), device=log_weight.device),
         )
 
     def _begun(self, target: Target, start: PriorDraws, half: int) -> WeightedDraws:
         position, likelihood = start.position[:, half::2], start.evaluation.log_likelihood[:, half::2]
         log_prior, count = log_density(target, position), position.shape[1]
-        evidence = likelihood.logsumexp(1)[None] - math.log(count)
+        evidence, rest = (each.logsumexp(1)[None] - math.log(count) for each in (likelihood, log_of_rest(likelihood)))
         outcomes, proposals = start.evaluation.outcomes[:, half::2], log_prior + math.log(count)
-        return WeightedDraws(position, likelihood, outcomes, log_prior, proposals, (), count, evidence, (count,))
+        return WeightedDraws(position, likelihood, outcomes, log_prior, proposals, (), count, evidence, rest, (count,))
 
     def _fitted(self, half: WeightedDraws, keys: Tensor, parts: int) -> Mixture:
         """Wide where the first draws hold no failure: their weights only tell one small doubt from
@@ -227,10 +238,22 @@ class AdaptiveImportance:
 
 
 def pooled(halves: list[WeightedDraws]) -> Tensor:
-    """(B,) log of the mean of all rounds' estimates. Later rounds know more: a draw of round r counts r² times."""
+    """(B,) log of the estimate of 1 − µ(x) from all rounds. Later rounds know more: a draw of round r counts r²
+    times."""
     shares = torch.tensor([[size * place**2 for place, size in enumerate(half.sizes, 1)] for half in halves])
     logs = (shares / shares.sum()).log().to(halves[0].evidence)
-    return torch.cat([half.evidence + log[:, None] for half, log in zip(halves, logs, strict=True)]).logsumexp(0)
+    failing, rest = (
+        torch.cat([each + log[:, None] for each, log in zip(of, logs, strict=True)]).logsumexp(0)
+        for of in ([half.evidence for half in halves], [half.rest for half in halves])
+    )
+    a, m = failing.exp(), rest.exp()
+    # 1 − µ̂ = A (M² + A (1 − M)) / (A² + M²), and A itself where it is too small for a float.
+    return (failing + ((m * m + a * (1 - m)) / (a * a + m * m)).clamp(min=0).log()).clamp(max=0)
+
+
+def log_of_rest(log_likelihood: Tensor) -> Tensor:
+    """log p(ℓ) where log p(not ℓ) is given."""
+    return torch.log1p(-log_likelihood.clamp(max=0).exp())
 
 
 def fit(

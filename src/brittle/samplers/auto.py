@@ -90,6 +90,7 @@ def joined(parts: list[tuple[Tensor, PosteriorDraws]]) -> PosteriorDraws:
         chains=False,
         families=together([numbered(found) for found in every], -1) if families else None,
         evidence=torch.cat([_evidence(found) for found in every])[order],
+        from_prior=torch.cat([found.from_prior for found in every if found.from_prior is not None])[order],
         bounded=torch.cat([_bounded(found) for found in every])[order],
     )
 

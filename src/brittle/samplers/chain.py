@@ -165,4 +165,5 @@ def run(kernel: Kernel[S], target: Target, budget: Budget, name: str) -> Posteri
         torch.full((images,), calls, device=device),
         accepted / max(1, kept * thin),
         (name,) * images,
+        from_prior=torch.full((images,), budget.chains * budget.tries, device=device),
     )

@@ -65,5 +65,6 @@ def weighted(target: Target, drawn: PriorDraws, log_weight: Tensor, likelihood: 
         (name,) * images,
         chains=False,
         evidence=likelihood.logsumexp(1) - math.log(likelihood.shape[1]),
+        from_prior=torch.full((images,), likelihood.shape[1], device=device),
         bounded=torch.ones(images, dtype=torch.bool, device=device),
     )

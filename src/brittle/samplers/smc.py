@@ -157,7 +157,8 @@ class KeptDraws:
             (name,) * len(calls),
             chains=False,
             families=flat(self.families),
-            evidence=particles.evidence.masked_fill(dead, -torch.inf),
+            evidence=particles.evidence.masked_fill(dead, -torch.inf).clamp(max=0),
+            from_prior=torch.full_like(calls, particles.position.shape[1]),
         )
 
 

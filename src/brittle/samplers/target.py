@@ -121,6 +121,7 @@ class PosteriorDraws(NamedTuple):
     chains: bool = True  # whether draws are successive states of chains
     families: Tensor | None = None  # (B, n, s) the first ancestor of each particle
     evidence: Tensor | None = None  # (B,) log of the estimated 1 − µ(x), if the sampler gives one
+    from_prior: Tensor | None = None  # (B,) how many of the calls were of draws from the prior, if the sampler says so
     bounded: Tensor | None = None  # (B,) whether weights are p(not ℓ) itself, which is at most 1; None: nowhere
 
     @property

@@ -22,6 +22,7 @@ MOST_JUDGED = 64  # parameters whose mixing is looked at, evenly spread over θ
 PRIOR_DRAWS = 512
 TRUSTED, NOTHING, NOT_MIXED, WEIGHTS, FEW = "trusted", "nothing found", "not mixed", "weights not trusted", "too few"
 ANCESTORS = "too few ancestors"  # the draws may do, but 1 − µ and separate regions rest on what they descend from
+MAY_MISS = "may miss others"  # failures are rarer than what draws from the prior are sure to meet
 NO_OTHER_LABEL = "no other label"  # p(not ℓ) is above zero, but no draw is taken for anything else
 
 
@@ -50,6 +51,7 @@ class Diagnosis(NamedTuple):
     smallest_log_prior: float | None
     smallest_predicted: int | None
     wrong_share: float | None = None  # of the prior's θ: the prediction is another label; only where these are sampled
+    least_met: float | None = None  # share of the prior from which failures would have been met, with probability 0.95
 
     @property
     def trusted(self) -> bool:
@@ -82,6 +84,7 @@ DIAGNOSIS = pa.schema(
         "smallest_log_prior": pa.float64(),
         "smallest_predicted": pa.int64(),
         "wrong_share": pa.float64(),
+        "least_met": pa.float64(),
     }
 )
 
@@ -198,6 +201,7 @@ def diagnose(
         trust, met = quality.at(image, found), bool(other[image].any())
         calls = int(sampled.calls[image])
         evidence = None if sampled.evidence is None else float(sampled.evidence[image].exp())
+        least = None if sampled.from_prior is None else least_met(int(sampled.from_prior[image]))
         diagnoses.append(
             Diagnosis(
                 image=int(posterior.batch.ids[image]),
@@ -210,12 +214,14 @@ def diagnose(
                     trust["rhat"],
                     trust["pareto_k"],
                     quality.ancestors(image),
+                    evidence is not None and least is not None and evidence < least,
                 ),
                 calls=calls,
                 per_1000=1000 * trust["effective"] / max(1, calls),
                 acceptance=_number(sampled.acceptance[image]),
                 one_minus_mu=None if posterior.failing else evidence,
                 wrong_share=evidence if posterior.failing else None,
+                least_met=least,
                 another_label=float((share[image] * other[image]).sum()) if found else None,
                 **trust,
                 **moments.at(image),
@@ -248,8 +254,10 @@ def judge(
     rhat: float | None,
     k: float | None,
     ancestors: float | None = None,
+    rare: bool = False,
 ) -> str:
-    """The status of an image whose draws do or don't have another label than ℓ somewhere."""
+    """The status of an image whose draws do or don't have another label than ℓ somewhere, and whose failures are or
+    are not rarer than what would have been met."""
     if not found:
         return NOTHING
     if not other:
@@ -260,7 +268,15 @@ def judge(
         return WEIGHTS
     if effective < FEWEST:
         return FEW
-    return TRUSTED if ancestors is None or ancestors >= FEWEST else ANCESTORS
+    if ancestors is not None and ancestors < FEWEST:
+        return ANCESTORS
+    return MAY_MISS if rare else TRUSTED
+
+
+def least_met(draws: int) -> float:
+    """The rule of three: an island of failures with a share s of the prior escapes n draws from it with probability
+    (1 − s)ⁿ, which is 0.05 at about 3 / n. Draws of a proposal that was fitted to another island never get there."""
+    return min(1.0, 3 / max(1, draws))
 
 
 def _number(value: Tensor) -> float | None:

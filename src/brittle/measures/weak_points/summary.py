@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from brittle.measures.base import Cell, ClassifierFacts, RunView, pairs_of
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, NOTHING, TRUSTED, judged
+from brittle.measures.weak_points.diagnosis import MAY_MISS, NO_OTHER_LABEL, NOTHING, TRUSTED, judged
 from brittle.types import Nuisance, Told
 
 DOUBTING = "p(θ | not ℓ, x): the more probable, the less the classifier gives the label"
@@ -102,6 +102,7 @@ def summarise(
         "per_1000": _median([each.diagnosis["per_1000"] for each in weak]),
         "one_minus_mu": float(np.mean(known)) if known else None,
         "wrong_share": float(np.mean(wrong)) if wrong else None,
+        "least_met": max((each.diagnosis.get("least_met") or 0.0 for each in weak), default=0.0) or None,
         "flows": flows(told, classifier),
         "parameters": parameters(told, nuisance),
         "per_image": [_of_image(each, classifier, names) for each in weak],
@@ -202,6 +203,7 @@ def _of_image(each: Weak, classifier: ClassifierFacts, names: Sequence[str]) -> 
             )
         },
         "wrong_share": found.get("wrong_share"),
+        "least_met": found.get("least_met"),
         "smallest_label": None
         if found["smallest_predicted"] is None
         else classifier.labels[found["smallest_predicted"]],
@@ -216,7 +218,8 @@ def _median(values: Sequence[float]) -> float | None:
 def entry_warnings(entry: dict[str, Any]) -> list[str]:
     where = f"weak points of {entry['classifier']!r} under {entry['nuisance']}"
     said = []
-    bad = {status: count for status, count in entry["statuses"].items() if status not in (TRUSTED, NO_OTHER_LABEL)}
+    fine = (TRUSTED, NO_OTHER_LABEL, MAY_MISS)
+    bad = {status: count for status, count in entry["statuses"].items() if status not in fine}
     if bad:
         told = ", ".join(f"{status}: {count}" for status, count in sorted(bad.items()))
         said += [f"{where}: the draws of {sum(bad.values())} of {entry['images']} images can't be trusted ({told})"]
@@ -224,5 +227,10 @@ def entry_warnings(entry: dict[str, Any]) -> list[str]:
         said += [
             f"{where}: on {entry['no_other_label']} of {entry['images']} images no draw has another label; their 1 − µ "
             "is what the classifier doubts there, and leaves out failures that were never met"
+        ]
+    if missed := entry["statuses"].get(MAY_MISS, 0):
+        said += [
+            f"{where}: on {missed} of {entry['images']} images failures are rarer than {entry['least_met']:.2g} of the "
+            "prior, from which draws are sure to meet them: others may exist elsewhere. A larger budget looks further"
         ]
     return said

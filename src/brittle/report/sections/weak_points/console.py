@@ -67,6 +67,11 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
         f"  {images} ({methods}), {entry['calls']:,} classifier calls, "
         f"{per_1000} effective draws per 1,000 calls (median); draws of {trusted} can be trusted"
     )
+    if entry.get("least_met"):
+        yield line(
+            f"  an island of failures with less than {100 * entry['least_met']:.2g} % of the prior may not have been "
+            "met (3 in the number of draws from it)"
+        )
     if entry.get("failing"):
         yield line(f"  draws are of {entry['draws_of']}")
     if entry["no_other_label"]:
