@@ -23,3 +23,4 @@ def test_whatever_happens_to_a_command_the_same_one_ends_as_if_nothing_had(comma
     )
     assert said.returncode == 0, said.stdout + said.stderr
     assert f"{command}: EIO at a read event" in said.stdout
+    assert (f"{command}: SIGSTOP of a worker on Ray: 1 of 1 held" in said.stdout) == (command == "run")
