@@ -92,9 +92,7 @@ def test_an_extended_run_stays_extended(things):
 CHANGES = {
     "option of a nuisance": ({"nuisances": ["affine:alpha=21"]}, r"affine:alpha=20.*nuisances\.affine:alpha=21"),
     "seed": ({"seed": 1}, r"seed: 0 → 1"),
-    "samples": ({"robustness": {"samples": 21}}, r"robustness\.samples: 20 → 21"),
-    "estimand": ({"robustness": {"samples": 20, "estimand": "set"}}, r"robustness\.estimand: 'population' → 'set'"),
-    "tolerance": ({"robustness": {"samples": 20, "tolerance": 0.1}}, r"robustness\.tolerance: nothing → 0\.1"),
+    "option of a measure": ({"breaking-points": {"limit": 3}}, r"breaking-points\.limit: 2\.0 → 3\.0"),
     "image set": ({"images": {"other": "sample"}}, r"images\.other: nothing → .*images\.toy: .* → nothing"),
     "classifier behind a name": (
         {"classifiers": {"first": "bundled:plain"}},
@@ -111,10 +109,11 @@ CHANGES = {
 
 @pytest.mark.parametrize(("change", "words"), CHANGES.values(), ids=CHANGES)
 def test_a_changed_study_is_refused_and_the_difference_shown(things, change, words):
-    run(things.study(), things.out)
+    begun = things.study(**{"breaking-points": {"limit": 2}})
+    run(begun, things.out)
     kept = (things.out / "study.toml").read_bytes()
     with pytest.raises(BrittleError, match=words) as refusal:
-        run(things.study(**change), things.out)
+        run(begun | change, things.out)
     assert refusal.value.exit_status == 2
     assert "\n" not in str(refusal.value)
     assert (things.out / "study.toml").read_bytes() == kept
@@ -126,11 +125,11 @@ def test_a_removed_measure_is_refused_and_the_difference_shown(things):
         run(things.study(), things.out)
 
 
-def test_a_changed_count_of_images_is_refused(things):
-    entry = {"spec": f"npz:{things.folder}/images.npz", "count": 30}
+def test_another_choice_of_images_is_refused(things):
+    entry = {"spec": f"npz:{things.folder}/images.npz", "ids": [0, 1, 2, 3]}
     run(things.study(images={"toy": entry}), things.out)
-    with pytest.raises(BrittleError, match=r"images\.toy\.count: 30 → 40"):
-        run(things.study(images={"toy": entry | {"count": 40}}), things.out)
+    with pytest.raises(BrittleError, match=r"images\.toy\.ids: \[0, 1, 2, 3\] → \[0, 1, 2, 4\]"):
+        run(things.study(images={"toy": entry | {"ids": [0, 1, 2, 4]}}), things.out)
 
 
 def test_what_is_written_another_way_is_no_change(things):

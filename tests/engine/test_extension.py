@@ -115,7 +115,7 @@ def test_title_groups_and_attributes_may_change(things, study):
 
 
 CHANGED = {
-    "a measure's option": ({"robustness": {"samples": 6}}, r"measures\.robustness\.samples: 5 → 6"),
+    "a measure's option": ({"breaking-points": {"limit": 3}}, r"measures\.breaking-points\.limit: 2\.0 → 3\.0"),
     "a restriction": (
         {"robustness": {"samples": 5, "nuisances": ["affine:alpha=20"]}},
         r"measures\.robustness\.nuisances: nothing → \['affine:alpha=20'\]",
@@ -138,7 +138,7 @@ CHANGED = {
 
 @pytest.mark.parametrize(("change", "words"), CHANGED.values(), ids=CHANGED)
 def test_a_changed_or_removed_entry_is_refused_with_the_difference_shown(things, study, change, words):
-    begun = study(clean={})
+    begun = study(clean={}, **{"breaking-points": {"limit": 2}})
     run(begun, things.out)
     kept = (files(things), (things.out / "study.toml").read_bytes())
     spec = f"npz:{things.folder}/images.npz"

@@ -9,6 +9,7 @@ import pytest
 import tomli_w
 
 import brittle
+from brittle.engine.job import FORMAT
 from brittle.engine.kept_json import kept_text, read_kept
 from brittle.errors import BrittleError
 from brittle.measures import measures
@@ -76,7 +77,7 @@ def test_a_summary_that_is_garbage_is_written_anew(run, finished, garbage):
 def test_a_changed_value_is_noticed(run, name):
     said = json.loads((run / name).read_text())
     key = next(key for key in said if key != "checksum")
-    (run / name).write_text(json.dumps(said | {key: 4 if name == "begun.json" else "other", "labels": ["cat"]}))
+    (run / name).write_text(json.dumps(said | {key: FORMAT if name == "begun.json" else "other", "labels": ["cat"]}))
     with pytest.raises(BrittleError, match=rf"{name} is not as Brittle wrote it: its checksum is wrong\. \w+"):
         write_report(run)
 

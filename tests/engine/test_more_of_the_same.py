@@ -14,6 +14,8 @@ import brittle
 from brittle.api.live_study import LiveStudy
 from brittle.engine.carry_out import run_things
 from brittle.errors import BrittleError
+from brittle.measures import measures
+from brittle.registry import extending
 
 pytestmark = [
     pytest.mark.warned(
@@ -355,3 +357,11 @@ def test_what_would_change_finished_rows_is_refused_with_the_difference(things):
     run(without(asked(things, **{"breaking-points": {"limit": 2}})), things.out)
     with pytest.raises(BrittleError, match=r"measures\.breaking-points\.limit: 2\.0 → 3\.0\. Undo"):
         run(without(asked(things, **{"breaking-points": {"limit": 3, "repeats": 2}})), things.out)
+
+
+def test_every_option_that_extends_a_run_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    for kind, measure in measures.loaded().items():
+        for key in extending(measure):
+            (line,) = [line for line in text.splitlines() if line.startswith("|") and f"`{kind}`" in line]
+            assert f"`{key}`" in line, (kind, key)

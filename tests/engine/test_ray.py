@@ -303,6 +303,20 @@ def test_workers_stop_at_the_unit_where_one_process_stops(ray, things):
     assert max(images) < 700, "nothing stopped"
 
 
+@pytest.mark.slow
+def test_workers_extend_a_run_as_one_process_does(ray, things):
+    def study(samples, count):
+        images = {"toy": {"spec": f"npz:{things.folder}/images.npz", "count": count}}
+        return things.study("first", "second", images=images, robustness={"samples": samples})
+
+    locally(study(5, 30), things.out)
+    things.rows()
+    many = on_ray(study(12, 50), things.out)
+    assert things.rows() < 50 * (1 + 3 * 12)
+    assert_same_rows(many, locally(study(12, 50), things.folder / "alone"))
+    assert not list(things.out.rglob("*.earlier"))
+
+
 def test_live_objects_are_refused_in_one_line():
     things = Loadable(
         {"mine": lambda images: images.flatten(1)[:, :4]},

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from brittle.engine.job import Job, Layout
 from brittle.engine.ledger import joined
 from brittle.engine.store import Store, by_unit, together
+from brittle.errors import BrittleError
 from brittle.measures.base import Cell, Tables
 from brittle.measures.plan import Span, Unit
 
@@ -181,7 +182,12 @@ def known_rows(job: Job, store: Store, cell: Cell) -> KnownRows | None:
     found = None
     for extent, span, tables in store.earlier(cell):
         found = found or KnownRows(job.laid_out(cell, job.extent(cell)))
-        found.add(job.laid_out(cell, extent), span, tables)
+        try:
+            before = job.laid_out(cell, extent)
+        except (BrittleError, ValueError, KeyError, TypeError):  # nothing that a run of this study could have had
+            continue
+        if span.end <= len(before.plan):
+            found.add(before, span, tables)
     return found
 
 

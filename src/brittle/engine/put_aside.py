@@ -19,7 +19,7 @@ from brittle.measures.base import ROWS, Tables
 from brittle.measures.plan import Span
 
 _NAME = re.compile(r"(\d{9})-(\d{9})\.([a-z0-9_]+)\.([0-9a-f]{16})\.earlier")
-_UNREADABLE = (Damaged, OSError, pa.ArrowException, ValueError, KeyError)
+_UNREADABLE = (Damaged, OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError)
 
 
 class Earlier(NamedTuple):
@@ -38,9 +38,9 @@ def put_aside(disk: Disk, path: str, depends: str, extent: str) -> None:
         if about["depends"] != depends or about["extent"] == extent:
             return
         check(disk.read(path))
+        mark = hashlib.blake2b(about["extent"].encode(), digest_size=8).hexdigest()
     except _UNREADABLE:
         return
-    mark = hashlib.blake2b(about["extent"].encode(), digest_size=8).hexdigest()
     disk.move(path, f"{path.removesuffix('.parquet')}.{mark}.earlier")
 
 
