@@ -3,6 +3,10 @@
 Adam minimises the cross-entropy to the target without a bound on the change (UREM, section 3), stops at the first
 iterate at or above the share, and bisects its last step. It finds a change, not the smallest there is: sizes are upper
 bounds. What is changed may be images or what a layer gives.
+
+Long before the share is reached the label changes, often in a single step, which for pictures is larger than one level
+of 8 bits. Where the least change of label is asked for too, the first iterate of another label is drawn back towards
+the start by bisection, so that sizes below a step are told apart.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from brittle.measures.places import State, worked_off
 
 BETAS, TINY = (0.9, 0.999), 1e-8  # Kingma & Ba 2015
 HALVINGS = 12  # of the last step: what is found lies within 1/4096 of it
+NARROWINGS = 8  # of the first change of label: within 1/256 of it
 
 Answer = Callable[[Tensor, Tensor], Tensor]  # pairs (B,), values (B, …) → logits (B, K); gradients flow
 UNTARGETED = -1
@@ -89,19 +94,24 @@ def adam(
     rate: float,
     steps: int,
     bounds: tuple[float, float] | None = None,
+    narrow: bool = False,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Found:
     """Adam from `start` (the values (B, …) of some pairs) with a step of `rate`, `size` pairs at once; failed after
-    `steps` of them. `bounds` are held by every iterate. `tick` is told of pairs as they finish."""
+    `steps` of them. `bounds` are held by every iterate. `narrow` bisects the least change of label too. `tick` is told
+    of pairs as they finish."""
 
     def begin(pair: Tensor) -> State:
         values = start(pair)
         zero = torch.zeros_like(values)
-        state = {"at": values, "mean": zero, "square": zero, "below": values, "end": values}
-        return state | blank(pair) | {"step": torch.zeros_like(pair)}
+        state = {"at": values, "mean": zero, "square": zero, "below": values, "end": values, "gone": values}
+        same, other = torch.zeros(len(pair), device=pair.device), torch.ones(len(pair), device=pair.device)
+        counts = {"step": torch.zeros_like(pair), "narrowed": torch.full_like(pair, -1)}
+        return state | blank(pair) | counts | {"same": same, "other": other}
 
     def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
-        searching, taken, at = state["halved"] < 0, state["step"], state["at"]
+        narrowing, taken, at = state["narrowed"] >= 0, state["step"], state["at"]
+        searching = (state["halved"] < 0) & ~narrowing
         said = asked(answer, pair, at, goal, slope=bool(searching.any()))
         arrived = searching & said.reached
         ends = ~said.finite | (arrived & (taken == 0)) | (searching & ~said.reached & (taken == steps))
@@ -116,23 +126,43 @@ def adam(
             forward = forward if bounds is None else forward.clamp(*bounds)
             changes |= {"mean": mean, "square": square}
         going = searching & ~said.reached
+        halving = ~searching & ~narrowing
         # The segment's end above the share is `end`, the one below it `below`; `at` is where to look next.
-        above = where(arrived | (~searching & said.reached), at, state["end"])
-        below = where(going | (~searching & ~said.reached), at, state["below"])
+        above = where(arrived | (halving & said.reached), at, state["end"])
+        below = where(going | (halving & ~said.reached), at, state["below"])
         changes |= {
             "at": where(going, forward, (below + above) / 2),
             "below": below,
             "end": where(going, at, above),
             "step": taken + going.long(),
-            "halved": torch.where(going, -1, state["halved"] + 1),
+            "halved": torch.where(going, -1, state["halved"] + (arrived | halving).long()),
         }
-        changes |= noted(state, said, at - start(pair), goal.origin[pair], said.reached, going | arrived)
-        ends |= changes["halved"] == HALVINGS
+        original = start(pair)
+        met = said._replace(reached=said.reached & ~narrowing)
+        changes |= noted(state, met, at - original, goal.origin[pair], met.reached, going | arrived)
+        ends |= halving & (changes["halved"] == HALVINGS)
+        if narrow:
+            gone = said.predicted != goal.origin[pair]
+            changes |= narrowed(state, at, original, gone, begins=ends & said.finite & (changes["left"] < torch.inf))
+            ends = torch.where(changes["narrowed"] >= 0, changes["narrowed"] == NARROWINGS, ends) | ~said.finite
+            changes["at"] = where(changes["narrowed"] >= 0, changes.pop("between"), changes["at"])
         tick(int(ends.sum()))
         return changes, ends
 
     found = worked_off(pairs, size, begin, step, (*blank(goal.origin[:1]), "end"), goal.origin.device)
     return finished(found, start)
+
+
+def narrowed(state: State, at: Tensor, original: Tensor, gone: Tensor, begins: Tensor) -> State:
+    """A bisection of the way from `original` (B, …) to the first point of another label, where one begins or goes on.
+    `gone` (B,) says whether the label at `at` is another. The point to look at next is `between`."""
+    going = state["narrowed"] >= 0
+    far = where(gone & state["left"].isinf(), at, state["gone"])
+    middle = (state["same"] + state["other"]) / 2
+    same, other = (torch.where(going & met, middle, state[name]) for name, met in (("same", ~gone), ("other", gone)))
+    count = torch.where(going, state["narrowed"] + 1, torch.where(begins, 0, -1))
+    between = torch.lerp(original, far, like((same + other) / 2, at))
+    return {"gone": far, "same": same, "other": other, "narrowed": count, "between": between}
 
 
 def like(numbers: Tensor, values: Tensor) -> Tensor:

@@ -184,6 +184,35 @@ def test_accuracy_falls_with_epsilon_from_clean_accuracy(whole):
     assert said[-1]["accuracy"] < said[0]["accuracy"]
 
 
+def attacked(pixels, labels, epsilon, steps=40):
+    """By brute force: which images are right after every step of projected gradient ascent (PGD) within ε."""
+    net, at = network(), pixels.clone()
+    right = torch.ones(len(pixels), dtype=torch.bool)
+    for _ in range(steps + 1):
+        at.requires_grad_()
+        logits = net(at)
+        right &= logits.argmax(1) == labels
+        (slope,) = torch.autograd.grad(nn.functional.cross_entropy(logits, labels, reduction="sum"), at)
+        at = (at.detach() + epsilon / 10 * slope.sign()).clamp(pixels - epsilon, pixels + epsilon).clamp(0, 1)
+    return right
+
+
+def test_accuracy_at_changes_below_a_step_of_adam_is_that_of_other_attacks():
+    """A step of 5/255 is larger than the first three levels: what lies below it must not be called robust."""
+    subset = images(120)
+    found = done(subset=subset, rate=5 / 255, count=120)
+    adam, signs = (
+        {round(255 * row["epsilon"]): row["accuracy"] for row in result(each)["accuracy"]}
+        for each in (found, done(subset=subset, method="i-fgsm", count=120))
+    )
+    batch = subset.batch(range(120))
+    for level in (1, 2, 4, 8, 16):
+        expected = float(attacked(batch.images, batch.labels, level / 255).double().mean())
+        assert adam[level] == pytest.approx(expected, abs=0.03)
+        assert adam[level] == pytest.approx(signs[level], abs=0.03)
+    assert adam[0] > adam[1] > adam[2] > adam[4]
+
+
 def test_failures_are_kept_and_count_as_the_cap():
     found = done(steps=1, rate=1e-4, cap=0.1)
     table, said = rows(found), result(found)

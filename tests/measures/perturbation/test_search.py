@@ -49,6 +49,24 @@ def test_adam_finds_the_least_change_of_a_linear_classifier_of_two_classes(rate)
     np.testing.assert_allclose(found.log_p.exp(), SHARE, atol=2e-3 if rate > 0.01 else 1e-4)
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.05, 0.002])
+def test_the_least_change_of_label_is_found_below_a_step(rate):
+    """Of two classes at p = ½: margin / ‖w_t − w_o‖₁, whatever the step."""
+    weights, bias = linear(30, 2, scale=0.3)
+    images = torch.rand(40, 1, 5, 6, generator=torch.Generator().manual_seed(1))
+    logits = lambda values: values.flatten(1) @ weights + bias  # noqa: E731
+    origin = logits(images).argmax(1)
+    found = searched(logits, images, origin, 1 - origin, rate=rate, narrow=True)
+    margin = (logits(images)[:, 0] - logits(images)[:, 1]).abs()
+    least = margin / (weights[:, 0] - weights[:, 1]).abs().sum()
+    assert (found.left >= least * (1 - 1e-4)).all()
+    assert (found.left <= least * 1.02 + max(rate, 0.01) / 200).all()
+    plain = searched(logits, images, origin, 1 - origin, rate=rate)
+    assert torch.equal(found.linf, plain.linf)
+    assert torch.equal(found.values, plain.values)
+    assert torch.equal(found.log_p, plain.log_p)
+
+
 def test_adam_is_above_the_convex_optimum_for_more_classes():
     """min ε such that z_t − logsumexp(z_o) reaches ln 9 on |δ| ≤ ε: the margin is concave in δ."""
     weights, bias = linear(12, 4, seed=3)

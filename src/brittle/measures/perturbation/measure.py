@@ -158,8 +158,9 @@ class Perturbation(PerturbationOptions, Measure):
 
         if self.method == "adam":
             return adam(
-                len(rows), size, start, answer, goal, rate=self.rate, steps=self.steps, bounds=bounds, tick=task.tick
-            )
+                len(rows), size, start, answer, goal,
+                rate=self.rate, steps=self.steps, bounds=bounds, narrow=True, tick=task.tick,
+            )  # fmt: skip
         iterations = self.iterations if self.method == "i-fgsm" else 1
         greatest = BEYOND if bounds is None else 1.0
         return signs(
