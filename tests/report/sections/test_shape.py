@@ -11,6 +11,8 @@ from PIL import Image
 import brittle
 from brittle.report.html import write_report
 
+pytestmark = pytest.mark.warned("cover less often than they say")
+
 CLASSIFIERS = """
 import torch
 
