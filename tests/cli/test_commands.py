@@ -28,6 +28,7 @@ COMMANDS = (
     "perturb",
     "shape",
     "rank",
+    "corruption-error",
     "run",
     "report",
     "export",

@@ -7,14 +7,12 @@ the level, so that all five lead through the same images.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from brittle.nuisances.noise.gaussian import Noise
+from brittle.nuisances.suites import stem_of
 from brittle.types import Nuisance
-
-_LEVEL = re.compile(r"(.+)-(\d+(?:\.\d+)?)")
 
 
 class Shifts(NamedTuple):
@@ -28,12 +26,6 @@ def level_of(nuisance: Nuisance) -> float | None:
     """The level at which a nuisance is fixed and that severity multiplies; None where it has none."""
     level = getattr(nuisance, "level", None)
     return float(level) if isinstance(level, (int, float)) and level > 0 else None
-
-
-def stem_of(name: str) -> tuple[str, str]:
-    """`fog-3` → ("fog", "3"), as suites name a corruption at a level; a name without one has none."""
-    match = _LEVEL.fullmatch(name)
-    return (match[1], match[2]) if match else (name, "")
 
 
 def shifts_of(nuisances: Mapping[str, Nuisance], taken: set[str]) -> Shifts:

@@ -9,6 +9,7 @@ may stand in a study or on the command line, and is replaced by its members befo
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +18,10 @@ from typing import Any
 from brittle.errors import BrittleError
 from brittle.files import real_path, size_of
 from brittle.nuisances import nuisances
-from brittle.nuisances.shifts import stem_of
 from brittle.registry.spec import parse_named
 
 LEVELS = (1, 2, 3, 4, 5)
+_AT_LEVEL = re.compile(r"(.+)-(\d+(?:\.\d+)?)")
 # By ImageNet-C's names.
 IMAGENET_C = {
     "gaussian_noise": "noise:level={}",
@@ -89,6 +90,12 @@ def chosen(names: Sequence[str], among: Mapping[str, str]) -> tuple[str, ...]:
             members = inside or list(suite_of(name) or members)
         found |= dict.fromkeys(members)
     return tuple(found)
+
+
+def stem_of(name: str) -> tuple[str, str]:
+    """`fog-3` → ("fog", "3"), as suites name a corruption at a level; a name without one has none."""
+    match = _AT_LEVEL.fullmatch(name)
+    return (match[1], match[2]) if match else (name, "")
 
 
 def by_name(what: Any) -> dict[str, Any]:

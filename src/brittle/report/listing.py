@@ -20,8 +20,7 @@ from brittle.images import image_sets
 from brittle.measures import measures
 from brittle.mixing import mixes
 from brittle.nuisances import nuisances
-from brittle.nuisances.shifts import stem_of
-from brittle.nuisances.suites import SUITES
+from brittle.nuisances.suites import SUITES, stem_of
 from brittle.registry import Registry, options_of
 from brittle.registry.options import allowed, hint_of, is_required
 from brittle.registry.values import nearest
