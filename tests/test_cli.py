@@ -17,6 +17,7 @@ import pytest
 import tomli_w
 import torch
 from PIL import Image
+from rich.cells import cell_len
 
 from brittle.api import measure, run
 from brittle.errors import install_command
@@ -335,6 +336,22 @@ def test_list_shows_every_kind_with_its_options(cli):
     assert affine["about"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("measure", "--nuisance", "affine", "--samples", 1),
+        ("fail", "--nuisance", "affine", "--repeats", 1),
+        ("sample", "--nuisance", "affine", "--budget", 50),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_count_beyond_the_images_is_said(command, cli, photos):
+    name, *options = command
+    said = cli(name, "bundled:plain", photos, *options, "--count", 5000)
+    assert said.status == 0, said
+    assert "has 6 images, fewer than 5000: all are taken" in said.err
+
+
 def test_list_is_a_screenful_of_names_and_says_where_the_rest_is(cli):
     said = cli("list").out
     assert len(said.splitlines()) <= 50
@@ -346,7 +363,7 @@ def test_list_is_a_screenful_of_names_and_says_where_the_rest_is(cli):
     for sort in found:
         lines = cli("list", sort).out.splitlines()
         assert [line.split()[0] for line in lines[1:-2]] == [kind["name"] for kind in found[sort]]
-        assert max(map(len, lines)) <= 80
+        assert max(map(cell_len, lines)) <= 80
 
 
 def test_a_run_ends_in_a_screenful_and_all_of_it_where_asked(cli, tmp_path):

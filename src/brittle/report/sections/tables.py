@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 UNBOUNDED = 1 << 16  # columns of a console as wide as anyone likes
-INDENT, PADDING = "   ", 2
+INDENT, PADDING, LEAST_NAME = "   ", 2, 8
 _BREAKS = re.compile(r"(?<=[\s:,=/_+-])(?=[^\s\d])")  # behind a separator, and not before a number
 
 
@@ -53,8 +53,9 @@ class NamesTable(Table):
         super().add_row(*named, *cells[self.names :], **more)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for column in self.columns:
-            column.min_width = max((_least(each) for each in (column.header, *column.cells)), default=0)
+        for place, column in enumerate(self.columns):
+            least = LEAST_NAME if place < self.names else 0
+            column.min_width = max(least, *(_least(each) for each in (column.header, *column.cells)))
         if sum((column.min_width or 0) + PADDING for column in self.columns) <= options.max_width:
             yield from super().__rich_console__(console, options)
         else:
