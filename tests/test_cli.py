@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pickle
+import re
 import select
 import signal
 import subprocess
@@ -16,8 +17,10 @@ import pytest
 import tomli_w
 import torch
 from PIL import Image
+from rich.cells import cell_len
 
 from brittle.api import measure, run
+from brittle.errors import install_command
 
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--count", 20, "--samples", 3)
 REQUIRED = {
@@ -302,7 +305,7 @@ def test_a_changed_study_is_refused_with_the_difference(cli, tmp_path):
 def test_a_missing_package_is_told_with_what_installs_it(cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     line = cli("measure", "sklearn:own:model", *MEASURE[2:]).complaint(2)
-    assert line.endswith("Install it with: pip install 'brittle[sklearn]'")
+    assert line.endswith(f"Install it with: {install_command('sklearn')}")
 
 
 class Bomb:
@@ -331,7 +334,51 @@ def test_list_shows_every_kind_with_its_options(cli):
     affine = next(kind for kind in found["nuisances"] if kind["name"] == "affine")
     assert "alpha" in affine["options"]
     assert affine["about"]
-    assert "affine" in cli("list", "nuisances").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("measure", "--nuisance", "affine", "--samples", 1),
+        ("fail", "--nuisance", "affine", "--repeats", 1),
+        ("sample", "--nuisance", "affine", "--budget", 50),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_count_beyond_the_images_is_said(command, cli, photos):
+    name, *options = command
+    said = cli(name, "bundled:plain", photos, *options, "--count", 5000)
+    assert said.status == 0, said
+    assert "has 6 images, fewer than 5000: all are taken" in said.err
+
+
+def test_list_is_a_screenful_of_names_and_says_where_the_rest_is(cli):
+    said = cli("list").out
+    assert len(said.splitlines()) <= 50
+    found = cli("list", "--json").json
+    for sort, kinds in found.items():
+        assert sort in said.splitlines()
+        assert all(re.search(rf"(^|[ ]){re.escape(kind['name'])}(,|$)", said, re.MULTILINE) for kind in kinds)
+    assert "brittle list nuisances: a line about each; brittle list affine: its options" in said
+    for sort in found:
+        lines = cli("list", sort).out.splitlines()
+        assert [line.split()[0] for line in lines[1:-2]] == [kind["name"] for kind in found[sort]]
+        assert max(map(cell_len, lines)) <= 80
+
+
+def test_a_run_ends_in_a_screenful_and_all_of_it_where_asked(cli, tmp_path):
+    nuisances = [f"affine:alpha={alpha}" for alpha in range(10, 70)]
+    file = study_file(
+        tmp_path, nuisances=nuisances, robustness={"samples": 1}, images={"s": {"spec": "sample", "count": 4}}
+    )
+    short = cli("run", file, "--out", tmp_path / "run").out.splitlines()
+    assert len(short) <= 50
+    assert short[-2] == f"report: {tmp_path}/run/report.html"
+    assert re.fullmatch(r"tables: the same command with --full prints all \d+ lines", short[-1])
+    whole = cli("run", file, "--out", tmp_path / "run", "--full").out
+    assert all(f" {nuisance} " in whole for nuisance in nuisances)
+    study = ("measure", "bundled:plain", "sample", "--nuisance", "imagenet-c", "--count", 4, "--samples", 1)
+    assert len(cli(*study).out.splitlines()) > 60  # nothing else has them
 
 
 def test_list_shows_one_kind_wherever_there_is_one_of_that_name(cli):

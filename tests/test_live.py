@@ -2,13 +2,16 @@
 
 import copy
 import re
+import tomllib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
 from own_nuisance import Dim
+from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -252,3 +255,22 @@ def test_rows_of_live_objects_come_from_the_result(network, tmp_path):
     assert in_memory["theta_angle"].to_pylist() == rows["theta_angle"].to_pylist()
     with pytest.raises(BrittleError, match="no run folder that tables could go to"):
         brittle.export(brittle.measure(network, Clothes(), "rotation:sigma=10", samples=2))
+
+
+def test_a_path_is_known_by_its_spec(tmp_path, monkeypatch):
+    """So that a run of it can be resumed, carried out by workers, and reported without the program that began it."""
+    monkeypatch.chdir(tmp_path)
+    for label in ("Bag", "Coat"):
+        (tmp_path / "photos" / label).mkdir(parents=True)
+        Image.new("L", (28, 28), 99).save(tmp_path / "photos" / label / "one.png")
+    photos = Path("photos")
+    study = {"classifiers": "bundled:plain", "nuisances": "affine", "robustness": {"samples": 2}}
+    brittle.measure("bundled:plain", photos, "affine", samples=2, out="one")
+    for name, images in {"two": [photos], "three": {"p": photos}, "four": {"p": {"spec": photos, "count": 1}}}.items():
+        brittle.run(study | {"images": images}, name)
+    for out in ("one", "two", "three", "four"):
+        kept = tomllib.loads(Path(out, "study.toml").read_text())["images"]
+        assert [entry["spec"] for entry in kept.values()] == ["folder:photos"]
+    Path("net.pt").touch()
+    with pytest.raises(BrittleError, match=r"weights=net\.pt"):
+        brittle.run(study | {"classifiers": [Path("net.pt")], "images": "sample"})

@@ -113,6 +113,22 @@ def test_warnings_are_python_warnings_of_the_callers_line():
     assert {each.filename for each in caught} == {__file__}
 
 
+def test_a_warning_comes_once_in_a_notebook(monkeypatch):
+    monkeypatch.setattr("brittle.api.carried_out.in_notebook", lambda: True)
+    monkeypatch.setattr("brittle.api.carried_out._SAID", set())
+    monkeypatch.setattr("brittle.api.carried_out.NotebookLine", Progress)
+    noise = np.random.default_rng(0).random((12, 28, 28)), np.zeros(12, dtype=int)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        several = [brittle.measure("bundled:plain", noise, "affine", samples=samples) for samples in (1, 1, 2)]
+    said = [str(each.message) for each in caught if each.category is brittle.BrittleWarning]
+    chance = next(text for text in several[0]["warnings"] if "near chance" in text)
+    assert all(chance in found["warnings"] and "near chance" in str(found) for found in several)
+    assert said.count(chance) == 1
+    assert len(said) == len(set(said))
+    assert not any("near chance" in found._repr_html_() for found in several)
+
+
 def test_a_command_says_a_warning_once(tmp_path, cli):
     noise = np.random.default_rng(0).random((12, 28, 28))
     np.savez(tmp_path / "noise.npz", images=noise, labels=np.zeros(12, dtype=int))

@@ -35,10 +35,31 @@ class MissingPackage(BrittleError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self._arguments = (package, extra, purpose)
-        super().__init__(f"{purpose} needs the package {package!r}", f"Install it with: pip install 'brittle[{extra}]'")
+        super().__init__(f"{purpose} needs the package {package!r}", f"Install it with: {install_command(extra)}")
 
     def __reduce__(self) -> tuple[type["MissingPackage"], tuple[str, str, str]]:  # type: ignore[override]
         return type(self), self._arguments
+
+
+def install_command(extra: str) -> str:
+    """What installs an extra, given how Brittle itself was installed: from a clone, or by its name."""
+    import importlib.metadata  # only where something is missing
+    import json
+    import shlex
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        origin = json.loads(importlib.metadata.distribution("brittle").read_text("direct_url.json") or "{}")
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        origin = {}
+    url = urlsplit(origin.get("url", ""))
+    if "dir_info" not in origin or url.scheme != "file":
+        return f"pip install 'brittle[{extra}]'"
+    folder = unquote(url.path)
+    tested = os.path.join(folder, "constraints.txt")
+    words = ["pip", "install", *(["-c", tested] if os.path.isfile(tested) else [])]
+    words += ["-e"] if origin["dir_info"].get("editable") else []
+    return f"{shlex.join(words)} '{folder}[{extra}]'"
 
 
 class ForeignError(Failure):

@@ -83,6 +83,6 @@ def test_an_unfitted_estimator_is_one_line(digits):
 
 def test_without_scikit_learn_the_command_to_install_it_is_given(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(MissingPackage, match=r"pip install 'brittle\[sklearn\]'") as caught:
+    with pytest.raises(MissingPackage, match=r"pip install .*\[sklearn\]'") as caught:
         classifier("sklearn:mine:digits")
     assert caught.value.exit_status == 2

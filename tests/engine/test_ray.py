@@ -232,7 +232,7 @@ def test_without_ray_its_extra_is_named(things, monkeypatch):
         return importing(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingPackage, match=r"pip install 'brittle\[ray\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install .*\[ray\]'"):
         executor("ray", Study.of(things.study()))
 
 

@@ -195,7 +195,7 @@ def test_a_section_that_can_not_read_its_rows_falls_back_to_the_summary(foreign_
         def body(self, run: Any) -> Markup:
             raise BrittleError("its rows are lost", "Find them.")
 
-    text = render(load(foreign_folder), lambda kind: Broken() if kind else SummarySection())
+    text = render(load(foreign_folder), lambda kind: Broken() if kind else SummarySection()).text
     assert "Of mine only the summary is shown: its rows are lost" in text
     assert "mean_low" in text
 
@@ -229,7 +229,7 @@ def test_what_no_section_shows_beside_a_cell_is_shown_by_the_page(weak_folder: P
         def beside(self, run: Any, images: str, nuisance: str) -> Markup | None:
             return Markup("<p>beside {}</p>").format(nuisance)
 
-    text = render(load(weak_folder), lambda kind: Noted())
+    text = render(load(weak_folder), lambda kind: Noted()).text
     assert '<section id="cells">' in text
     assert text.count("<p>beside translation:sigma=0.2</p>") == 1
 

@@ -21,7 +21,7 @@ def theta():
 
 def test_without_arviz_the_command_to_install_it_is_given(monkeypatch, theta):
     monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(MissingPackage, match=r"pip install 'brittle\[arviz\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install .*\[arviz\]'"):
         to_arviz(theta, NAMES, [7, 9])
 
 

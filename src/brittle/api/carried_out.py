@@ -23,6 +23,7 @@ Where = str | Sequence[str]  # conditions column=value
 Ids = str | Sequence[int]  # ids, or the file that lists them
 Shown = Progress | bool | None  # progress: by default in a terminal or a notebook; never with False
 
+_SAID: set[str] = set()  # warnings, in this process
 _OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -78,9 +79,12 @@ def unseen(progress: Progress) -> list[str]:
 
 
 def warn(texts: Iterable[str]) -> None:
-    """As warnings of whoever called Brittle."""
+    """As warnings of whoever called Brittle. In a notebook, whose cells are run again and again, each is said once."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame, level = frame.f_back, level + 1
+    notebook = in_notebook()
     for text in dict.fromkeys(texts):
-        warnings.warn(text, BrittleWarning, stacklevel=level)
+        if not (notebook and text in _SAID):
+            warnings.warn(text, BrittleWarning, stacklevel=level)
+        _SAID.add(text)

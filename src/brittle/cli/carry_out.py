@@ -8,10 +8,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from brittle.cli.parameters import Execution, Selection, Subject
+from brittle.cli.parameters import Execution, Selection, Shown, Subject
 from brittle.terminal import visible
+
+if TYPE_CHECKING:
+    from brittle.report.html import WrittenReport
 
 
 def study_of(
@@ -44,7 +47,7 @@ def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
     from brittle.api import run
     from brittle.progress import Bar
 
-    with Bar() as progress, printed_once():
+    with printed_once(), Bar() as progress:
         summary: dict[str, Any] = run(
             study, out, device=how.device, batch=how.batch, engine=how.engine, workers=how.workers, progress=progress
         )
@@ -72,8 +75,8 @@ def printed_once() -> Iterator[None]:
     warn(texts)
 
 
-def write_report(folder: str, *, load: bool = True) -> Path:
-    from brittle.report.html import write_report as write
+def write_report(folder: str, *, load: bool = True) -> WrittenReport:
+    from brittle.report.html import written_report as write
 
     return write(Path(folder), nothing_loaded=not load)
 
@@ -92,11 +95,19 @@ def code_named(folder: str) -> list[str]:
     return named(Path(folder))
 
 
-def show(summary: dict[str, Any]) -> None:
-    """What every measure of a run says, as tables."""
-    from brittle.report.console import print_found
+def show(summary: dict[str, Any], report: WrittenReport | None, shown: Shown) -> None:
+    """What every measure of a run says: all of it, or where a folder keeps it a screenful and where the rest is."""
+    from brittle.report.console import print_found, print_screenful
 
-    print_found(summary)
+    if report is None or shown.full:
+        print_found(summary)
+        lines = 0
+    else:
+        lines = print_screenful(summary, report.findings)
+    if report is not None:
+        print_report(report.path)
+    if lines:
+        say(f"tables: the same command with --full prints all {lines} lines")
 
 
 def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:
@@ -130,6 +141,5 @@ def print_json(what: Mapping[str, Any]) -> None:
     print(json.dumps(without_wide(what)))
 
 
-def print_report(path: Path | None) -> None:
-    if path is not None:
-        say(f"report: {path}")
+def print_report(path: Path) -> None:
+    say(f"report: {path}")

@@ -14,8 +14,8 @@ import typer
 
 import brittle.measures
 from brittle.cli.build import Given, Parameter, add_command, parameters
-from brittle.cli.carry_out import first_entry, print_json, print_report, run_study, show, study_of, warn, write_report
-from brittle.cli.parameters import Execution, Output, Selection, Subject
+from brittle.cli.carry_out import first_entry, print_json, run_study, show, study_of, warn, write_report
+from brittle.cli.parameters import Execution, Output, Selection, Shown, Subject
 from brittle.commands import Command
 from brittle.errors import BrittleError
 from brittle.images.id_list import ids_of
@@ -91,6 +91,7 @@ def _parameters(command: Command) -> list[Parameter]:
             out={"help": command.out},
         ),
         *parameters(Execution),
+        *parameters(Shown),
         *parameters(Output),
     ]
 
@@ -121,9 +122,8 @@ def _carried_out(command: Command, given: Given) -> None:
         options[command.images_option] = len(ids) or subject.count
     wanted = {kind: given.of(read, kind) for kind, read in command.reads.items()} | {command.measure: options}
     summary = run_study(study_of(subject, selection, count, ids, wanted), selection.out, how)
-    path = None if selection.out is None else write_report(selection.out)
+    report = None if selection.out is None else write_report(selection.out)
     if given.made(Output).as_json:
         print_json(first_entry(summary, command.measure))
         return
-    show(summary | {"measures": {command.measure: summary["measures"][command.measure]}})
-    print_report(path)
+    show(summary | {"measures": {command.measure: summary["measures"][command.measure]}}, report, given.made(Shown))

@@ -58,6 +58,13 @@ class Execution(Device):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How much of a run that is kept is printed."""
+
+    full: bool = option(False, "print all tables, however long; with --out, a screenful by default")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Output:
     """How results are shown."""
 

@@ -20,7 +20,7 @@ from brittle.cli.carry_out import (
     warn,
     write_report,
 )
-from brittle.cli.parameters import Execution, Output
+from brittle.cli.parameters import Execution, Output, Shown
 from brittle.cli.specs import check_study
 from brittle.registry.options import option
 
@@ -50,7 +50,7 @@ class Listing:
     what: str = option(
         "",
         "classifiers, images, nuisances, suites, measures, samplers, networks or mixes, or one kind, such as affine; "
-        "all by default",
+        "the names of all by default",
         positional=True,
     )
 
@@ -119,12 +119,13 @@ def _agreement(given: Given) -> None:
 
 def add_demo(app: typer.Typer) -> None:
     about = "Measure two bundled classifiers on bundled images, and write a report."
-    add_command(app, "demo", about, [*parameters(Demo), *parameters(Execution)], _demo)
+    add_command(app, "demo", about, [*parameters(Demo), *parameters(Execution), *parameters(Shown)], _demo)
 
 
 def add_run(app: typer.Typer) -> None:
     about = "Carry out a study into a folder, or resume it there, and write its report."
-    add_command(app, "run", about, [*parameters(Run), *parameters(Execution), *parameters(Output)], _run)
+    wanted = [*parameters(Run), *parameters(Execution), *parameters(Shown), *parameters(Output)]
+    add_command(app, "run", about, wanted, _run)
 
 
 def add_report(app: typer.Typer) -> None:
@@ -138,23 +139,22 @@ def add_list(app: typer.Typer) -> None:
 
 def _demo(given: Given) -> None:
     with resources.as_file(resources.files("brittle") / "demo.toml") as study:
-        _carried_out(str(study), given.made(Demo).out, given.made(Execution), as_json=False)
+        _carried_out(str(study), given.made(Demo).out, given, as_json=False)
 
 
 def _run(given: Given) -> None:
     what = given.made(Run)
     check_study(what.study)
-    _carried_out(what.study, what.out, given.made(Execution), as_json=given.made(Output).as_json)
+    _carried_out(what.study, what.out, given, as_json=given.made(Output).as_json)
 
 
-def _carried_out(study: str, out: str, how: Execution, *, as_json: bool) -> None:
-    summary = run_study(study, out, how)
-    path = write_report(out)
+def _carried_out(study: str, out: str, given: Given, *, as_json: bool) -> None:
+    summary = run_study(study, out, given.made(Execution))
+    report = write_report(out)
     if as_json:
-        print_json(summary | {"report": str(path)})
+        print_json(summary | {"report": str(report.path)})
         return
-    show(summary)
-    print_report(path)
+    show(summary, report, given.made(Shown))
 
 
 def _report(given: Given) -> None:
@@ -172,14 +172,16 @@ def _report(given: Given) -> None:
         warn(
             [f"code that the study in {what.folder} names is run: {', '.join(code)}; --no-load writes a report without"]
         )
-    print_report(write_report(what.folder, load=what.load))
+    print_report(write_report(what.folder, load=what.load).path)
 
 
 def _list(given: Given) -> None:
-    from brittle.report.listing import listing, print_listing
+    from brittle.report.listing import listing, print_listing, print_names
 
-    found = listing(given.made(Listing).what)
+    what = given.made(Listing).what
     if given.made(Output).as_json:
-        print_json(found)
+        print_json(listing(what))
+    elif what:
+        print_listing(what, listing(what))
     else:
-        print_listing(found)
+        print_names()

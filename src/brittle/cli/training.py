@@ -99,7 +99,7 @@ def _harden(given: Given) -> None:
 
     if not as_json:
         print_criterion(settings)
-    with Bar() as progress, printed_once():
+    with printed_once(), Bar() as progress:
         done = harden(
             what.classifier,
             what.images,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from brittle.errors import BrittleError
 from brittle.measures.distortion import BESIDE
@@ -18,7 +20,8 @@ from brittle.report.sections import section_of
 from brittle.report.sections.base import line
 from brittle.terminal import visible, visible_values
 
-WIDTH = 110  # where nobody knows how wide the reader's window is
+WIDTH, SCREENFUL = 110, 50  # where nobody knows how large the reader's window is
+LINES_AROUND = 6  # of a screen: the command, warnings, and where the rest is
 HTML = '<pre style="font-family: ui-monospace, Menlo, Consolas, monospace; line-height: 1.3">{code}</pre>'
 
 
@@ -27,6 +30,33 @@ def print_found(summary: Mapping[str, Any]) -> None:
     console = console_of(sys.stdout)
     for each in _shown(summary):
         show(console, each)
+
+
+def print_screenful(summary: Mapping[str, Any], findings: Sequence[str]) -> int:
+    """The same where it fits a screen; otherwise the findings that do, or the first lines where there are none. Returns
+    how many lines there would have been, or 0 where all are printed."""
+    console = console_of(sys.stdout)
+    height = (console.height if console.is_terminal else SCREENFUL) - LINES_AROUND
+    lines = _recorded(_shown(summary), width=console.width).export_text().splitlines()
+    needed = sum(max(1, -(-len(each) // console.width)) for each in lines)  # a terminal wraps what is too long
+    if needed <= height:
+        print_found(summary)
+        return 0
+    for each in _fitting(findings, height, console.width) or lines[:height]:
+        show(console, line(visible(each)))
+    return needed
+
+
+def _fitting(findings: Sequence[str], height: int, width: int) -> list[str]:
+    """The lines of as many findings as fit, and of the first in any case."""
+    found: list[str] = []
+    for each in findings:
+        text = each.replace(" %", "\xa0%")
+        lines = textwrap.wrap(text, width, initial_indent="- ", subsequent_indent="  ")
+        if found and len(found) + len(lines) > height:
+            break
+        found += lines
+    return found
 
 
 def as_text(summary: Mapping[str, Any]) -> str:
@@ -39,15 +69,15 @@ def text_of(*shown: RenderableType) -> str:
 
 
 def as_html(summary: Mapping[str, Any]) -> str:
-    """The same for a notebook."""
-    console = _recorded((*_shown(summary), *_warnings(summary)), force_terminal=True)
+    """The tables for a notebook, which has shown the warnings when they were given."""
+    console = _recorded(_shown(summary), force_terminal=True)
     return console.export_html(inline_styles=True, code_format=HTML)
 
 
-def _recorded(shown: Iterable[RenderableType], **more: Any) -> Console:
+def _recorded(shown: Iterable[RenderableType], width: int = WIDTH, **more: Any) -> Console:
     """A console that shows nothing and remembers all; in a notebook it would display what it is given, too."""
     plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
-    console = Console(file=io.StringIO(), width=WIDTH, record=True, force_jupyter=False, **plain, **more)
+    console = Console(file=io.StringIO(), width=width, record=True, force_jupyter=False, **plain, **more)
     for each in shown:
         show(console, each)
     return console
@@ -77,7 +107,7 @@ def console_of(file: Any) -> Console:
 
 def show(console: Console, what: RenderableType) -> None:
     """Tables fit the console; lines are left whole for the terminal to wrap."""
-    console.print(what, crop=False)
+    console.print(what, crop=False, soft_wrap=isinstance(what, Text))
 
 
 def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:

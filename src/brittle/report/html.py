@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
@@ -19,8 +21,20 @@ from brittle.report.sections import section_of
 LIVE_OBJECTS_OF = re.compile('<meta name="live-objects-of" content="([0-9a-f]+)">')
 
 
+class WrittenReport(NamedTuple):
+    """A report's file, and the sentences on top of it, the weightiest first."""
+
+    path: Path
+    findings: Sequence[str]
+
+
 def write_report(folder: Path, *, nothing_loaded: bool = False) -> Path:
     """Writes `report.html` into a run folder and returns its path. Loading what the study names may run code."""
+    return written_report(folder, nothing_loaded=nothing_loaded).path
+
+
+def written_report(folder: Path, *, nothing_loaded: bool = False) -> WrittenReport:
+    """The same, with what the report says on top."""
     return _written(load(Path(folder), nothing=nothing_loaded), RunFolder(Path(folder)).report)
 
 
@@ -40,7 +54,7 @@ def report_of(done: Done, path: Path | None = None) -> Path:
     if path is None and done.folder is None:
         raise BrittleError("there is no run folder that a report could go to", "Name a file: report.html.")
     with lent(done.job.classifiers.values()):
-        return _written(loaded_of(done), path or RunFolder(done.folder or Path()).report)
+        return _written(loaded_of(done), path or RunFolder(done.folder or Path()).report).path
 
 
 def figures(done: Done, measure: str) -> list[Figure]:
@@ -49,8 +63,8 @@ def figures(done: Done, measure: str) -> list[Figure]:
         return figures_of(loaded_of(done), section_of, measure)
 
 
-def _written(run: LoadedRun, path: Path) -> Path:
-    text = render(run, section_of)
+def _written(run: LoadedRun, path: Path) -> WrittenReport:
+    page = render(run, section_of)
     remove_half_written(path.parent, (path.name,))
-    write_durably(path, lambda to: to.write_text(text, encoding="utf-8"))
-    return path
+    write_durably(path, lambda to: to.write_text(page.text, encoding="utf-8"))
+    return WrittenReport(path, page.findings)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+import textwrap
 import types
 import typing
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from brittle.classifiers import classifiers
@@ -39,11 +42,15 @@ def _registries() -> dict[str, Registry[Any]]:
     }
 
 
+def names_by_sort() -> dict[str, list[str]]:
+    """What every kind is called; nothing is imported to find out."""
+    return {sort: registry.names() for sort, registry in _registries().items()} | {SUITES_ARE: list(SUITES)}
+
+
 def listing(what: str = "") -> dict[str, list[dict[str, Any]]]:
     """Kinds by sort: name, one line about it, parameters (of nuisances) and options with type, default and help. `what`
     is a sort, or the name of a kind, which several sorts may have."""
-    registries = _registries()
-    names = {sort: registry.names() for sort, registry in registries.items()} | {SUITES_ARE: list(SUITES)}
+    registries, names = _registries(), names_by_sort()
     if not what or what in names:
         chosen = {sort: there for sort, there in names.items() if what in ("", sort)}
     else:
@@ -100,21 +107,53 @@ def type_of(hint: Any) -> str:
     return {bool: "boolean", int: "integer", float: "number", str: "string"}.get(hint, "string")
 
 
-def print_listing(found: dict[str, list[dict[str, Any]]]) -> None:
-    console = Console()
+def print_names() -> None:
+    """The names of all kinds, sort by sort, and where the rest is."""
+    console = _console()
+    for sort, names in names_by_sort().items():
+        console.print(Text(sort, style="bold underline"))
+        console.print(Text(textwrap.fill(", ".join(names), console.width, break_on_hyphens=False)))
+    console.print(Text("\nbrittle list nuisances: a line about each; brittle list affine: its options"))
+
+
+def print_listing(what: str, found: dict[str, list[dict[str, Any]]]) -> None:
+    """A line for each kind of a sort, or all of the kinds that are called `what`."""
+    console = _console()
     for sort, kinds in found.items():
         console.print(Text(sort, style="bold underline"))
-        for kind in kinds:
-            console.print(Text.assemble((kind["name"], "bold"), "  ", kind["about"]))
-            if kind.get("parameters"):
-                console.print(Text("    θ: " + ", ".join(kind["parameters"])))
-            for name, spec in kind.get("members", {}).items():
-                console.print(Text.assemble("    ", (name, "cyan"), "" if name == spec else f"  {spec}"))
-            for key, option in kind["options"].items():
-                shown = "" if option["default"] is None else f"={_written(option['default'])}"
-                within = f"  [{option['allowed']}]" if option["allowed"] else ""
-                console.print(Text.assemble("    ", (f"{key}{shown}", "cyan"), f"  {option['help']}", (within, "dim")))
-        console.print()
+        if what == sort:
+            _print_lines(console, kinds)
+            its = "members" if sort == SUITES_ARE else "options"
+            console.print(Text(f"\nbrittle list {kinds[0]['name']}: its {its}"))
+        else:
+            _print_kinds(console, kinds)
+
+
+def _print_lines(console: Console, kinds: list[dict[str, Any]]) -> None:
+    width = max(len(kind["name"]) for kind in kinds)
+    for kind in kinds:
+        about = re.split(r"(?<=\.) ", kind["about"])[0]
+        text = Text.assemble((kind["name"].ljust(width), "bold"), f"  {about}")
+        text.truncate(console.width, overflow="ellipsis")
+        console.print(text)
+
+
+def _print_kinds(console: Console, kinds: list[dict[str, Any]]) -> None:
+    for kind in kinds:
+        console.print(Text.assemble((kind["name"], "bold"), "  ", kind["about"]))
+        if kind.get("parameters"):
+            console.print(Text("    θ: " + ", ".join(kind["parameters"])))
+        for name, spec in kind.get("members", {}).items():
+            console.print(Text.assemble("    ", (name, "cyan"), "" if name == spec else f"  {spec}"))
+        for key, option in kind["options"].items():
+            shown = "" if option["default"] is None else f"={_written(option['default'])}"
+            within = f"  [{option['allowed']}]" if option["allowed"] else ""
+            text = Text.assemble((f"{key}{shown}", "cyan"), f"  {option['help']}", (within, "dim"))
+            console.print(Padding(text, (0, 0, 0, 4)))
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def _written(value: Any) -> str:

@@ -94,7 +94,8 @@ def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict
     under, drop = estimate(measure, tally, reach, subject.population, "correct"), _drop(measure, finding, subject)
     # k is fixed beforehand: a stop before k draws leaves worst-of-k unsaid rather than make it worst of fewer.
     worst_of = min(measure.worst_of, measure.draws)
-    enough = reach.draws >= worst_of
+    several = worst_of > 1  # the worst of one draw is that draw
+    enough = several and reach.draws >= worst_of
     worst = estimate(measure, tally, reach, subject.population, "worst") if enough else Estimate(float("nan"))
     return {
         "accuracy_clean": clean.value,
@@ -103,7 +104,7 @@ def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict
         "accuracy_nuisance_interval": under.interval,
         "drop": drop.value,
         "drop_interval": drop.interval,
-        "worst_of": worst_of,
+        "worst_of": worst_of if several else None,
         "accuracy_worst": worst.value if enough else None,
         "accuracy_worst_interval": worst.interval,
     }

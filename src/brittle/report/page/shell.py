@@ -47,8 +47,14 @@ class Body(NamedTuple):
     parts: Sequence[tuple[str, str]]  # id and heading
 
 
-def render(run: LoadedRun, section_of: SectionOf) -> str:
-    """The report as text; the same run gives the same text."""
+class Page(NamedTuple):
+    """The report as text, and what it says on top; the same run gives the same page."""
+
+    text: str
+    findings: Sequence[str]
+
+
+def render(run: LoadedRun, section_of: SectionOf) -> Page:
     notes = CellNotes(lambda images, nuisance: _gathered(shown, images, nuisance), run.many_sets)
     shown = list(_shown(run, section_of, notes))
     missing = list(run.missing)
@@ -57,7 +63,7 @@ def render(run: LoadedRun, section_of: SectionOf) -> str:
     findings = ranked(itertools.chain.from_iterable(each.section.findings(each.run) for each in shown))
     cautions = _cautions(run, remarks)
     page = environment().get_template("page.html.j2")
-    return page.render(
+    text = page.render(
         run=run,
         title=_title(run, shown),
         looks=looks(list(run.study.classifiers)),
@@ -80,6 +86,7 @@ def render(run: LoadedRun, section_of: SectionOf) -> str:
         study_text=run.study_text,
         environment=_flat(run.environment),
     )
+    return Page(text, findings)
 
 
 def figures_of(run: LoadedRun, section_of: SectionOf, measure: str) -> list[Figure]:

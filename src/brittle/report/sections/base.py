@@ -18,10 +18,10 @@ from brittle.report.page.jinja import environment
 from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
 from brittle.report.page.words import in_words
 from brittle.report.sections.flatten import arrow_of, columns_of, rows_of, text
+from brittle.report.sections.tables import UNBOUNDED, NamesTable
 
 MOST_PRINTED = 20  # rows
 MOST_LISTED = 4  # values of a list in a cell
-UNBOUNDED = 1 << 16  # columns of a console as wide as anyone likes
 STYLE = "style.css"
 EVERYTHING = "--json or --out has them all"
 
@@ -77,7 +77,7 @@ class BaseSection(ABC):
         return environment(*filter(None, packages))
 
 
-def _pairs(row: dict[str, Any]) -> Table:
+def _pairs(row: dict[str, Any]) -> NamesTable:
     table = plain_table("", "")
     for key, value in row.items():
         table.add_row(key, text(value, MOST_LISTED))
@@ -92,7 +92,7 @@ class FittingTable(NamedTuple):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         columns = columns_of(self.rows)
-        table = plain_table()
+        table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
         for column in columns:
             if any(isinstance(row.get(column), (str, list)) for row in self.rows):
                 table.add_column(column, overflow="fold", min_width=max(8, len(column)))
@@ -114,12 +114,6 @@ def line(*parts: str | tuple[str, str]) -> Text:
     return made
 
 
-def plain_table(*columns: str, folds: int = 1) -> Table:
-    """A table without lines. The first columns, names, are folded where the terminal is narrow; numbers never are."""
-    table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
-    for place, column in enumerate(columns):
-        if place < folds:
-            table.add_column(column, overflow="fold", min_width=8)
-        else:
-            table.add_column(column, no_wrap=True)
-    return table
+def plain_table(*columns: str, folds: int = 1) -> NamesTable:
+    """A table without lines. The first columns, names, are broken where the terminal is narrow; numbers never are."""
+    return NamesTable(*columns, names=folds)

@@ -38,11 +38,11 @@ def printed(results: Results) -> RenderableType:
 
 def _suite(images: str, here: Results) -> list[RenderableType]:
     """Many nuisances in one table, a row per nuisance and classifier, with the means over all of them below."""
-    seen = " or ".join(dict.fromkeys(f"{row['images']} images × {row['samples']} draws" for row in here.rows))
+    seen = " or ".join(dict.fromkeys(_size(row) for row in here.rows))
     several = len(here.classifiers) > 1
     table = plain_table("", *(["classifier"] if several else []), *_columns(here), folds=1 + several)
     for row in here.rows[:MOST_ROWS_OF_A_SUITE]:
-        table.add_row(row["nuisance"], *([row["classifier"]] if several else []), *_numbers(row, here.labelled))
+        table.add_row(row["nuisance"], *([row["classifier"]] if several else []), *_numbers(row, here))
     for row in here.means:
         cells = [estimate(row["rho"], row["interval"])]
         if here.labelled:
@@ -62,7 +62,7 @@ def _suite(images: str, here: Results) -> list[RenderableType]:
 
 
 def _cell(images: str, nuisance: str, here: Results) -> list[RenderableType]:
-    seen = " or ".join(dict.fromkeys(f"{row['images']} images × {row['samples']} draws" for row in here.rows))
+    seen = " or ".join(dict.fromkeys(_size(row) for row in here.rows))
     heading = line((nuisance, "bold"), f" on {images}, {seen}: {here.first['prior']}")
     few = len(here.pairs) <= MOST_PAIRS
     lines = [_difference(pair, here.labelled) for pair in here.pairs] if few else _against_best(here)
@@ -71,6 +71,11 @@ def _cell(images: str, nuisance: str, here: Results) -> list[RenderableType]:
     if cut > 0:
         lines.insert(0, f"the {MOST_ROWS // 2} highest and lowest ρ; {cut} more between ({EVERYTHING})")
     return [heading, _table(here), *(line(f"  {text}") for text in lines)]
+
+
+def _size(row: Row) -> str:
+    images, draws = row["images"], row["samples"]
+    return f"{images} image{'s' * (images != 1)} × {draws} draw{'s' * (draws != 1)}"
 
 
 def _remarks(row: Row) -> list[str]:
@@ -97,23 +102,22 @@ def _table(here: Results) -> Table:
     """Under 80 columns wide for names of ordinary length."""
     table = plain_table("", *_columns(here))
     for row in _some(here.rows):
-        table.add_row(row["classifier"], *_numbers(row, here.labelled))
+        table.add_row(row["classifier"], *_numbers(row, here))
     return table
 
 
 def _columns(here: Results) -> list[str]:
-    worst = max((row["worst_of"] or 0 for row in here.rows), default=0)
-    return ["ρ", "accuracy", f"worst/{worst}", "clean", "flips"] if here.labelled else ["ρ", "flips"]
+    if not here.labelled:
+        return ["ρ", "flips"]
+    return ["ρ", "accuracy", *([f"worst/{here.worst_of}"] if here.worst_of else []), "clean", "flips"]
 
 
-def _numbers(row: Row, labelled: bool) -> list[str]:
+def _numbers(row: Row, here: Results) -> list[str]:
     cells = [estimate(row["rho"], row["interval"])]
-    if labelled:
-        cells += [
-            estimate(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]),
-            number(row["accuracy_worst"]),
-            number(row["accuracy_clean"]),
-        ]
+    if here.labelled:
+        cells.append(estimate(row["accuracy_nuisance"], row["accuracy_nuisance_interval"]))
+        cells += [number(row["accuracy_worst"])] if here.worst_of else []
+        cells.append(number(row["accuracy_clean"]))
     return [*cells, number(row["flip_rate"])]
 
 

@@ -73,6 +73,12 @@ class Results:
         return list(dict.fromkeys(row[key] for row in self.rows))
 
     @property
+    def worst_of(self) -> int:
+        """k of worst-of-k accuracy; 0 where one draw says it all."""
+        most: int = max((row["worst_of"] or 0 for row in self.rows), default=0)
+        return most if most > 1 else 0
+
+    @property
     def labelled(self) -> bool:
         """Whether every image has a label; otherwise a clean prediction stands in for it."""
         return all(row["reference"] == "label" for row in self.rows)

@@ -200,7 +200,7 @@ def limits(results: Results) -> list[str]:
         said.append(
             "A tie means that these images and draws can't tell two classifiers apart, not that they are equal."
         )
-    shows = f"worst of {first['worst_of']} shows" if first["worst_of"] else "any number of random draws"
+    shows = f"worst of {results.worst_of} shows" if results.worst_of else "any number of random draws"
     said.append(
         f"ρ is an average over the prior. It is not the worst case: an adversary who chooses θ does more harm than "
         f"{shows}."

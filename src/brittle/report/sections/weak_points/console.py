@@ -71,7 +71,7 @@ def _entry(entry: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield line(f"  draws are of {entry['draws_of']}")
     if entry["no_other_label"]:
         yield line(
-            f"  only doubts: on {entry['no_other_label']} images no draw has another label, it is less sure "
+            f"  only doubts: on {counted(entry['no_other_label'], 'image')} no draw has another label, it is less sure "
             "of its own; failures may still exist, and --failing looks for them alone"
         )
     if entry["already_wrong"]:
