@@ -40,20 +40,21 @@ def tables(folder: Path) -> dict[tuple[str, str], list[dict]]:
     return found
 
 
-def assert_alike(one, other, where=""):
-    """Equal but for last digits, which may depend on what else is in a batch."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys(), where
-        for key, value in one.items():
-            assert_alike(value, other[key], f"{where} {key}")
-    elif isinstance(one, list):
-        assert len(one) == len(other), where
-        for mine, theirs in zip(one, other, strict=True):
-            assert_alike(mine, theirs, where)
-    elif isinstance(one, float) and isinstance(other, float):
-        assert math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-5) or (one != one and other != other), where
+def differing(one, other, where=""):
+    """Where two values differ by more than last digits, which may depend on what else is in a batch."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return [found for key in one for found in differing(one[key], other[key], f"{where} {key}")]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [found for mine, theirs in zip(one, other, strict=True) for found in differing(mine, theirs, where)]
+    if isinstance(one, float) and isinstance(other, float):
+        same = math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-5) or (math.isnan(one) and math.isnan(other))
     else:
-        assert one == other, where
+        same = one == other
+    return [] if same else [where]
+
+
+def assert_alike(one, other):
+    assert differing(one, other) == []
 
 
 def assert_same(one: Path, other: Path) -> None:
