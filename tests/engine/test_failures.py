@@ -123,7 +123,7 @@ def test_outputs_that_are_wrong_from_the_start_are_told_before_work_begins(thing
 
 def test_a_truncated_file_far_into_a_run_is_named_and_loses_nothing_finished(things, small_units, monkeypatch):
     small_units(20)
-    monkeypatch.setattr("brittle.engine.assemble.fingerprint", lambda images: len(images))
+    monkeypatch.setattr("brittle.images.fingerprint.fingerprint", lambda images: str(len(images)))
     monkeypatch.setattr("brittle.images.folder.INSPECTED", 1)
     folder, random = things.folder / "photos", np.random.default_rng(0)
     folder.mkdir()

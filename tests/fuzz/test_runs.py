@@ -45,7 +45,7 @@ class Finished:
             "def two(images):\n    return images.flatten(1)[:, 5:8] * 5\n"
         )
         text = json.dumps(STUDY).replace("mine.py", f"{folder}/mine.py").replace("toy.npz", f"{folder}/toy.npz")
-        self.study, self.depends = json.loads(text), {}
+        self.study, self.depends, self.extent = json.loads(text), {}, {}
         self.summary = brittle.run(self.study, self.whole).summary
         self.files = {
             path.relative_to(self.whole): path.read_bytes() for path in sorted(self.whole.rglob("*")) if path.is_file()
@@ -54,6 +54,7 @@ class Finished:
         for path in self.units:
             about = json.loads(pq.read_metadata(self.whole / path).metadata[b"brittle"])
             self.depends[Cell(*about["cell"])] = about["depends"]
+            self.extent[Cell(*about["cell"])] = about["extent"]
         self.rows = self.stored(self.whole)
         self.read = self.told(self.whole)
         shutil.copytree(self.whole, self.path)
@@ -70,7 +71,7 @@ class Finished:
 
     def stored(self, folder, verified=False):
         """Every row of every table, by cell and table."""
-        store, found = FolderStore(folder / "units", self.depends.__getitem__), {}
+        store, found = FolderStore(folder / "units", self.depends.__getitem__, self.extent.__getitem__), {}
         for cell in self.depends:
             if verified:
                 store.verify(cell)

@@ -119,8 +119,8 @@ def test_an_option_changed_while_before_is_measured_is_refused_at_once(cli, tmp_
     cli(*COMMAND, "--out", tmp_path)
     for left in ("harden.json", "weights.safetensors", "summary.json", "rounds/0.safetensors", "rounds/1.safetensors"):
         (tmp_path / left).unlink()
-    said = cli(*COMMAND, "--samples", 3, "--out", tmp_path)
-    assert "robustness.samples: 2 → 3" in said.err
+    said = cli(*COMMAND, "--seed", 1, "--out", tmp_path)
+    assert "seed: 0 → 1" in said.err
     assert not list((tmp_path / "rounds").iterdir())
 
 
