@@ -169,6 +169,7 @@ def answers(
     alike: str = "none",  # which answers to an image are equal: none, those of its draws, or of its draws and runs
     wrong: float = 0.3,  # of the images, or of the answers where these differ
     clean: str = "none",  # none, persisting, or others: errors on untouched images
+    clean_share: float = 0.1,
     clean_to: int | None = None,  # these go to one class
     shares: Sequence[float] = (),  # of the classes
     by_share: bool = False,  # whether wrong answers follow these
@@ -188,7 +189,7 @@ def answers(
     said = np.broadcast_to(said, (runs, images, draws)).copy()
     untouched = np.broadcast_to(labels, (runs, images)).copy()
     if clean != "none":
-        errors = rng.random(images) < 0.1
+        errors = rng.random(images) < clean_share
         towards = given((1, images, 1))[0, :, 0] if clean_to is None else np.full(images, clean_to)
         untouched[:, errors] = towards[errors]
         if clean == "persisting":
@@ -248,6 +249,13 @@ NULLS: dict[str, dict[str, Any]] = {
     "clean errors are others": {"clean": "others"},
     "clean errors to one class, which persist": {"clean": "persisting", "clean_to": 3},
     "clean errors to one class, which do not": {"clean": "others", "clean_to": 3, "alike": "draws"},
+    "the same, of 30 % of the images": {
+        "clean": "others",
+        "clean_share": 0.3,
+        "clean_to": 3,
+        "alike": "draws",
+        "wrong": 0.4,
+    },
     "five runs, errors of their own": {"runs": 5, "alike": "draws", "images": 150},
     "five runs with the same errors": {"runs": 5, "alike": "runs", "images": 150},
     "unequal classes": {"classes": 5, "shares": UNEQUAL, "alike": "draws"},
