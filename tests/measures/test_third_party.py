@@ -228,8 +228,7 @@ def installed(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("COLUMNS", "200")
     for registry in (measures, sections):
-        registry.names()
-        monkeypatch.setattr(registry, "_kinds", dict(registry._kinds))
+        monkeypatch.setattr(registry, "_kinds", dict(registry.loaded()))
     return folder
 
 
@@ -279,7 +278,7 @@ def test_it_is_killed_resumed_and_shown_without_editing_the_package(kind, grey, 
     assert said.json == dict(undisturbed) | {"report": str(grey.out / "report.html")}
     assert RunFolder(grey.out).read_summary() == dict(undisturbed)
     assert stored(grey.out) == stored(grey.folder / "undisturbed")
-    printed, page = cli("run", file, "--out", grey.out), (grey.out / "report.html").read_text()
+    printed, page = cli("run", file, "--out", grey.out, "--full"), (grey.out / "report.html").read_text()
     for words in SHOWN[kind]:
         assert words in printed.out
         assert words in page

@@ -183,7 +183,7 @@ def test_a_measure_whose_package_is_gone_still_shows_its_summary(
     tmp_path: Path, write_run: WriteRun, page_of: PageOf, letters: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write_run(tmp_path, robustness=None, nuisances=None, measures={"mine": {"kind": letters}})
-    kinds = {name: kind for name, kind in measures._kinds.items() if name != letters}
+    kinds = {name: kind for name, kind in measures.loaded().items() if name != letters}
     monkeypatch.setattr(measures, "_kinds", kinds)
     page = page_of(folder)
     assert "The measure mine can't be loaded any more" in page.text

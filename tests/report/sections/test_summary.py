@@ -143,7 +143,7 @@ def test_another_packages_section_comes_through_an_entry_point_with_its_own_temp
     (installed / "entry_points.txt").write_text("[brittle.sections]\nletter-counts = lettering.letters:LetterSection\n")
     monkeypatch.syspath_prepend(tmp_path)
     sections.names()  # loads all of them, which is done once
-    monkeypatch.setattr(sections, "_kinds", dict(sections._kinds))
+    monkeypatch.setattr(sections, "_kinds", dict(sections.loaded()))
     folder = shutil.copytree(foreign_folder, tmp_path / "run")
     page, text = page_of(folder), (folder / "report.html").read_text()
     assert f"Letters & words of {' and '.join(names)}" in page.text
