@@ -230,7 +230,7 @@ def entry_warnings(entry: dict[str, Any]) -> list[str]:
         ]
     if missed := entry["statuses"].get(MAY_MISS, 0):
         said += [
-            f"{where}: on {missed} of {entry['images']} images failures are rarer than {entry['least_met']:.2g} of the "
-            "prior, from which draws are sure to meet them: others may exist elsewhere. A larger budget looks further"
+            f"{where}: on {missed} of {entry['images']} images failures take up less than {entry['least_met']:.2g} of "
+            "the prior, so another region of failures as small may have been missed; a larger budget looks further"
         ]
     return said
