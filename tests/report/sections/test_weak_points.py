@@ -18,7 +18,7 @@ from PIL import Image
 import brittle
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
-from brittle.measures.weak_points.summary import entry_warnings
+from brittle.measures.weak_points.summary import entry_warnings, missed_regions
 from brittle.nuisances import nuisances
 from brittle.report.console import as_text
 from brittle.report.page.section import MeasureRun
@@ -365,6 +365,16 @@ def test_images_without_another_label_are_told_apart_from_those_that_cannot_be_t
     assert "The draws of all 6 images can be trusted." in findings(sure, sections[0].names.names, 0)
     assert entry_warnings(sure) == []
     assert "only doubts: on" not in as_text({"measures": {"weak-points": {"kind": "weak-points", "entries": [sure]}}})
+
+
+def test_regions_that_may_have_been_missed_are_one_sentence_for_all_nuisances():
+    def entry(name: str, missed: int, least: float) -> dict[str, Any]:
+        return {"classifier": name, "images": 8, "statuses": {"may miss others": missed}, "least_met": least}
+
+    (said,) = missed_regions([entry("a", 6, 0.01), entry("a", 3, 0.02), entry("b", 0, 0.5), entry("c", 1, 0.01)])
+    assert "(9 of 16 of 'a', 1 of 8 of 'c', over all nuisances)" in said
+    assert "less than 0.02 of the prior" in said
+    assert missed_regions([entry("b", 0, 0.5)]) == []
 
 
 def test_each_images_row_says_its_status(sections: list[ShownEntry]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +74,7 @@ def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> 
         entries.append(entry)
         warnings += entry_warnings(entry)
         calls[name] += entry["calls"]
-    return {"entries": entries, "warnings": warnings, "calls": calls}
+    return {"entries": entries, "warnings": warnings + missed_regions(entries), "calls": calls}
 
 
 def summarise(
@@ -228,9 +228,21 @@ def entry_warnings(entry: dict[str, Any]) -> list[str]:
             f"{where}: on {entry['no_other_label']} of {entry['images']} images no draw has another label; their 1 − µ "
             "is what the classifier doubts there, and leaves out failures that were never met"
         ]
-    if missed := entry["statuses"].get(MAY_MISS, 0):
-        said += [
-            f"{where}: on {missed} of {entry['images']} images failures take up less than {entry['least_met']:.2g} of "
-            "the prior, so another region of failures as small may have been missed; a larger budget looks further"
-        ]
     return said
+
+
+def missed_regions(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One sentence for all entries: on how many images of each classifier other regions of failures may exist."""
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        counts[entry["classifier"]] += entry["statuses"].get(MAY_MISS, 0)
+    concerned = [entry for entry in entries if entry["statuses"].get(MAY_MISS)]
+    if not concerned:
+        return []
+    images = {name: sum(entry["images"] for entry in entries if entry["classifier"] == name) for name in +counts}
+    where = ", ".join(f"{counts[name]} of {total} of {name!r}" for name, total in images.items())
+    least = max(entry["least_met"] for entry in concerned)
+    return [
+        f"weak points: on some images ({where}, over all nuisances) failures take up less than {least:.2g} of the "
+        "prior, so another region of failures as small may have been missed; a larger budget looks further"
+    ]
