@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 UNLABELLED = -1
+OF_255 = "σ of 255"  # a unit of severity: the standard deviation of noise where white is 255
 
 Change = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
 
@@ -69,6 +70,52 @@ class Layered(Protocol):
     def perturbed(self, layer: str, change: Change) -> AbstractContextManager[None]:
         """Within it, `change` replaces what the layer gives, (B, …) for a call with B images. "input" is the images
         themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was."""
+        ...
+
+
+@runtime_checkable
+class ClassNames(Protocol):
+    """A classifier that says whether its labels are names; without this they are taken for names."""
+
+    @property
+    def named(self) -> bool:
+        """False where the labels are numbers for want of names."""
+        ...
+
+
+@runtime_checkable
+class TrainingRecord(Protocol):
+    """A classifier whose weights say how they were trained."""
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Plain values by name, such as {"mix": "cutmix"}."""
+        ...
+
+
+@runtime_checkable
+class SettlesOnImages(Protocol):
+    """A classifier that wants to see some images before work begins, to find out about its own outputs or to raise."""
+
+    def check(self, images: Tensor) -> None: ...
+
+
+@runtime_checkable
+class SeesPart(Protocol):
+    """A classifier that looks at a part of each image only, such as its middle."""
+
+    def seen(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Top, left, bottom and right end of that part of an image of this size."""
+        ...
+
+
+@runtime_checkable
+class Remarks(Protocol):
+    """A classifier about which a reader of the numbers must know something."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Each continues a sentence: the classifier 'a' …"""
         ...
 
 
@@ -166,14 +213,42 @@ class ExchangeableParts(Protocol):
         ...
 
 
+class SeverityScale(NamedTuple):
+    """How severity is counted under a nuisance, by whoever walks it. A nuisance that declares none has the defaults."""
+
+    unit: str = "severity"
+    per_severity: float = 1.0  # how many of the unit a severity of 1 is
+    coarse: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5)  # a few values above 0, rising, in the unit
+    step: float = 0.1  # of the fine grid: step, 2·step, … up to the limit, in the unit
+    limit: float = 10.0
+    fixed: bool = False  # whether no others than the coarse values exist
+
+
+@runtime_checkable
+class Scaled(Protocol):
+    """A nuisance that says how its severity is counted."""
+
+    @property
+    def severity_scale(self) -> SeverityScale: ...
+
+
+@runtime_checkable
+class OnPath(Protocol):
+    """A nuisance that may differ from others in severity alone: these lie on one path with it."""
+
+    def whole_path(self) -> Nuisance | None:
+        """The same for all of these, with severity counted from a fixed beginning; None where there is none."""
+        ...
+
+
 @runtime_checkable
 class InScales(Nuisance, Protocol):
     """A nuisance whose images are stored at some severities and can't be made at others, such as a shift of an image
     set that comes in scales. θ is the severity itself: `at` gives the severity asked for, whatever θ was."""
 
     @property
-    def scales(self) -> Sequence[float]:
-        """The severities above 0 that are stored, rising."""
+    def severity_scale(self) -> SeverityScale:
+        """Its coarse values are the severities above 0 that are stored; it is fixed."""
         ...
 
     def exists(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:

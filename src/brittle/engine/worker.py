@@ -167,6 +167,7 @@ class Worker:
                     job.about(group.any_cell),
                     {name: job.classifiers[name] for name in names},
                     labels,
+                    {name: job.facts[name] for name in names},
                     given,
                     size,
                     tick,

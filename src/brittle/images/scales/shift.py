@@ -16,7 +16,7 @@ from brittle.errors import BrittleError
 from brittle.images.base import Reader, shape_of
 from brittle.images.pixels import Array, Shape, by_shape, stack
 from brittle.random import uniform
-from brittle.types import Batch
+from brittle.types import Batch, SeverityScale
 
 ROUNDING = 1e-4  # by which a scale may be off, as scales go through float32
 SEEN = 64  # images that the fingerprint looks at
@@ -42,6 +42,11 @@ class StoredShift:
                     f"the shift {self.name!r} has images at scale {low:g} and {high:.6g}, too close to tell apart",
                     f"Let scales differ by more than {2 * ROUNDING:g}.",
                 )
+
+    @property
+    def severity_scale(self) -> SeverityScale:
+        step, limit = (self.scales[0], self.scales[-1]) if self.scales else (1.0, 1.0)
+        return SeverityScale("scale", 1.0, self.scales, step, limit, fixed=True)
 
     @property
     def parameters(self) -> tuple[str, ...]:

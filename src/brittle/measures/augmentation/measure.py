@@ -29,6 +29,7 @@ from brittle.measures.base import (
     IMAGES,
     ROWS,
     About,
+    Asked,
     BadAnswer,
     ClassifierFacts,
     Measure,
@@ -40,7 +41,7 @@ from brittle.measures.base import (
 )
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
-from brittle.measures.plan import Grid, Plan, rows_per_unit
+from brittle.measures.plan import NO_UNITS, Grid, Plan, rows_per_unit
 from brittle.memory import slices
 from brittle.mixing import mixes
 from brittle.nuisances import nuisances
@@ -61,7 +62,7 @@ class Augmentation(AugmentationOptions, Measure):
     def runs_code(self) -> bool:
         return any(mixes.runs_code(spec) or nuisances.runs_code(spec) for spec in self.of)
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         assert about.subject is not None
         if not self.of:
             raise BrittleError("no augmentation is named", 'Name some: of = ["mixup", "fmix"].')
@@ -86,11 +87,11 @@ class Augmentation(AugmentationOptions, Measure):
     def plan(self, about: About) -> Plan:
         """Both images of a pair are in one unit."""
         if not self.is_reference(about.classifier):
-            return ()
+            return NO_UNITS
         points, rows = len(self.of) * self.samples, rows_per_unit(about.numbers)
-        return Grid(about.count, points, max(2, rows // points // 2 * 2), points)
+        return Grid(about.count, points, max(2, rows // points // 2 * 2), points, columns=self._columns(about))
 
-    def axis(self, about: About) -> dict[str, NDArray[Any]] | None:
+    def _columns(self, about: About) -> dict[str, NDArray[Any]] | None:
         """Where images are mixed in pairs, the last of an odd number lacks a partner that more images would give it."""
         if about.count % 2 and any(in_pairs(opened(spec)) for spec in self.of):
             return None

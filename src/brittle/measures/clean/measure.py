@@ -49,14 +49,10 @@ class Clean(CleanOptions, Measure):
     """What classifiers say of the untouched images: accuracy and confidence. Of a set without any, nothing."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    needs_origin: ClassVar[bool] = False
 
     def plan(self, about: About) -> Grid:
         there = about.count if about.subject is not None and about.subject.origin else 0
-        return Grid(there, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {}
+        return Grid(there, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1, columns={})
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:

@@ -21,11 +21,26 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.base import (
+    CLASSIFIER,
+    IMAGES,
+    PATH,
+    ROWS,
+    About,
+    Asked,
+    BadAnswer,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Tables,
+    Task,
+    numbering_draws,
+)
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.criteria import left
+from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.draws import check_path
-from brittle.measures.failure_points.grid import Severities, scale_of, severities_of
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.measures.failure_points.summary import summarise_run
 from brittle.measures.failure_points.trajectories import REFINED
@@ -33,6 +48,7 @@ from brittle.measures.failure_points.walk import Paths, Walk
 from brittle.measures.outcomes import Outcome, first_bad
 from brittle.measures.places import State, lane_size
 from brittle.measures.plan import Grid, rows_per_unit
+from brittle.measures.severities import Severities, scale_of, severities_of
 from brittle.measures.sweep import Brackets, Trails, narrowed, trails
 
 KIND = "failure-points"
@@ -51,23 +67,14 @@ class Found(NamedTuple):
 class FailurePoints(FailurePointsOptions, Measure):
     """The severity at which the prediction becomes wrong, per image and path, and accuracy at every severity."""
 
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, PATH})
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    leaves_out: ClassVar[bool] = True
-    needs_origin: ClassVar[bool] = False
-    walks: ClassVar[bool] = True
-
-    @property
-    def prior_column(self) -> str:
-        return "repeat"
 
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None
         return severities_of(about.nuisance, self.severities, self.step, self.limit)
 
-    def distorted(self) -> str:
-        return "" if self.only == "first" else "over all severities"
-
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         self.grid(about)
         check_path(about)
         if about.subject is not None and not bool((about.subject.labels >= 0).any()):
@@ -92,11 +99,9 @@ class FailurePoints(FailurePointsOptions, Measure):
         places, rows = len(self.grid(about).values), rows_per_unit(about.numbers)
         paths = max(1, rows // places)
         repeats = min(self.repeats, paths)
-        return Grid(about.count, self.repeats * places, max(1, paths // repeats), repeats * places)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        places = len(self.grid(about).values)
-        return {"repeat": np.arange(self.repeats).repeat(places), "place": np.tile(np.arange(places), self.repeats)}
+        columns = {"repeat": np.arange(self.repeats).repeat(places), "place": np.tile(np.arange(places), self.repeats)}
+        per_unit = max(1, paths // repeats)
+        return Grid(about.count, self.repeats * places, per_unit, repeats * places, columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
@@ -163,7 +168,8 @@ class FailurePoints(FailurePointsOptions, Measure):
         return Found(paths, found, (chosen, brackets))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run)
+        said = summarise_run(self, run)
+        return said if self.only == "first" else said | {BESIDE: beside(run, "over all severities")}
 
 
 def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
@@ -178,7 +184,7 @@ def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
         raise BadAnswer(row, f"{bad.wrong} at severity {severity[place[bad.row]]:g}")
     keys = {name: values[path] for name, values in _keys(task, paths, len(severity)).items()}
     at = {"place": place.astype(np.int32), "severity": severity[place]}
-    told = {ROWS: pa.table(keys | at | columns)}
+    told = {ROWS: numbering_draws(pa.table(keys | at | columns), "repeat")}
     if found.narrowed is not None:
         chosen, brackets = found.narrowed
         finite = brackets.finite.cpu().numpy()

@@ -12,9 +12,9 @@ from torch import Tensor
 from brittle.measures.base import ROWS, Task, looked_up
 from brittle.measures.clean.measure import KIND as CLEAN
 from brittle.measures.draws import draw_theta
-from brittle.measures.failure_points.grid import followable
 from brittle.measures.outcomes import Outcome, outcome
 from brittle.measures.places import State
+from brittle.measures.severities import followable
 from brittle.measures.sweep import Begin
 from brittle.random import stream_root
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import CLASSIFIER, IMAGES, ROWS, About, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.base import CLASSIFIER, IMAGES, ROWS, About, Asked, Measure, Pending, Read, RunView, Tables, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.layers.choice import chosen_layers
@@ -56,7 +56,6 @@ class Layers(LayersOptions, Measure):
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    needs: ClassVar[tuple[type, ...]] = (Layered,)
 
     @property
     def severities(self) -> Tensor:
@@ -72,8 +71,9 @@ class Layers(LayersOptions, Measure):
     def targeted(self) -> bool:
         return self.attack == "targeted"
 
-    def needed(self) -> tuple[type, ...]:
-        return (Layered, Differentiable) if self.targeted else self.needs
+    @property
+    def needs(self) -> Sequence[type]:
+        return (Layered, Differentiable) if self.targeted else (Layered,)
 
     def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
         """Numbers of the layers that are disturbed; a search changes no weights."""
@@ -85,7 +85,7 @@ class Layers(LayersOptions, Measure):
         """Places on the axis per layer: fields of noise, or targets of an image."""
         return min(self.targets, classes - 1) if self.targeted else self.repeats
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         if not self.targeted and not 1 <= self.limit / self.step + 1e-9 < MOST_SEVERITIES:
             raise BrittleError(
                 f"layers: σ can't rise to {self.limit:g} in steps of {self.step:g}",
@@ -104,15 +104,9 @@ class Layers(LayersOptions, Measure):
         networks = self.networks if chosen and chosen[-1] == len(there) - 1 else 0
         axis = (len(chosen) - bool(networks)) * width + networks
         paths = max(FEWEST_PATHS, min(MOST_PATHS, rows_per_unit(about.numbers) // 8))
-        return Grid(about.count, axis, max(1, paths // width), width)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        there = about.classifier
-        if there is None or not there.layers:
-            return {}
-        size = self.plan(about).axis
-        at = places(np.arange(size), self.chosen(there.layers), self.width(len(there.labels)))
-        return {"layer": at.layer, "repeat": at.repeat}
+        at = places(np.arange(axis), chosen, width)
+        columns = {"layer": at.layer, "repeat": at.repeat} if there else {}
+        return Grid(about.count, axis, max(1, paths // width), width, columns=columns)
 
     def calls(self, unit: Unit) -> int:
         return unit.size * (EXPECTED_CALLS if self.targeted else len(self.severities))

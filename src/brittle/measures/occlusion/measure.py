@@ -14,7 +14,7 @@ single point, as it is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -22,13 +22,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.base import ROWS, About, Asked, BadAnswer, Measure, Pending, Read, RunView, Tables, Task, tested
 from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.draws import draw_theta
 from brittle.measures.occlusion.options import OcclusionOptions
 from brittle.measures.occlusion.summary import summarise_run
@@ -50,17 +50,16 @@ class Occlusion(OcclusionOptions, Measure):
     """Accuracy as more and more of an image is hidden, on test images and on those that were trained on."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    with_training: ClassVar[bool] = True
 
     def shares_of(self, nuisance: Nuisance) -> tuple[float | None, ...]:
         """The hidden shares, in rising order; a single None where the nuisance draws its own."""
         exact = isinstance(nuisance, ShareLaw) and nuisance.law == "exact" and not _overhangs(nuisance)
         return tuple(sorted(set(self.shares))) if exact else (None,)
 
-    def distorted(self) -> str:
-        return "over all hidden shares"
+    def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
+        return {trained_on[name]: True for name in asked if name in trained_on}
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         if not isinstance(about.nuisance, Occluder):
             raise BrittleError(
                 f"occlusion is measured under nuisances that hide pixels, and {about.nuisance_name!r} does not",
@@ -77,14 +76,10 @@ class Occlusion(OcclusionOptions, Measure):
 
     def plan(self, about: About) -> Grid:
         assert about.nuisance is not None
-        points = self.repeats * len(self.shares_of(about.nuisance))
-        rows = rows_per_unit(about.numbers)
-        return Grid(about.count, points, max(1, rows // points), min(points, rows))
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        assert about.nuisance is not None
         shares = len(self.shares_of(about.nuisance))
-        return {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
+        points, rows = self.repeats * shares, rows_per_unit(about.numbers)
+        columns = {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
+        return Grid(about.count, points, max(1, rows // points), min(points, rows), columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
@@ -111,7 +106,8 @@ class Occlusion(OcclusionOptions, Measure):
         return {name: partial(_tables, task, joined(parts), covered, len(shares)) for name, parts in found.items()}
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run)
+        # Of images that were trained on the DI index says nothing.
+        return summarise_run(self, run) | {BESIDE: beside(run, "over all hidden shares", tested(run.images))}
 
 
 def _overhangs(nuisance: Nuisance) -> bool:

@@ -15,13 +15,25 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.base import (
+    ROWS,
+    About,
+    Asked,
+    BadAnswer,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Tables,
+    Task,
+    numbering_draws,
+)
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
+from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.draws import draw_theta
 from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
 from brittle.measures.plan import Grid, rows_per_unit
@@ -45,11 +57,8 @@ class Robustness(RobustnessOptions, Measure):
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
 
     @property
-    def prior_column(self) -> str:
-        return "draw"
-
-    @property
     def stops(self) -> bool:
+        """Whether a tolerance may end the plan early."""
         return self.tolerance is not None
 
     @property
@@ -59,28 +68,22 @@ class Robustness(RobustnessOptions, Measure):
             return self.samples
         return 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
 
-    def distorted(self) -> str:
-        return "under the nuisance"
-
-    def check(self, about: About) -> None:
-        asked, there = (None, 0) if about.subject is None else (about.subject.asked, about.subject.population)
-        if self.estimand == "set" and asked is not None and asked < there:
+    def check(self, about: About, asked: Asked) -> None:
+        wanted, there = (None, 0) if about.subject is None else (about.subject.asked, about.subject.population)
+        if self.estimand == "set" and wanted is not None and wanted < there:
             raise BrittleError(
-                f"estimand 'set' uses every image, but only {asked} of {there} are asked for",
+                f"estimand 'set' uses every image, but only {wanted} of {there} are asked for",
                 "Leave the count out, or use the estimand 'drawn'.",
             )
 
     def plan(self, about: About) -> Grid:
         """The units in planned order; with a tolerance they are small, since stopping looks at their ends."""
-        images, rows = about.count, rows_per_unit(about.numbers)
+        images, rows, columns = about.count, rows_per_unit(about.numbers), {"draw": np.arange(self.draws)}
         if self.estimand == "set":
             rounds = 1 if self.stops else max(1, rows // images)
-            return Grid(images, self.draws, min(images, rows), rounds, by_round=True)
+            return Grid(images, self.draws, min(images, rows), rounds, by_round=True, columns=columns)
         per_unit = IMAGES_BETWEEN_STOPS if self.stops else max(1, rows // self.draws)
-        return Grid(images, self.draws, per_unit, min(self.draws, rows))
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {"draw": np.arange(self.draws)}
+        return Grid(images, self.draws, per_unit, min(self.draws, rows), columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
@@ -102,7 +105,7 @@ class Robustness(RobustnessOptions, Measure):
         return RobustnessFold(self, about)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run)
+        return summarise_run(self, run) | {BESIDE: beside(run, "under the nuisance")}
 
     def tally(self, images: int) -> Tally:
         return Tally(images, self.worst_of, self.draws if self.estimand == "set" else 0)
@@ -149,4 +152,4 @@ def _tables(task: Task, found: Outcome) -> Tables:
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong, draw=int(draws[bad.row]))
-    return {ROWS: pa.table(task.keys("draw") | columns)}
+    return {ROWS: numbering_draws(pa.table(task.keys("draw") | columns), "draw")}

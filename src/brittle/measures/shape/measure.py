@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import TEXTURE
@@ -25,6 +24,7 @@ from brittle.measures.base import (
     IMAGES,
     ROWS,
     About,
+    Asked,
     BadAnswer,
     Measure,
     Pending,
@@ -38,7 +38,7 @@ from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
 from brittle.measures.draws import draw_theta
 from brittle.measures.outcomes import Outcome, first_bad, outcome
-from brittle.measures.plan import Grid, Plan, rows_per_unit
+from brittle.measures.plan import NO_UNITS, Grid, Plan, rows_per_unit
 from brittle.measures.shape.decisions import read_decisions
 from brittle.measures.shape.options import ShapeOptions
 from brittle.measures.shape.summary import summarise_run
@@ -69,7 +69,7 @@ class Shape(ShapeOptions, Measure):
         """Whether these images are shuffled: those that have a texture of their own are not."""
         return TEXTURE not in subject.columns
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         twice = next((grid for grid in self.grids if self.grids.count(grid) > 1), None)
         if twice is not None:
             raise BrittleError(f"shape: grids names {twice} twice", "Name each grid once.")
@@ -83,15 +83,13 @@ class Shape(ShapeOptions, Measure):
         """A unit is some images with all their shuffles; none where clean predictions say it all."""
         assert about.subject is not None
         if not self.shuffles(about.subject):
-            return ()
+            return NO_UNITS
         axis, rows = len(self.grids) * self.samples, rows_per_unit(about.numbers)
-        return Grid(about.count, axis, max(1, rows // axis), min(axis, rows))
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {
+        columns = {
             "grid": np.repeat(self.grids, self.samples),
             "draw": np.tile(np.arange(self.samples), len(self.grids)),
         }
+        return Grid(about.count, axis, max(1, rows // axis), min(axis, rows), columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, Measure, Pending, Piece, Read, RunView, Tables, Task
+from brittle.measures.base import ROWS, About, Asked, Measure, Pending, Piece, Read, RunView, Tables, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
 from brittle.measures.outcomes import COLUMNS, Outcome
@@ -59,17 +59,14 @@ class WeakPoints(WeakPointsOptions, Measure):
         """Draws kept of an image whose θ has so many numbers."""
         return min(self.keep, max(FEWEST_KEPT, STORED_NUMBERS // numbers))
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         sampler(self.sampler)
 
     def plan(self, about: About) -> Grid:
         """A unit is some images with all that is kept of them: fewer where a call is expensive."""
         per_unit = max(1, min(MOST_PER_UNIT, (1 << 17) // about.numbers))
         kept = self.kept(about.theta_size)
-        return Grid(min(about.count, self.count), kept, per_unit, kept)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {}
+        return Grid(min(about.count, self.count), kept, per_unit, kept, columns={})
 
     def calls(self, unit: Unit) -> int:
         if not isinstance(sampler(self.sampler), ChainSampler):
