@@ -120,16 +120,52 @@ class Remarks(Protocol):
 
 
 @runtime_checkable
-class Told(Protocol):
-    """A nuisance whose θ can be told in other numbers, which say more to people than its own."""
+class ReadableTheta(Protocol):
+    """A nuisance whose θ can be given in other numbers, which say more to people than its own."""
 
     @property
-    def told(self) -> Sequence[str]:
+    def readings(self) -> Sequence[str]:
         """Their names."""
         ...
 
-    def tell(self, theta: Tensor, height: int, width: int) -> Tensor:
+    def read_theta(self, theta: Tensor, height: int, width: int) -> Tensor:
         """θ (…, d) on images of this size → (…, k)."""
+        ...
+
+
+@runtime_checkable
+class ParameterUnits(Protocol):
+    """A nuisance that says what its parameters, or the readings of its θ, are measured in."""
+
+    @property
+    def parameter_units(self) -> Mapping[str, str]:
+        """By name, such as {"shift x": "pixels"}; "angle" and "direction" are in degrees unless said otherwise."""
+        ...
+
+
+@runtime_checkable
+class Clamping(Protocol):
+    """A nuisance whose images may leave [0, 1] and are then to be clamped; those of others are refused."""
+
+    @property
+    def clamps(self) -> bool: ...
+
+
+@runtime_checkable
+class Clipped(Protocol):
+    """A nuisance that can do without clipping its images to [0, 1], and says whether it does."""
+
+    @property
+    def clipped(self) -> bool: ...
+
+
+@runtime_checkable
+class InBenchmark(Protocol):
+    """A nuisance that is part of a benchmark whose results are published."""
+
+    @property
+    def benchmark(self) -> str:
+        """Benchmark and corruption, such as "imagenet-c:fog"; "" where it is not."""
         ...
 
 
@@ -186,6 +222,43 @@ class Nuisance(Protocol):
 
     def describe(self, height: int, width: int) -> str:
         """What the prior means on images of this size, in pixels or shares that a person can picture."""
+        ...
+
+
+@runtime_checkable
+class HidesPixels(Nuisance, Protocol):
+    """A nuisance that hides pixels of the image."""
+
+    @property
+    def filled_with(self) -> str:
+        """What the hidden pixels become, in words."""
+        ...
+
+    def hidden_pixels(self, theta: Tensor, batch: Batch) -> Tensor:
+        """θ (B, d), one per image → which pixels are hidden, bool (B, 1, H, W)."""
+        ...
+
+    def unfilled(self) -> Nuisance:
+        """The same mask with black in place of whatever the hidden pixels become."""
+        ...
+
+
+@runtime_checkable
+class HidesShare(Protocol):
+    """A nuisance that hides a share of the image which can be set."""
+
+    @property
+    def share_is_exact(self) -> bool:
+        """Whether the share that θ says is exactly what is hidden, and is not drawn."""
+        ...
+
+    @property
+    def share_of(self) -> str:
+        """What it is a share of: "pixels" or "sides"."""
+        ...
+
+    def with_share(self, theta: Tensor, share: Tensor) -> Tensor:
+        """θ (…, d) that hides another share (…) at the same place."""
         ...
 
 

@@ -19,7 +19,7 @@ from brittle.measures.base import ROWS, Cell, draw_column
 from brittle.measures.severities import scale_of
 from brittle.random import draw_keys
 from brittle.report.page.label_names import LabelNames
-from brittle.types import UNLABELLED, Told
+from brittle.types import UNLABELLED, ReadableTheta
 
 MOST_NUMBERS = 16  # of θ that get a column each; a longer θ is told by its key
 IMAGES_AT_ONCE = 64
@@ -143,10 +143,10 @@ def _is_short(view: View, cell: Cell) -> bool:
 def _told(view: View, cell: Cell, theta: NDArray[Any]) -> dict[str, Any]:
     """θ (n, d) in the numbers that it can be told in, where all images are of one size."""
     space, images = view.nuisances[cell.nuisance], view.job.images[cell.images].images
-    if not isinstance(space, Told) or len(images.shapes) > 1:
+    if not isinstance(space, ReadableTheta) or len(images.shapes) > 1:
         return {}
-    told = space.tell(torch.from_numpy(np.array(theta, np.float32)), *images.shape[1:]).float().numpy()
-    return {f"theta_{word.replace(' ', '_')}": pa.array(told[:, place]) for place, word in enumerate(space.told)}
+    told = space.read_theta(torch.from_numpy(np.array(theta, np.float32)), *images.shape[1:]).float().numpy()
+    return {f"theta_{word.replace(' ', '_')}": pa.array(told[:, place]) for place, word in enumerate(space.readings)}
 
 
 def _keys(view: View, cell: Cell, rows: pa.Table, column: str) -> pa.Array:

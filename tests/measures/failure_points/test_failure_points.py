@@ -16,7 +16,7 @@ from brittle.engine.carry_out import run_things
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
 from brittle.images.selection import Selection
-from brittle.measures.base import About
+from brittle.measures.base import About, Asked
 from brittle.measures.draws import draw_theta
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.pooled import over_images
@@ -230,7 +230,7 @@ def test_several_shifts_of_the_same_images_stay_apart_and_pool_image_by_image():
 def test_stored_paths_are_neither_narrowed_nor_repeated(options, match):
     about = About(0, nuisance=Stored(), nuisance_name="snow")
     with pytest.raises(BrittleError, match=match):
-        FailurePoints(**options).check(about)
+        FailurePoints(**options).check(about, Asked({}, {}, {}))
 
 
 class Doubled:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from brittle.measures.base import ClassifierFacts, RunView, pairs_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.severities import WHITE, Severities
-from brittle.nuisances.noise.gaussian import Noise
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.selective import auroc, risk_coverage
 from brittle.statistics.survival import median_interval, survival
+from brittle.types import Clipped
 
 if TYPE_CHECKING:
     from brittle.measures.breaking_points.measure import BreakingPoints
@@ -114,7 +114,7 @@ def _protocol(measure: BreakingPoints, run: RunView, images: str, nuisance: str,
         "limit": grid.end,
         "unit": grid.unit,
         "of_255": grid.of_255,
-        "clipped": space.clip if isinstance(space, Noise) else None,
+        "clipped": space.clipped if isinstance(space, Clipped) else None,
         "repeats": measure.repeats,
         "confidence": measure.confidence,
         "seed": run.seed,

@@ -29,7 +29,7 @@ from brittle.statistics.corruption_error import (
     published_alexnet,
 )
 from brittle.statistics.ratio import ratio_bounds
-from brittle.types import Nuisance
+from brittle.types import InBenchmark, Nuisance
 
 KIND = "corruption-error"
 CLASSES, SIZE = 1000, (224, 224)  # of ImageNet-C
@@ -116,7 +116,9 @@ class CorruptionError(CorruptionErrorOptions, Derived):
 
 def _corruption(nuisance: Nuisance | None) -> str | None:
     """What ImageNet-C calls a shift of an image set in its layout, if it is one of the fifteen."""
-    benchmark, _, corruption = getattr(nuisance, "benchmark", "").partition(":")
+    if not isinstance(nuisance, InBenchmark):
+        return None
+    benchmark, _, corruption = nuisance.benchmark.partition(":")
     return corruption if benchmark == "imagenet-c" and corruption in ALEXNET else None
 
 

@@ -35,10 +35,8 @@ from brittle.measures.occlusion.summary import summarise_run
 from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.memory import slices
-from brittle.nuisances.occlusion.occluder import Occluder
-from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.random import stream_root
-from brittle.types import Nuisance
+from brittle.types import HidesPixels, HidesShare, Nuisance
 
 KIND = "occlusion"
 KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
@@ -53,14 +51,14 @@ class Occlusion(OcclusionOptions, Measure):
 
     def shares_of(self, nuisance: Nuisance) -> tuple[float | None, ...]:
         """The hidden shares, in rising order; a single None where the nuisance draws its own."""
-        exact = isinstance(nuisance, ShareLaw) and nuisance.law == "exact" and not _overhangs(nuisance)
+        exact = isinstance(nuisance, HidesShare) and nuisance.share_is_exact
         return tuple(sorted(set(self.shares))) if exact else (None,)
 
     def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
         return {trained_on[name]: True for name in asked if name in trained_on}
 
     def check(self, about: About, asked: Asked) -> None:
-        if not isinstance(about.nuisance, Occluder):
+        if not isinstance(about.nuisance, HidesPixels):
             raise BrittleError(
                 f"occlusion is measured under nuisances that hide pixels, and {about.nuisance_name!r} does not",
                 'Name others for it: nuisances = ["patch", "fourier-mask"].',
@@ -85,7 +83,7 @@ class Occlusion(OcclusionOptions, Measure):
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         """T_θ x is computed once, and every classifier sees it."""
         nuisance, device = task.about.nuisance, task.batch.images.device
-        assert isinstance(nuisance, Occluder)
+        assert isinstance(nuisance, HidesPixels)
         shares = self.shares_of(nuisance)
         asked = torch.tensor([share or 0.0 for share in shares], dtype=torch.float64, device=device)
         rows, points = task.pairs.rows.to(device), task.pairs.axis.to(device)
@@ -95,9 +93,9 @@ class Occlusion(OcclusionOptions, Measure):
         for part in slices(len(rows), task.batch_size):
             batch = task.batch.take(rows[part])
             theta = draw_theta(nuisance, batch, points[part] // len(shares), root)
-            if isinstance(nuisance, ShareLaw) and shares[0] is not None:
+            if isinstance(nuisance, HidesShare) and shares[0] is not None:
                 theta = nuisance.with_share(theta, asked[points[part] % len(shares)])
-            hidden.append(nuisance.mask(theta[:, : nuisance.mask_size(batch)], batch).flatten(1).float().mean(1))
+            hidden.append(nuisance.hidden_pixels(theta, batch).flatten(1).float().mean(1))
             occluded = nuisance.apply(batch, theta)
             for name, classifier in task.classifiers.items():
                 found[name].append(outcome(classifier.log_probs(occluded), task.labels[name][rows[part]]))
@@ -108,11 +106,6 @@ class Occlusion(OcclusionOptions, Measure):
     def summarise(self, run: RunView) -> dict[str, Any]:
         # Of images that were trained on the DI index says nothing.
         return summarise_run(self, run) | {BESIDE: beside(run, "over all hidden shares", tested(run.images))}
-
-
-def _overhangs(nuisance: Nuisance) -> bool:
-    """Whether part of the mask may lie outside the image, so that no share is exact."""
-    return getattr(nuisance, "place", "inside") == "overhanging"
 
 
 def _tables(task: Task, found: Outcome, hidden: Tensor, shares: int) -> Tables:

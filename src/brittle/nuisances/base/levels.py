@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
@@ -64,8 +64,7 @@ class Levelled:
 
     def whole_path(self) -> Nuisance | None:
         """From level 1."""
-        found: Nuisance | None = None if self.level is None else replace(self, level=1.0)  # type: ignore[type-var]
-        return found
+        return None if self.level is None else cast(Nuisance, replace(cast(Any, self), level=1.0))
 
 
 def level_scale(level: float, unit: str = "level") -> SeverityScale:

@@ -74,6 +74,10 @@ class Noise(GaussianField):
             return super().severity_scale
         return SeverityScale(OF_255, WHITE * self.sigma, tuple(10.0 * place for place in range(1, 11)), 1.0, WHITE)
 
+    @property
+    def clipped(self) -> bool:
+        return self.clip
+
     def whole_path(self) -> Nuisance | None:
         return replace(self, sigma=Noise.sigma) if self.level is None else super().whole_path()
 
