@@ -2,7 +2,8 @@
 
 The "format" in begun.json tells the layout. The first (no format) keeps an image's weak-point diagnosis as JSON in its
 first row, clean rows under a nuisance called clean, and the parts of the summary at its top level. The second has
-several tables per cell, named in the file names, a column `unit`, and a summary per measure.
+several tables per cell, named in the file names, a column `unit`, and a summary per measure; so have the fifth and the
+sixth.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Run(NamedTuple):
 
 def read(folder: Path) -> Run:
     begun = json.loads((folder / "begun.json").read_text(encoding="utf-8"))
-    reader = {1: _read_first, 2: _read_second}.get(begun.get("format", 1))
+    reader = {1: _read_first, 2: _read_second, 5: _read_second, 6: _read_second}.get(begun.get("format", 1))
     if reader is None:
         raise SystemExit(f"{folder} has the format {begun['format']}: write a reader for it in {Path(__file__).name}")
     found = reader(folder, json.loads((folder / "summary.json").read_text(encoding="utf-8")))

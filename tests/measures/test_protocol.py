@@ -26,4 +26,4 @@ def test_what_plans_nothing_is_derived():
     own = {name: kind for name, kind in measures.loaded().items() if kind.__module__.startswith("brittle.")}
     derived = {name for name, kind in own.items() if issubclass(kind, Derived)}
     assert derived == {name for name, kind in own.items() if kind.plan is Derived.plan}
-    assert {"ranking", "line", "interference"} <= derived
+    assert {"ranking", "line", "interference", "cue-conflict", "error-consistency"} <= derived
