@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -15,10 +16,22 @@ UNLABELLED = -1
 Change = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
 
 
+def in_numbers(images: Tensor) -> Tensor:
+    """Images (B, C, H, W) as floats in [0, 1]: uint8 is divided by 255, to the same float32 on every device.
+
+    On a CPU in numpy: while a classifier is busy, waking torch's threads costs more than the division. On a GPU by a
+    tensor: by a number, torch multiplies with its rounded inverse."""
+    if images.is_floating_point():
+        return images
+    if images.device.type == "cpu":
+        return torch.from_numpy(np.divide(images.numpy(), np.float32(255)))
+    return images / torch.full((), 255.0, device=images.device)
+
+
 class Batch(NamedTuple):
     """Images of one shape, with what is known about each."""
 
-    images: Tensor  # (B, C, H, W) float in [0, 1]
+    images: Tensor  # (B, C, H, W) float in [0, 1]; uint8 where they come as stored, and `in_numbers` is yet to be asked
     labels: Tensor  # (B,) int64, UNLABELLED where there is none
     ids: Tensor  # (B,) int64, stable across runs and machines
     extras: Mapping[str, Tensor] = {}
@@ -27,6 +40,10 @@ class Batch(NamedTuple):
         """The items at `rows` (R,), repeats allowed: turns images × draws into one flat batch."""
         extras = {name: values[rows] for name, values in self.extras.items()}
         return Batch(self.images[rows], self.labels[rows], self.ids[rows], extras)
+
+    def in_numbers(self) -> Batch:
+        """The same with images in floats."""
+        return self if self.images.is_floating_point() else self._replace(images=in_numbers(self.images))
 
 
 @runtime_checkable

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.measures.lanes import lane_size
 from brittle.measures.layers.noise import STREAM, activations
-from brittle.measures.places import lane_size
 from brittle.measures.targeted import Found, Goal, adam
 from brittle.memory import slices
 from brittle.random import fold, stream_root, uniform
