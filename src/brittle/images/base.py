@@ -154,7 +154,7 @@ class ImageSet:
     def groups(
         self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu", *, stored: bool = False
     ) -> list[ShapeGroup]:
-        """Reads the items at `positions` (B,): one batch for each shape among them. As `stored`, images may be uint8."""
+        """Reads the items at `positions` (B,): a batch for each shape among them; as `stored`, perhaps in uint8."""
         places = _positions(positions)
         if len(places) and (int(places.min()) < 0 or int(places.max()) >= len(self)):
             raise IndexError(f"positions {int(places.min())}…{int(places.max())} of {len(self)} images")
