@@ -148,7 +148,7 @@ def _plain(diagnoses: Mapping[Cell, Any]) -> dict[str, Any]:
 
 def safe_name(name: str) -> str:
     """The folder of a name: itself where it is harmless, else cleaned and told apart by a hash."""
-    cleaned = re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip(".-")[:60]
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:60]
     if cleaned == name != "":
         return name
     return f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
