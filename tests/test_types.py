@@ -1,6 +1,7 @@
 """The shared vocabulary: images in 8 bits and in numbers are the same images."""
 
 import numpy as np
+import pytest
 import torch
 
 from brittle.images.arrays import from_arrays
@@ -12,9 +13,10 @@ from brittle.types import Batch, in_numbers
 LEVELS = torch.arange(256, dtype=torch.uint8)
 
 
-def test_bytes_become_the_float32_nearest_to_a_255th():
+@pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+def test_bytes_become_the_float32_nearest_to_a_255th(device):
     exact = np.arange(256, dtype=np.float64) / 255
-    assert np.array_equal(in_numbers(LEVELS).numpy(), exact.astype(np.float32))
+    assert np.array_equal(in_numbers(LEVELS.to(device)).cpu().numpy(), exact.astype(np.float32))
 
 
 def test_numbers_stay_as_they_are():

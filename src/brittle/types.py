@@ -13,7 +13,7 @@ from torch import Tensor
 
 UNLABELLED = -1
 
-Change = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
+LayerChange = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
 
 
 def in_numbers(images: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ class Layered(Protocol):
         """ "input", then what it is made of in the order of computation, up to the outputs, and last "weights"."""
         ...
 
-    def perturbed(self, layer: str, change: Change) -> AbstractContextManager[None]:
+    def perturbed(self, layer: str, change: LayerChange) -> AbstractContextManager[None]:
         """Within it, `change` replaces what the layer gives, (B, …) for a call with B images. "input" is the images
         themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was."""
         ...

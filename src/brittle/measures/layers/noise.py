@@ -24,7 +24,7 @@ from brittle.measures.outcomes import Outcome, joined, outcome
 from brittle.measures.sweep import Crossings, sweep
 from brittle.memory import slices
 from brittle.random import fold, key_of, normal_field, stream_root
-from brittle.types import Change, Differentiable
+from brittle.types import Differentiable, LayerChange
 
 STREAM = "layers"
 CARRIED = 1 << 27  # numbers of z that paths carry along; longer ones are drawn again at every σ
@@ -122,7 +122,7 @@ class _NoisyWeights:
         self.key, self.fresh = key, fresh
         self._z: Tensor | None = None
 
-    def at(self, place: int, sigma: float) -> Change:
+    def at(self, place: int, sigma: float) -> LayerChange:
         def change(weights: Tensor) -> Tensor:
             if self._z is None or self.fresh:
                 key = fold(self.key, place) if self.fresh else self.key
@@ -132,7 +132,7 @@ class _NoisyWeights:
         return change
 
 
-def multiplied(sigma: Tensor, z: Tensor) -> Change:
+def multiplied(sigma: Tensor, z: Tensor) -> LayerChange:
     """What a layer gives of B images times 1 + σz, for σ (B,) and z (B, n)."""
 
     def change(values: Tensor) -> Tensor:
