@@ -71,10 +71,9 @@ class Answers:
         found: dict[str, list[Outcome]] = {name: [] for name in right}
         notes: dict[str, list[Tensor]] = {}
         for part in self.parts(rows, at, padded=padded):
-            made, noted = change.make(self.batch.take(part.rows).in_numbers(), part.at)
-            for name, labels in right.items():
-                said = outcome(self.classifiers[name].log_probs(made), labels[part.rows])
-                found[name].append(said if part.own == len(part.rows) else said.take(slice(part.own)))
+            said, noted = self._step(part.rows, part.at, change, right)
+            for name, each in said.items():
+                found[name].append(each.take(slice(part.own)) if padded else each)
             for key, values in noted.items():
                 notes.setdefault(key, []).append(values[: part.own])
             self.tick(part.own * len(right))
@@ -86,10 +85,17 @@ class Answers:
     def submit(self, name: str, rows: Tensor, at: At, change: Change, right: Tensor) -> PendingOutcome:
         """Of one batch of images at `rows` (B,) what a classifier will have said; lanes submit all of theirs before
         they wait for any."""
-        made, _ = change.make(self.batch.take(rows).in_numbers(), at)
-        said = outcome(self.classifiers[name].log_probs(made), right[rows])
+        said, _ = self._step(rows, at, change, {name: right})
         self.tick(len(rows))
-        return lambda: said
+        return lambda: said[name]
+
+    def _step(
+        self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Outcome], Notes]:
+        """Gather → change → classify → outcome, of one batch."""
+        made, notes = change.make(self.batch.take(rows).in_numbers(), at)
+        said = {name: outcome(self.classifiers[name].log_probs(made), labels[rows]) for name, labels in right.items()}
+        return said, notes
 
     def of(self, batch: Batch) -> Answers:
         """The same about other images."""
