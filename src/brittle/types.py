@@ -7,19 +7,32 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 UNLABELLED = -1
 OF_255 = "σ of 255"  # a unit of severity: the standard deviation of noise where white is 255
 
-Change = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
+LayerChange = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
+
+
+def in_numbers(images: Tensor) -> Tensor:
+    """Images (B, C, H, W) as floats in [0, 1]: uint8 is divided by 255, to the same float32 on every device.
+
+    On a CPU in numpy: while a classifier is busy, waking torch's threads costs more than the division. On a GPU by a
+    tensor: by a number, torch multiplies with its rounded inverse."""
+    if images.is_floating_point():
+        return images
+    if images.device.type == "cpu":
+        return torch.from_numpy(np.divide(images.numpy(), np.float32(255)))
+    return images / torch.full((), 255.0, device=images.device)
 
 
 class Batch(NamedTuple):
     """Images of one shape, with what is known about each."""
 
-    images: Tensor  # (B, C, H, W) float in [0, 1]
+    images: Tensor  # (B, C, H, W) float in [0, 1]; uint8 where they come as stored, and `in_numbers` is yet to be asked
     labels: Tensor  # (B,) int64, UNLABELLED where there is none
     ids: Tensor  # (B,) int64, stable across runs and machines
     extras: Mapping[str, Tensor] = {}
@@ -28,6 +41,10 @@ class Batch(NamedTuple):
         """The items at `rows` (R,), repeats allowed: turns images × draws into one flat batch."""
         extras = {name: values[rows] for name, values in self.extras.items()}
         return Batch(self.images[rows], self.labels[rows], self.ids[rows], extras)
+
+    def in_numbers(self) -> Batch:
+        """The same with images in floats."""
+        return self if self.images.is_floating_point() else self._replace(images=in_numbers(self.images))
 
 
 @runtime_checkable
@@ -67,7 +84,7 @@ class Layered(Protocol):
         """ "input", then what it is made of in the order of computation, up to the outputs, and last "weights"."""
         ...
 
-    def perturbed(self, layer: str, change: Change) -> AbstractContextManager[None]:
+    def perturbed(self, layer: str, change: LayerChange) -> AbstractContextManager[None]:
         """Within it, `change` replaces what the layer gives, (B, …) for a call with B images. "input" is the images
         themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was."""
         ...

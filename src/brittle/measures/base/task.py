@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import Failure
+from brittle.measures.answers import Answers
 from brittle.measures.base.facts import About, ClassifierFacts
 from brittle.types import Batch, Classifier
 
@@ -53,16 +54,36 @@ class Pairs(NamedTuple):
 class Task:
     """Some units' images, all of one shape, and what there is to know about them."""
 
-    batch: Batch  # B images on the device; none where the measure looks at no image
-    ids: NDArray[np.int64]  # (B,) those of the batch, at hand without waiting for the device
+    answers: Answers  # of the task's classifiers about its B images
+    ids: NDArray[np.int64]  # (B,) those of the images, at hand without waiting for the device
     pieces: Sequence[Piece]
     about: About  # of the first classifier; all plans of a task are equal
-    classifiers: Mapping[str, Classifier]
     labels: Mapping[str, Tensor]  # (B,) per classifier, as it counts its classes; −1 where an image has no label
     facts: Mapping[str, ClassifierFacts]  # of each classifier
     given: Mapping[str, Given]  # per classifier: the rows that the measure reads, of these images and perhaps others
-    batch_size: int
-    tick: Callable[[int], None]  # told of classifier calls as the work proceeds
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The images, for what `answers` can't do; none where the measure looks at no image."""
+        return self.answers.batch.in_numbers()
+
+    @property
+    def device(self) -> torch.device:
+        return self.answers.batch.images.device
+
+    @property
+    def classifiers(self) -> Mapping[str, Classifier]:
+        """For gradients and layers; `answers` asks them."""
+        return self.answers.classifiers
+
+    @property
+    def batch_size(self) -> int:
+        return self.answers.size
+
+    @property
+    def tick(self) -> Callable[[int], None]:
+        """To be told of classifier calls that `answers` does not make."""
+        return self.answers.tick
 
     @cached_property
     def pairs(self) -> Pairs:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from brittle.measures import register
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
     CLASSIFIER,
     IMAGES,
@@ -36,18 +37,18 @@ from brittle.measures.base import (
 )
 from brittle.measures.breaking_points.options import BreakingPointsOptions
 from brittle.measures.breaking_points.summary import summarise_run
+from brittle.measures.changes import Along, AlongFresh
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.criteria import left
 from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.draws import check_path, check_whole, draw_theta
-from brittle.measures.outcomes import Outcome, first_bad, outcome
-from brittle.measures.places import State, lane_size
+from brittle.measures.lanes import State, lane_size
+from brittle.measures.outcomes import first_bad
 from brittle.measures.plan import Grid, Unit, rows_per_unit
 from brittle.measures.severities import Severities, fine_grid
 from brittle.measures.sweep import Crossings, sweep
 from brittle.random import stream_root
-from brittle.types import Classifier
 
 KIND = "breaking-points"
 EXPECTED_CALLS = 64  # of a path, for progress: nobody knows beforehand
@@ -87,33 +88,29 @@ class BreakingPoints(BreakingPointsOptions, Measure):
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        found = {}
-        for name, classifier in task.classifiers.items():
-            base = torch.from_numpy(predictions(task.given[name], task.ids)).to(task.batch.images.device)
-            found[name] = partial(self._tables, task, self._swept(task, classifier, base))
-        return found
+        return {name: partial(self._tables, task, self._swept(task, name)) for name in task.classifiers}
 
-    def _swept(self, task: Task, classifier: Classifier, base: Tensor) -> Crossings:
-        nuisance, device = task.about.nuisance, task.batch.images.device
+    def _swept(self, task: Task, name: str) -> Crossings:
+        nuisance, device = task.about.nuisance, task.device
         assert nuisance is not None
+        base = torch.from_numpy(predictions(task.given[name], task.ids)).to(device)
         rows, repeats = task.pairs.rows.to(device), task.pairs.axis.to(device)
         severities = self.grid(task.about).tensor(device)
         root = stream_root(task.about.seed, task.about.stream, device)
 
+        fresh = self.noise == "fresh"
+        moved = AlongFresh(nuisance, root) if fresh else Along(nuisance)
+
         def begin(path: Tensor) -> State:
-            if self.noise == "fresh":
+            if fresh:
                 return {}
             return {"theta": draw_theta(nuisance, task.batch.take(rows[path]), repeats[path], root)}
 
-        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
-            batch = task.batch.take(rows[path])
-            theta = state.get("theta")
-            if theta is None:
-                theta = draw_theta(nuisance, batch, repeats[path], root, within=place)
-            moved = nuisance.apply(batch, nuisance.at(theta, severities[place], batch))
-            return outcome(classifier.log_probs(moved), base[rows[path]])
+        def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
+            drawn = {"draw": repeats[path], "place": place} if fresh else {"theta": state["theta"]}
+            return task.answers.submit(name, rows[path], drawn | {"severity": severities[place]}, moved, base)
 
-        return sweep(len(rows), severities, lane_size(task.batch_size, device), begin, evaluate, left, task.tick)
+        return sweep(len(rows), severities, lane_size(task.batch_size, device), begin, submit, left)
 
     def _tables(self, task: Task, found: Crossings) -> Tables:
         columns = found.outcome.columns()

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
     CLASSIFIER,
     IMAGES,
@@ -45,8 +46,8 @@ from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.measures.failure_points.summary import summarise_run
 from brittle.measures.failure_points.trajectories import REFINED
 from brittle.measures.failure_points.walk import Paths, Walk
+from brittle.measures.lanes import State, lane_size
 from brittle.measures.outcomes import Outcome, first_bad
-from brittle.measures.places import State, lane_size
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.measures.severities import Severities, scale_of, severities_of
 from brittle.measures.sweep import Brackets, Trails, narrowed, trails
@@ -105,7 +106,7 @@ class FailurePoints(FailurePointsOptions, Measure):
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        severities = self.grid(task.about).tensor(task.batch.images.device)
+        severities = self.grid(task.about).tensor(task.device)
         walk = Walk(task, len(severities))
         if self.only == "first":
             found = {name: self._until_failure(walk, name, severities) for name in task.classifiers}
@@ -117,14 +118,11 @@ class FailurePoints(FailurePointsOptions, Measure):
         """T_θ x is computed once, and every classifier sees it."""
         task, paths, names = walk.task, walk.paths(), list(walk.task.classifiers)
 
-        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
-            rows = paths.rows[path]
-            moved = walk.moved(rows, state, severities[place])
-            said = [walk.said(name, rows, moved) for name in names]
-            return Outcome(*(torch.stack(each, 1) for each in zip(*said, strict=True)))
+        def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
+            return walk.all(paths.rows[path], state, severities[place])
 
         count, places = len(paths.rows), len(severities)
-        whole = trails(count, places, task.batch_size, walk.begin(paths), evaluate, tick=task.tick, device=walk.device)
+        whole = trails(count, places, task.batch_size, walk.begin(paths), submit, device=walk.device)
         # Without a path nothing was said, and there is no axis of classifiers.
         own = {
             name: Outcome(*(each[..., at] if count else each for each in whole.outcome))
@@ -138,14 +136,11 @@ class FailurePoints(FailurePointsOptions, Measure):
         """Images that are wrong at 0 have failed already."""
         task, paths = walk.task, walk.paths(walk.right(name))
 
-        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
-            rows = paths.rows[path]
-            return walk.said(name, rows, walk.moved(rows, state, severities[place]))
+        def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
+            return walk.submit(name, paths.rows[path], state, severities[place])
 
         size = lane_size(task.batch_size, walk.device)
-        found = trails(
-            len(paths.rows), len(severities), size, walk.begin(paths), evaluate, left, task.tick, walk.device
-        )  # fmt: skip
+        found = trails(len(paths.rows), len(severities), size, walk.begin(paths), submit, left, walk.device)
         return self._found(walk, name, paths, found, severities)
 
     def _found(self, walk: Walk, name: str, paths: Paths, found: Trails, severities: Tensor) -> Found:
@@ -158,13 +153,12 @@ class FailurePoints(FailurePointsOptions, Measure):
         chosen, at = paths.some(own), wrong[own].to(torch.uint8).argmax(1)
         ends = torch.cat((severities.new_zeros(1), severities))
 
-        def evaluate(path: Tensor, state: State, severity: Tensor) -> Outcome:
-            rows = chosen.rows[path]
-            return walk.said(name, rows, walk.moved(rows, state, severity))
+        def submit(path: Tensor, state: State, severity: Tensor) -> PendingOutcome:
+            return walk.submit(name, chosen.rows[path], state, severity)
 
         task, size = walk.task, lane_size(walk.task.batch_size, walk.device)
         width = self.tolerance / self.grid(task.about).per_severity
-        brackets = narrowed(ends[at], ends[at + 1], width, size, walk.begin(chosen), evaluate, left, task.tick)
+        brackets = narrowed(ends[at], ends[at + 1], width, size, walk.begin(chosen), submit, left)
         return Found(paths, found, (chosen, brackets))
 
     def summarise(self, run: RunView) -> dict[str, Any]:

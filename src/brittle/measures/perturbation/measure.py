@@ -34,12 +34,12 @@ from brittle.measures.base import (
 )
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
+from brittle.measures.lanes import lane_size
 from brittle.measures.perturbation.aims import ALL, NONE, aimed, named_classes, slots
 from brittle.measures.perturbation.options import PerturbationOptions
 from brittle.measures.perturbation.signs import signs
 from brittle.measures.perturbation.summary import summarise_perturbation
 from brittle.measures.perturbation.work import BATCHES_AT_ONCE, Pairs, Part, tables, tried
-from brittle.measures.places import lane_size
 from brittle.measures.plan import Grid, Listed, Plan, Unit
 from brittle.measures.targeted import UNTARGETED, Found, Goal, adam
 from brittle.random import fold, stream_root

@@ -18,6 +18,7 @@ import torch
 
 from brittle.errors import BrittleError
 from brittle.measures import register
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
     ROWS,
     About,
@@ -31,17 +32,16 @@ from brittle.measures.base import (
     Task,
     numbering_draws,
 )
+from brittle.measures.changes import Drawn
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
 from brittle.measures.distortion import BESIDE, beside
-from brittle.measures.draws import draw_theta
-from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.outcomes import first_bad
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.summary import summarise_run
 from brittle.measures.robustness.tally import Array, Tally
-from brittle.memory import slices
 from brittle.random import stream_root
 from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 
@@ -87,19 +87,12 @@ class Robustness(RobustnessOptions, Measure):
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        """T_θ x is computed once, and every classifier sees it."""
-        about, device = task.about, task.batch.images.device
+        about, device = task.about, task.device
         assert about.nuisance is not None
-        rows, draws = task.pairs.rows.to(device), task.pairs.axis.to(device)
-        root = stream_root(about.seed, about.stream, device)
+        drawn = Drawn(about.nuisance, stream_root(about.seed, about.stream, device))
         right = {name: references(task, name) for name in task.classifiers}
-        found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
-        for part in slices(len(rows), task.batch_size):
-            chosen = task.batch.take(rows[part])
-            transformed = about.nuisance.apply(chosen, draw_theta(about.nuisance, chosen, draws[part], root))
-            for name, classifier in task.classifiers.items():
-                found[name].append(outcome(classifier.log_probs(transformed), right[name][rows[part]]))
-        return {name: partial(_tables, task, joined(parts)) for name, parts in found.items()}
+        said = task.answers.all(task.pairs.rows.to(device), {"draw": task.pairs.axis.to(device)}, drawn, right)
+        return {name: partial(_tables, task, pending) for name, pending in said.outcomes.items()}
 
     def fold(self, about: About) -> RobustnessFold:
         return RobustnessFold(self, about)
@@ -145,9 +138,9 @@ class Robustness(RobustnessOptions, Measure):
         return rounds_bounds(by_round, confidence, planned=draws, target=target, support=support)
 
 
-def _tables(task: Task, found: Outcome) -> Tables:
+def _tables(task: Task, pending: PendingOutcome) -> Tables:
     """Fetched from the device, and refused where an answer is not a distribution."""
-    columns, pairs = found.columns(), task.pairs
+    columns, pairs = pending().columns(), task.pairs
     rows, draws = pairs.rows.numpy(), pairs.axis.numpy()
     bad = first_bad(columns)
     if bad is not None:

@@ -83,22 +83,20 @@ class WeakPoints(WeakPointsOptions, Measure):
         return {
             name: self.sampled(
                 Posterior(
-                    task.batch,
+                    task.answers.of(task.batch),
+                    name,
                     references(task, name),
                     fold(root, ids),
                     fold(prior, ids),
-                    classifier,
                     about.nuisance,
-                    task.batch_size,
                     drawn.space,
                     measured_draws(task, name),
-                    task.tick,
                     self.failing,
                 ),
                 task.pieces,
                 keep,
             ).tables
-            for name, classifier in task.classifiers.items()
+            for name in task.classifiers
         }
 
     def summarise(self, run: RunView) -> dict[str, Any]:
@@ -145,7 +143,7 @@ def measured_draws(task: Task, classifier: str) -> Outcome | None:
     for name in COLUMNS:
         values = np.empty((len(ids), count), np.float32)
         values[row, draw] = rows[name].to_numpy()[here]
-        columns.append(torch.from_numpy(values).to(task.batch.images.device))
+        columns.append(torch.from_numpy(values).to(task.device))
     return Outcome(*columns)
 
 
@@ -181,7 +179,7 @@ class Block(NamedTuple):
             "step": (picked % self.steps).astype(np.int32),
             "found": self.found[places].repeat_interleave(kept).cpu().numpy(),
         }
-        columns |= Outcome(*(each[places] for each in self.outcomes)).columns()
+        columns |= self.outcomes.take(places).columns()
         columns["log_prior"] = self.log_prior[places].flatten().float().cpu().numpy()
         numbers = pa.array(self.theta[places].flatten().float().cpu().numpy())
         offsets = pa.array(np.arange(len(order) * kept + 1, dtype=np.int32) * size)
