@@ -68,7 +68,8 @@ def outcome(log_probs: Tensor, labels: Tensor) -> Outcome:
 
 
 def joined(parts: Sequence[Outcome]) -> Outcome:
-    """Several batches' outcomes as one."""
+    """Several batches' outcomes as one; one about nothing, which is on no device in particular, is left out."""
+    parts = [part for part in parts if len(part.rank)]
     if not parts:
         return Outcome(*(torch.empty(0) for _ in Outcome._fields))
     return parts[0] if len(parts) == 1 else Outcome(*(torch.cat(each) for each in zip(*parts, strict=True)))

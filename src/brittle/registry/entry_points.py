@@ -9,10 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 
-def entry_points(group: str, **wanted: str) -> importlib.metadata.EntryPoints:
-    """Those of a group. A search opens a file of every installed package, so that one is kept."""
-    found: importlib.metadata.EntryPoints = _searched(tuple((folder, _changed(folder)) for folder in sys.path))
-    return found.select(group=group, **wanted)
+def entry_points(group: str, name: str | None = None) -> importlib.metadata.EntryPoints:
+    """Those of a group, or of a name in it. A search opens a file of every installed package, so that one is kept."""
+    everything: importlib.metadata.EntryPoints = _searched(tuple((folder, _changed(folder)) for folder in sys.path))
+    found = everything.select(group=group)
+    return found if name is None else found.select(name=name)
 
 
 @lru_cache(maxsize=1)
