@@ -71,7 +71,7 @@ class PerturbationSection(LegacySection):
                     f"{words.sized(pair['mean_difference'], pair['mean_interval'], '+')} of the value range on "
                     f"{pair['images']} images that both get right."
                 )
-                said.append(Finding(text, DIFFERS, ("perturbed", *compared(pair["image_set"], *names))))  # type: ignore[misc]
+                said.append(Finding(text, DIFFERS, ("perturbed", *compared(pair["image_set"], *names))))
         return sorted(said, key=lambda each: -each.weight)[:MOST_FINDINGS]
 
     def remarks(self, run: MeasureRun) -> Remarks:
