@@ -34,15 +34,18 @@ MEASURES = {
     "compare": "robustness",
     "connect": "connectedness",
     "corruption_error": "corruption-error",
+    "cue_conflict": "cue-conflict",
+    "error_consistency": "error-consistency",
     "failure_points": "failure-points",
-    "layers": "layers",
+    "layer_changes": "layer-changes",
+    "layer_noise": "layer-noise",
     "line": "line",
     "measure": "robustness",
     "occlusion": "occlusion",
     "perturb": "perturbation",
     "rank": "ranking",
     "sample": "weak-points",
-    "shape": "shape",
+    "shuffling": "shuffling",
 }
 OPTIONS = {name: measures.get(kind) for name, kind in MEASURES.items()}
 OPTIONS |= {"harden": HardeningOptions, "train": TrainingOptions}

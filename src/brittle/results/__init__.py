@@ -5,16 +5,17 @@ command line would, and it turns into an Arrow table or a DataFrame.
 """
 
 from brittle.results.base import Derived, Result, Run, Tables, WithRows
-from brittle.results.derived import CorruptionErrors, Interference, Lines, Rankings
+from brittle.results.derived import CorruptionErrors, CueConflicts, ErrorConsistencies, Interference, Lines, Rankings
 from brittle.results.measured import (
     Augmentation,
     BreakingPoints,
     Connectedness,
     FailurePoints,
-    Layers,
+    LayerChanges,
+    LayerNoise,
     Occlusions,
     Perturbations,
-    Shape,
+    Shuffling,
 )
 from brittle.results.robustness import Comparison, Hardened, Measured
 from brittle.results.weak_points import WeakPoints
@@ -25,11 +26,14 @@ __all__ = [
     "Comparison",
     "Connectedness",
     "CorruptionErrors",
+    "CueConflicts",
     "Derived",
+    "ErrorConsistencies",
     "FailurePoints",
     "Hardened",
     "Interference",
-    "Layers",
+    "LayerChanges",
+    "LayerNoise",
     "Lines",
     "Measured",
     "Occlusions",
@@ -37,7 +41,7 @@ __all__ = [
     "Rankings",
     "Result",
     "Run",
-    "Shape",
+    "Shuffling",
     "Tables",
     "WeakPoints",
     "WithRows",

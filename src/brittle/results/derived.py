@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from brittle.errors import BrittleError
+from brittle.measures.deciders import decisions_table
 from brittle.results.base import Derived
 
 
@@ -39,3 +42,32 @@ class Interference(Derived):
     def of_model(self, group: str, nuisance: str | None = None) -> dict[str, Any]:
         """What is said of one model, by its group or name, under the first nuisance or the one named."""
         return self._of(group=group, nuisance=nuisance)[0]
+
+
+class OfDecisions(Derived):
+    """What is derived from what classifiers, and people, say of untouched images."""
+
+    _derived_from = "clean"
+
+    @property
+    def decisions(self) -> pa.Table:
+        """What every classifier says of every untouched image, in the columns of model-vs-human's files."""
+        (measure,) = self.done.summary["measures"]
+        return decisions_table(self.done.view(measure), self["image_set"])
+
+
+class CueConflicts(OfDecisions):
+    """Shape against texture: `shape_bias`, `shape_accuracy` and `texture_accuracy` of the first classifier."""
+
+
+class ErrorConsistencies(OfDecisions):
+    """Whose errors are alike: `kappa` of the first pair, `results` of all, `people` and `deciders`."""
+
+    def kappa(self, first: str, second: str) -> float | None:
+        """Cohen's κ of the errors of two, by name; None where it is undefined."""
+        for each in self["results"]:
+            if {first, second} == {each["first"], each["second"]}:
+                found: float | None = each["kappa"]
+                return found
+        known = sorted({name for each in self["results"] for name in (each["first"], each["second"])})
+        raise BrittleError(f"there is no pair {first!r} and {second!r}", f"Known: {', '.join(known)}.")
