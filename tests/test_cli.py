@@ -297,7 +297,7 @@ def test_a_full_disk_is_a_failure_with_status_1(cli, tmp_path, monkeypatch):
 
 
 def test_a_changed_study_is_refused_with_the_difference(cli, tmp_path):
-    run(study_file(tmp_path), tmp_path / "run")
+    run(study_file(tmp_path), out=tmp_path / "run")
     line = cli("run", study_file(tmp_path, seed=5), "--out", tmp_path / "run").complaint(2)
     assert "seed: 0 → 5" in line
 
@@ -407,11 +407,11 @@ def test_list_says_what_type_an_option_is(cli):
 def test_every_nuisance_that_is_given_is_measured(cli):
     several = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--nuisance", "mild=affine")
     found = cli(*several, "--count", 10, "--samples", 2, "--json").json
-    assert [found["nuisance"], *(other["nuisance"] for other in found["others"])] == ["affine:alpha=50", "mild"]
+    assert [row["nuisance"] for row in found["results"]] == ["affine:alpha=50", "mild"]
     weak = cli("sample", *several[1:], "--count", 2, "--budget", 50, "--json").json
-    assert [weak["nuisance"], *(other["nuisance"] for other in weak["others"])] == ["affine:alpha=50", "mild"]
+    assert [row["nuisance"] for row in weak["results"]] == ["affine:alpha=50", "mild"]
     line = cli(*several, "--nuisance", "mild=rotation", "--count", 10).complaint(2)
-    assert line == "brittle: the nuisance 'mild' is given twice. Name one of them: other=mild."
+    assert line.endswith("'mild': affine and rotation. Give one of them another name: other=rotation.")
 
 
 def test_of_two_specs_where_one_is_taken_none_is_dropped_silently(cli):

@@ -135,7 +135,7 @@ def carried_out(part: str, rows: Sequence[dict[str, Any]], studies: Studies, opt
     for name, study in studies:
         begun = time.monotonic()
         folder = options.work / "runs" / f"cns-{part}-{name}"
-        runs[name] = brittle.run(study, folder, device=options.device, batch=options.batch)
+        runs[name] = brittle.run(study, out=folder, device=options.device, batch=options.batch)
         gather.write(part, list(rows), runs, environment(), options.out)
         print(f"{part}: {name} measured in {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 

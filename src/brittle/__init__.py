@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from brittle.api import (
-        affinity,
         agreement,
+        augmentation,
         breaking_points,
+        clean,
         compare,
-        connect,
+        connectedness,
         corruption_error,
         export,
+        fail,
         failure_points,
         harden,
         interference,
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
         measure,
         occlusion,
         perturb,
-        rank,
+        perturbation,
+        ranking,
+        robustness,
         rows,
         run,
         sample,
         shape,
         train,
+        weak_points,
     )
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError, BrittleWarning
@@ -40,40 +45,52 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "affinity": "brittle.api",
-    "agreement": "brittle.api",
-    "breaking_points": "brittle.api",
-    "compare": "brittle.api",
-    "connect": "brittle.api",
-    "corruption_error": "brittle.api",
-    "export": "brittle.api",
-    "failure_points": "brittle.api",
-    "harden": "brittle.api",
-    "interference": "brittle.api",
-    "layers": "brittle.api",
-    "line": "brittle.api",
-    "measure": "brittle.api",
-    "occlusion": "brittle.api",
-    "perturb": "brittle.api",
-    "rank": "brittle.api",
-    "rows": "brittle.api",
-    "run": "brittle.api",
-    "sample": "brittle.api",
-    "shape": "brittle.api",
-    "classifier": "brittle.classifiers",
-    "BrittleError": "brittle.errors",
-    "BrittleWarning": "brittle.errors",
-    "image_set": "brittle.images",
-    "ImageSet": "brittle.images.base",
-    "nuisance": "brittle.nuisances",
-    "Study": "brittle.study",
-    "train": "brittle.api",
-    "Batch": "brittle.types",
-    "Classifier": "brittle.types",
-    "Differentiable": "brittle.types",
-    "Layered": "brittle.types",
-    "Nuisance": "brittle.types",
+    "brittle.api": (
+        "agreement",
+        "augmentation",
+        "breaking_points",
+        "clean",
+        "compare",
+        "connectedness",
+        "corruption_error",
+        "export",
+        "fail",
+        "failure_points",
+        "harden",
+        "interference",
+        "layers",
+        "line",
+        "measure",
+        "occlusion",
+        "perturb",
+        "perturbation",
+        "ranking",
+        "robustness",
+        "rows",
+        "run",
+        "sample",
+        "shape",
+        "train",
+        "weak_points",
+    ),
+    "brittle.classifiers": ("classifier",),
+    "brittle.errors": (
+        "BrittleError",
+        "BrittleWarning",
+    ),
+    "brittle.images": ("image_set",),
+    "brittle.images.base": ("ImageSet",),
+    "brittle.nuisances": ("nuisance",),
+    "brittle.study": ("Study",),
+    "brittle.types": (
+        "Batch",
+        "Classifier",
+        "Differentiable",
+        "Layered",
+        "Nuisance",
+    ),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Batch",
@@ -86,14 +103,16 @@ __all__ = [
     "Nuisance",
     "Study",
     "__version__",
-    "affinity",
     "agreement",
+    "augmentation",
     "breaking_points",
     "classifier",
+    "clean",
     "compare",
-    "connect",
+    "connectedness",
     "corruption_error",
     "export",
+    "fail",
     "failure_points",
     "harden",
     "image_set",
@@ -104,20 +123,23 @@ __all__ = [
     "nuisance",
     "occlusion",
     "perturb",
-    "rank",
+    "perturbation",
+    "ranking",
+    "robustness",
     "rows",
     "run",
     "sample",
     "shape",
     "train",
+    "weak_points",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Public names are imported when they are first used, so that `brittle --help` imports no torch."""
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'brittle' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

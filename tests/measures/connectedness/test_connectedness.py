@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from brittle.api.one_measure import one_measure
 from torch import nn
 
 import brittle
-from brittle.api.carried_out import How
-from brittle.api.one_measure import one_measure
+from brittle.api.shown import How
 from brittle.engine import worker
 from brittle.errors import BrittleError, MissingPackage
 from brittle.images import image_set

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from brittle.api.one_measure import one_measure
 from torch import nn
 
-from brittle.api.carried_out import How
-from brittle.api.one_measure import one_measure
+from brittle.api.shown import How
 from brittle.errors import BrittleError
 from brittle.images.arrays import from_arrays
 from brittle.images.selection import Selection

@@ -60,7 +60,7 @@ def run(folder):
         "shape": {"resamples": 200, "samples": 2, "decisions": [str(folder / "people.csv")]},
     }
     (folder / "labels.txt").write_text(labels.replace("/", "\n"))
-    result = brittle.run(study, folder / "run")
+    result = brittle.run(study, out=folder / "run")
     return result, write_report(folder / "run").read_text(encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import INSIDE, Command
 from brittle.registry.options import option
 
 
@@ -39,8 +39,9 @@ class LayersOptions:
 COMMAND = Command(
     "layers",
     "Find the noise, or the targeted change, of each layer that changes a classifier's prediction.",
-    "layers",
     LayersOptions,
+    INSIDE,
     images=50,
+    costly=True,
     nuisance="none",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import LOOKS, Command
 from brittle.registry.options import option
 
 
@@ -36,7 +36,7 @@ class ShapeOptions:
 COMMAND = Command(
     "shape",
     "Shuffle patches, or set shape against texture (cue-conflict:…), and tell whose errors are alike.",
-    "shape",
     ShapeOptions,
+    LOOKS,
     nuisance="none",
 )
