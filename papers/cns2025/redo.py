@@ -58,7 +58,7 @@ def _measures(reference: str, line: bool = True) -> dict[str, Any]:
         "corruption-error": {"kind": "corruption-error", "reference": reference},
         "ranking": {"kind": "ranking"},
     }
-    return found | ({"line": {"kind": "line", "attributes": ["parameters"]}} if line else {})
+    return found | ({"line": {"kind": "line", "covariates": ["parameters"]}} if line else {})
 
 
 def some(corruptions: dict[str, str], small: bool) -> dict[str, str]:
