@@ -72,14 +72,14 @@ def test_a_plot_is_a_figure_that_can_be_saved(found, tmp_path):
     [
         lambda: brittle.breaking_points("bundled:plain", "sample", step=20, limit=60, **FEW),
         lambda: brittle.failure_points("bundled:plain", "sample", "rotation", severities=(1, 2), **FEW),
-        lambda: brittle.layers("bundled:plain", "sample", layers="1", repeats=1, networks=2, limit=0.5, **FEW),
+        lambda: brittle.layer_noise("bundled:plain", "sample", layers="1", repeats=1, networks=2, limit=0.5, **FEW),
         lambda: brittle.occlusion("bundled:plain", "sample", "patch", shares=(0.2, 0.5), **FEW),
         lambda: brittle.perturb("bundled:plain", "sample", targets=1, count=4, progress=False),
         lambda: brittle.ranking(
             {"a": "bundled:plain", "b": "bundled:augmented"}, "sample", "rotation", severities=(1,), **FEW
         ),
     ],
-    ids=["break", "fail", "layers", "occlusion", "perturb", "ranking"],
+    ids=["break", "fail", "layer-noise", "occlusion", "perturb", "ranking"],
 )
 def test_every_result_has_tables_and_figures(ask):
     found = ask()

@@ -17,7 +17,7 @@ from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.columns import read_columns
 from brittle.images.id_list import ids_of
-from brittle.measures.shape.decisions import read_decisions
+from brittle.measures.decisions import read_decisions
 from brittle.names import class_names
 from brittle.nuisances.suites import suite_of
 

@@ -40,9 +40,11 @@ def main() -> None:
     parser.add_argument("--within", choices=("mean", "sum"), default="mean", help="how a class's probabilities join")
     parser.add_argument("--out", type=Path, default=HERE / "cue-conflict.parquet")
     asked = parser.parse_args()
-    found = brittle.shape(classifiers(asked.within), f"cue-conflict:{asked.stimuli}", batch=64)
+    networks, stimuli = classifiers(asked.within), f"cue-conflict:{asked.stimuli}"
+    found = brittle.cue_conflict(networks, stimuli, batch=64)
     pq.write_table(found.decisions, asked.out, compression="zstd")
     print(found)
+    print(brittle.error_consistency(networks, stimuli, batch=64))
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ def layer_rows(
     batch: int,
 ) -> pa.Table:
     """One row per layer, for figure 7: σ of multiplicative noise, and P*."""
-    found = brittle.layers(
+    found = brittle.layer_noise(
         classifier,
         images,
         count=count,

@@ -96,8 +96,8 @@ CASES = {
         {"repeats": 2, "tolerance": 0.1, "only": "first"},
     ),
     "occlusion": ("occlusion", {"repeats": 1, "nuisances": ["patch"]}, {"repeats": 3, "nuisances": ["patch"]}),
-    "shape, samples": ("shape", {"samples": 2}, {"samples": 5}),
-    "shape, grids": ("shape", {"samples": 2, "grids": [4]}, {"samples": 3, "grids": [2, 4]}),
+    "shuffling, samples": ("shuffling", {"samples": 2}, {"samples": 5}),
+    "shuffling, grids": ("shuffling", {"samples": 2, "grids": [4]}, {"samples": 3, "grids": [2, 4]}),
     "augmentation": (
         "augmentation",
         {"samples": 1, "of": ["mixup", "rotation:sigma=20"]},
@@ -140,7 +140,7 @@ IMAGES = {
     "breaking-points": {"limit": 2},
     "failure-points": {"tolerance": 0.1},
     "occlusion": {"nuisances": ["patch"]},
-    "shape": {},
+    "shuffling": {},
     "augmentation": {"of": ["mixup", "rotation:sigma=20"]},
     "weak-points": {"budget": 20, "keep": 4, "nuisances": ["rotation:sigma=20"]},
     "clean": {},
@@ -273,16 +273,10 @@ def network():
 
 
 NETWORKS = {
-    "layers, repeats": ("layers", {"repeats": 1, "networks": 2}, {"repeats": 3, "networks": 4}, 6, 6),
-    "layers, which": ("layers", {"repeats": 2, "layers": ["0-1"]}, {"repeats": 2, "layers": ["0-3"]}, 6, 6),
-    "layers, images": ("layers", {"repeats": 1, "networks": 2}, {"repeats": 2, "networks": 2}, 4, 7),
-    "layers, targeted": (
-        "layers",
-        {"attack": "targeted", "targets": 1, "steps": 20},
-        {"attack": "targeted", "targets": 3, "steps": 20},
-        4,
-        6,
-    ),
+    "layer noise, repeats": ("layer-noise", {"repeats": 1, "networks": 2}, {"repeats": 3, "networks": 4}, 6, 6),
+    "layer noise, which": ("layer-noise", {"repeats": 2, "layers": ["0-1"]}, {"repeats": 2, "layers": ["0-3"]}, 6, 6),
+    "layer noise, images": ("layer-noise", {"repeats": 1, "networks": 2}, {"repeats": 2, "networks": 2}, 4, 7),
+    "layer changes": ("layer-changes", {"targets": 1, "steps": 20}, {"targets": 3, "steps": 20}, 4, 6),
     "perturbation, count": ("perturbation", {"steps": 20, "count": 3}, {"steps": 20, "count": 6}, 8, 8),
     "perturbation, images": ("perturbation", {"steps": 20}, {"steps": 20}, 3, 6),
     "perturbation, per class": (
@@ -301,7 +295,7 @@ def test_more_of_networks_leaves_finished_rows_and_adds_the_rest(tmp_path, kind,
         return {
             "classifiers": {"mine": network()},
             "images": {"sample": {"spec": "sample", "count": images}},
-            kind: {"step": 0.5} | options if kind == "layers" else options,
+            kind: {"step": 0.5} | options if kind == "layer-noise" else options,
         }
 
     run(study(count, fewer), tmp_path / "run")

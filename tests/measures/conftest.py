@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from cue_conflicts import made_stimuli
 from torch import nn
 
 from brittle.nuisances import nuisances
@@ -76,3 +77,9 @@ def _told(right: np.ndarray[Any, Any]) -> Callable[[torch.Tensor], torch.Tensor]
         return 4.0 * nn.functional.one_hot(wrong.long(), 2).float()
 
     return logits
+
+
+@pytest.fixture(scope="session")
+def stimuli(tmp_path_factory):
+    """Cue-conflict stimuli of which shape and texture can be read."""
+    return made_stimuli(tmp_path_factory.mktemp("stimuli"))

@@ -10,8 +10,8 @@ SIDE = 6
 OPTIONS = {
     "breaking_points": {"nuisance": "noise", "step": 20, "limit": 200},
     "failure_points": {"nuisance": "noise", "severities": (40, 120, 240)},
-    "layers": {"layers": "input", "step": 0.25, "limit": 2},
-    "layers, targeted": {"layers": "input", "attack": "targeted", "rate": 0.03, "steps": 40},
+    "layer_noise": {"layers": "input", "step": 0.25, "limit": 2},
+    "layer_changes": {"layers": "input", "rate": 0.03, "steps": 40},
     "perturb": {"steps": 30, "draw": 1},
 }
 
@@ -39,7 +39,7 @@ def photos():
 def pairs(measure, photos, third):
     images, labels, one, other = photos
     named = {"one": one, "other": other, "third": third}
-    run = getattr(brittle, measure.partition(",")[0])
+    run = getattr(brittle, measure)
     found = run(named, (images, labels), **OPTIONS[measure])
     return {(pair["first"], pair["second"]): pair for pair in found["comparisons"]}
 
@@ -56,7 +56,7 @@ def test_a_bad_third_classifier_changes_nothing_of_a_pair(measure, photos):
 @pytest.mark.warned("searches", "all are taken")
 @pytest.mark.parametrize(
     ("measure", "claims"),
-    [("breaking_points", 1), ("failure_points", 2), ("layers", 1), ("layers, targeted", 1), ("perturb", 2)],
+    [("breaking_points", 1), ("failure_points", 2), ("layer_noise", 1), ("layer_changes", 1), ("perturb", 2)],
 )
 def test_all_at_once_counts_every_kind_of_difference(measure, claims, photos):
     """Failure points and drops; the mean and the least over targets."""

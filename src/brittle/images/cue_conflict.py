@@ -14,7 +14,7 @@ from brittle.images import register
 from brittle.images.base import ClassNames, ImageSet
 from brittle.images.folder import Folder
 
-# The names of the columns are what the measure `shape` looks for.
+# The names of the columns are what the measure `cue-conflict` looks for.
 SHAPE, TEXTURE, SHAPE_IMAGE, TEXTURE_IMAGE = "shape", "texture", "shape-image", "texture-image"
 NAME = re.compile(r"(?P<shape>.*?)(?P<shape_number>\d*)-(?P<texture>.*?)(?P<texture_number>\d*)\.[^.]*")
 

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from brittle.measures.clean.measure import Clean as Clean
     from brittle.measures.connectedness.measure import Connectedness as Connectedness
     from brittle.measures.corruption_error.measure import CorruptionError as CorruptionError
+    from brittle.measures.cue_conflict.measure import CueConflict as CueConflict
+    from brittle.measures.error_consistency.measure import ErrorConsistency as ErrorConsistency
     from brittle.measures.failure_points.measure import FailurePoints as FailurePoints
     from brittle.measures.interference.measure import Interference as Interference
-    from brittle.measures.layers.measure import Layers as Layers
+    from brittle.measures.layer_changes.measure import LayerChanges as LayerChanges
+    from brittle.measures.layer_noise.measure import LayerNoise as LayerNoise
     from brittle.measures.line.measure import Line as Line
     from brittle.measures.occlusion.measure import Occlusion as Occlusion
     from brittle.measures.perturbation.measure import Perturbation as Perturbation
     from brittle.measures.ranking.measure import Ranking as Ranking
     from brittle.measures.robustness.measure import Robustness as Robustness
-    from brittle.measures.shape.measure import Shape as Shape
+    from brittle.measures.shuffling.measure import Shuffling as Shuffling
     from brittle.measures.weak_points.measure import WeakPoints as WeakPoints
 
 measures: Registry[Measure] = Registry("measure", __name__, own_code=True)

@@ -5,17 +5,18 @@ command line would, and it turns into an Arrow table or a DataFrame.
 """
 
 from brittle.results.base import Derived, Result, Tables, Values, WithRows
-from brittle.results.derived import CorruptionErrors, Interference, Lines, Rankings
+from brittle.results.derived import CorruptionErrors, CueConflicts, ErrorConsistencies, Interference, Lines, Rankings
 from brittle.results.measured import (
     Augmentation,
     BreakingPoints,
     Clean,
     Connectedness,
     FailurePoints,
-    Layers,
+    LayerChanges,
+    LayerNoise,
     Occlusions,
     Perturbations,
-    Shape,
+    Shuffling,
 )
 from brittle.results.robustness import Hardened, Robustness
 from brittle.results.run import Run
@@ -27,11 +28,14 @@ __all__ = [
     "Clean",
     "Connectedness",
     "CorruptionErrors",
+    "CueConflicts",
     "Derived",
+    "ErrorConsistencies",
     "FailurePoints",
     "Hardened",
     "Interference",
-    "Layers",
+    "LayerChanges",
+    "LayerNoise",
     "Lines",
     "Occlusions",
     "Perturbations",
@@ -39,7 +43,7 @@ __all__ = [
     "Result",
     "Robustness",
     "Run",
-    "Shape",
+    "Shuffling",
     "Tables",
     "Values",
     "WeakPoints",

@@ -218,7 +218,9 @@ class Derived(Result):
         view, parts = self.run.view(self._derived_from), []
         for cell in view.cells():
             table = view.table(cell).drop_columns("unit")
-            for name in ("nuisance", "classifier"):
-                table = table.add_column(0, name, pa.array([getattr(cell, name)] * table.num_rows))
+            names = {"nuisance": cell.nuisance, "classifier": cell.classifier}
+            for name, value in names.items():
+                if value:
+                    table = table.add_column(0, name, pa.array([value] * table.num_rows))
             parts.append(table)
         return self._only(pa.concat_tables(parts))

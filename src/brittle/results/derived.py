@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from brittle.errors import BrittleError
+from brittle.measures.deciders import decisions_table
 from brittle.results.base import Derived
 
 
@@ -30,3 +33,31 @@ class Interference(Derived):
     """The DI index: `di`, `top_class` and `chance_spread`, a result per model and nuisance."""
 
     _derived_from = "robustness"
+
+
+class OfDecisions(Derived):
+    """What is derived from what classifiers, and people, say of untouched images."""
+
+    _derived_from = "clean"
+
+    @property
+    def decisions(self) -> pa.Table:
+        """What every classifier says of every untouched image, in the columns of model-vs-human's files."""
+        return decisions_table(self.run.view(str(self._measure)), self["results"][0]["image_set"])
+
+
+class CueConflicts(OfDecisions):
+    """Shape against texture: `shape_bias`, `shape_accuracy` and `texture_accuracy`, a result per classifier."""
+
+
+class ErrorConsistencies(OfDecisions):
+    """Whose errors are alike: `kappa`, a result per pair, `people` and `deciders`."""
+
+    def kappa(self, first: str, second: str) -> float | None:
+        """Cohen's κ of the errors of two, by name; None where it is undefined."""
+        for each in self["results"]:
+            if {first, second} == {each["first"], each["second"]}:
+                found: float | None = each["kappa"]
+                return found
+        known = sorted({name for each in self["results"] for name in (each["first"], each["second"])})
+        raise BrittleError(f"there is no pair {first!r} and {second!r}", f"Known: {', '.join(known)}.")

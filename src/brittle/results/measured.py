@@ -12,7 +12,6 @@ from brittle.errors import BrittleError
 from brittle.imagenet import by_name
 from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
-from brittle.measures.shape.deciders import decisions_table
 from brittle.registry import did_you_mean
 from brittle.results.base import WithRows
 
@@ -34,29 +33,8 @@ class FailurePoints(WithRows):
         return self._table("refined")
 
 
-class Shape(WithRows):
-    """Shape and texture: `shuffled`, an entry per grid, `cue_conflict`, and `consistency`, an entry per pair."""
-
-    @property
-    def shape_bias(self) -> float | None:
-        """Of the first classifier; None where the images have no texture, or it never answered with either."""
-        found = self["cue_conflict"]
-        return None if found is None else found["shape_bias"]
-
-    def kappa(self, first: str, second: str) -> float | None:
-        """Cohen's κ of the errors of two, by name; None where it is undefined."""
-        for each in self["consistency"]:
-            if {first, second} == {each["first"], each["second"]}:
-                found: float | None = each["kappa"]
-                return found
-        known = sorted({name for each in self["consistency"] for name in (each["first"], each["second"])})
-        raise BrittleError(f"there is no pair {first!r} and {second!r}", f"Known: {', '.join(known) or 'none'}.")
-
-    @property
-    def decisions(self) -> pa.Table:
-        """What every classifier says of every untouched image, in the columns of model-vs-human's files."""
-        view = self.run.view(str(self._measure))
-        return decisions_table(view, self["image_set"])
+class Shuffling(WithRows):
+    """Accuracy on shuffled patches: `shuffled`, an entry per grid, and what stands beside them."""
 
 
 class Occlusions(WithRows):
@@ -107,8 +85,8 @@ class Augmentation(WithRows):
     """Affinity of augmentations: `affinity`, `accuracy_augmented`, a result per classifier and augmentation."""
 
 
-class Layers(WithRows):
-    """Noise on layers: `layers`, one entry each, and what stands beside them."""
+class OfLayers(WithRows):
+    """What was found layer by layer: `layers`, one entry each, and what stands beside them."""
 
     def layer(self, layer: str | int) -> dict[str, Any]:
         """What was found of one layer, by its name or number."""
@@ -117,6 +95,14 @@ class Layers(WithRows):
                 return dict(found)
         known = ", ".join(f"{each['number']} {each['layer']}" for each in self["layers"])
         raise BrittleError(f"there is no layer {layer!r} among those that were disturbed", f"Known: {known}.")
+
+
+class LayerNoise(OfLayers):
+    """Noise on layers at which predictions change: `layers`, one entry each, and what stands beside them."""
+
+
+class LayerChanges(OfLayers):
+    """Changes of what layers give at which a target is predicted: `layers`, one entry each, and what stands beside."""
 
 
 class Connectedness(WithRows):

@@ -6,17 +6,18 @@ from brittle.engine.run import FinishedRun
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean
 from brittle.results.base import Result, Values
-from brittle.results.derived import CorruptionErrors, Interference, Lines, Rankings
+from brittle.results.derived import CorruptionErrors, CueConflicts, ErrorConsistencies, Interference, Lines, Rankings
 from brittle.results.measured import (
     Augmentation,
     BreakingPoints,
     Clean,
     Connectedness,
     FailurePoints,
-    Layers,
+    LayerChanges,
+    LayerNoise,
     Occlusions,
     Perturbations,
-    Shape,
+    Shuffling,
 )
 from brittle.results.robustness import Robustness
 from brittle.results.weak_points import WeakPoints
@@ -27,15 +28,18 @@ KINDS: dict[str, type[Result]] = {
     "clean": Clean,
     "connectedness": Connectedness,
     "corruption-error": CorruptionErrors,
+    "cue-conflict": CueConflicts,
+    "error-consistency": ErrorConsistencies,
     "failure-points": FailurePoints,
     "interference": Interference,
-    "layers": Layers,
+    "layer-changes": LayerChanges,
+    "layer-noise": LayerNoise,
     "line": Lines,
     "occlusion": Occlusions,
     "perturbation": Perturbations,
     "ranking": Rankings,
     "robustness": Robustness,
-    "shape": Shape,
+    "shuffling": Shuffling,
     "weak-points": WeakPoints,
 }
 

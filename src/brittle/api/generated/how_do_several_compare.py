@@ -13,7 +13,7 @@ from brittle.api.run import COMMANDS, run_measure
 from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import CorruptionErrors, Lines, Rankings
+    from brittle.results import CorruptionErrors, ErrorConsistencies, Lines, Rankings
 
 
 def corruption_error(
@@ -78,6 +78,59 @@ def corruption_error(
     progress: shown in a terminal and a notebook; never with False
     """
     found: CorruptionErrors = run_measure(COMMANDS["corruption-error"], locals())
+    return found
+
+
+def error_consistency(
+    classifiers: Any,
+    images: Any,
+    *,
+    decisions: str | Sequence[str] = (),
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    groups: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    columns: str | Path | None = None,
+    ids: str | Sequence[int] = (),
+    seed: int = 0,
+    out: str | Path | None = None,
+    device: str | None = None,
+    batch: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    time_limit: float | None = None,
+    progress: Shown = None,
+) -> ErrorConsistencies:
+    """Tell whether classifiers, and people whose decisions are given, are wrong on the same images.
+
+    Gives what `brittle error-consistency --json` prints: `kappa`, a result per pair, `people` and `deciders`. Where
+    there are several `results`, `found.of("mine", nuisance="fog")` is one of them.
+
+    Parameters
+    ----------
+    classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
+    images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
+    decisions: a CSV file of decisions of people or models, as model-vs-human has them
+    resamples: draws of the bootstrap [between 100 and 1000000]
+    confidence: of every interval [between 0 and 1 (exclusive)]
+    groups: classifier → its group: several trainings of one model
+    attributes: classifier → attributes, as in a study's entry
+    count: how many images, drawn by the seed; all by default
+    where: only images with column=value, or column>0.5
+    columns: a CSV or Parquet file with id or name, and columns for `where`
+    ids: only images with these ids, or those in this text file
+    seed: of every draw
+    out: keep the run and its report in this folder; the same call again resumes it
+    device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
+    batch: images classified at once [at least 1]
+    engine: what carries it out: local (this process) or ray (several worker processes)
+    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
+    progress: shown in a terminal and a notebook; never with False
+    """
+    found: ErrorConsistencies = run_measure(COMMANDS["error-consistency"], locals())
     return found
 
 

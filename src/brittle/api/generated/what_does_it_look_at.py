@@ -13,7 +13,7 @@ from brittle.api.run import COMMANDS, run_measure
 from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import Augmentation, Interference, Occlusions, Shape
+    from brittle.results import Augmentation, CueConflicts, Interference, Occlusions, Shuffling
 
 
 def augmentation(
@@ -68,6 +68,59 @@ def augmentation(
     progress: shown in a terminal and a notebook; never with False
     """
     found: Augmentation = run_measure(COMMANDS["augmentation"], locals())
+    return found
+
+
+def cue_conflict(
+    classifiers: Any,
+    images: Any,
+    *,
+    decisions: str | Sequence[str] = (),
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    groups: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    columns: str | Path | None = None,
+    ids: str | Sequence[int] = (),
+    seed: int = 0,
+    out: str | Path | None = None,
+    device: str | None = None,
+    batch: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    time_limit: float | None = None,
+    progress: Shown = None,
+) -> CueConflicts:
+    """Set shape against texture (cue-conflict:…), and tell which of them classifiers answer with.
+
+    Gives what `brittle cue-conflict --json` prints: `shape_bias`, `shape_accuracy` and `texture_accuracy`, a result per
+    classifier. Where there are several `results`, `found.of("mine", nuisance="fog")` is one of them.
+
+    Parameters
+    ----------
+    classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
+    images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
+    decisions: a CSV file of decisions of people or models, as model-vs-human has them
+    resamples: draws of the bootstrap for shape bias, at least: many differences take more [between 100 and 1000000]
+    confidence: of every interval [between 0 and 1 (exclusive)]
+    groups: classifier → its group: several trainings of one model
+    attributes: classifier → attributes, as in a study's entry
+    count: how many images, drawn by the seed; all by default
+    where: only images with column=value, or column>0.5
+    columns: a CSV or Parquet file with id or name, and columns for `where`
+    ids: only images with these ids, or those in this text file
+    seed: of every draw
+    out: keep the run and its report in this folder; the same call again resumes it
+    device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
+    batch: images classified at once [at least 1]
+    engine: what carries it out: local (this process) or ray (several worker processes)
+    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
+    progress: shown in a terminal and a notebook; never with False
+    """
+    found: CueConflicts = run_measure(COMMANDS["cue-conflict"], locals())
     return found
 
 
@@ -185,15 +238,13 @@ def occlusion(
     return found
 
 
-def shape(
+def shuffling(
     classifiers: Any,
     images: Any,
     *,
     grids: Sequence[int] = (2, 4),
     samples: int = 4,
     moves: Literal["permutation", "cycle"] = "permutation",
-    decisions: str | Sequence[str] = (),
-    resamples: int = 2000,
     confidence: float = 0.95,
     groups: Mapping[str, str] | None = None,
     attributes: Mapping[str, Mapping[str, Any]] | None = None,
@@ -209,11 +260,11 @@ def shape(
     workers: int | None = None,
     time_limit: float | None = None,
     progress: Shown = None,
-) -> Shape:
-    """Shuffle patches, or set shape against texture (cue-conflict:…), and tell whose errors are alike.
+) -> Shuffling:
+    """Shuffle the patches of images, and tell what is left of accuracy.
 
-    Gives what `brittle shape --json` prints: `shuffled`, an entry per grid, `cue_conflict`, and `consistency`, an entry
-    per pair. Where there are several `results`, `found.of("mine", nuisance="fog")` is one of them.
+    Gives what `brittle shuffling --json` prints: `shuffled`, an entry per grid, and what stands beside them. Where
+    there are several `results`, `found.of("mine", nuisance="fog")` is one of them.
 
     Parameters
     ----------
@@ -222,9 +273,6 @@ def shape(
     grids: patches across and down that are shuffled [between 2 and 64]
     samples: shuffles per image and grid [between 1 and 1000000]
     moves: by any permutation, the identity included, or in one cycle, so that no patch stays
-    decisions: a CSV file of decisions of people or models, as model-vs-human has them
-    resamples: draws of the bootstrap for shape bias and consistency, at least: many differences take more [between
-        100 and 1000000]
     confidence: of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
@@ -241,5 +289,5 @@ def shape(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Shape = run_measure(COMMANDS["shape"], locals())
+    found: Shuffling = run_measure(COMMANDS["shuffling"], locals())
     return found

@@ -13,7 +13,7 @@ from brittle.api.run import COMMANDS, run_measure
 from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import Connectedness, Layers
+    from brittle.results import Connectedness, LayerChanges, LayerNoise
 
 
 def connectedness(
@@ -82,17 +82,11 @@ def connectedness(
     return found
 
 
-def layers(
+def layer_changes(
     classifiers: Any,
     images: Any,
     *,
     layers: str | Sequence[str] = (),
-    attack: Literal["random", "targeted"] = "random",
-    noise: Literal["path", "fresh"] = "path",
-    step: float = 0.1,
-    limit: float = 5.0,
-    repeats: int = 5,
-    networks: int = 20,
     targets: int = 1,
     share: float = 0.9,
     rate: float = 0.02,
@@ -112,28 +106,22 @@ def layers(
     workers: int | None = None,
     time_limit: float | None = None,
     progress: Shown = None,
-) -> Layers:
-    """Find the noise, or the targeted change, of each layer that changes a classifier's prediction.
+) -> LayerChanges:
+    """Find the change of what each layer gives at which a classifier predicts a target.
 
-    Gives what `brittle layers --json` prints: `layers`, one entry each, and what stands beside them. Where there are
+    Gives what `brittle layer-changes --json` prints: `layers`, one entry each, and what stands beside. Where there are
     several `results`, `found.of("mine", nuisance="fog")` is one of them.
 
     Parameters
     ----------
     classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
-    layers: which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights);
-        by default all, or 12 evenly spaced where there are more
-    attack: noise, or a change that is searched for until a target is predicted (weights left out)
-    noise: one field per image and repeat that σ scales, or another one at every σ
-    step: by which σ rises [above 0]
-    limit: the largest σ; what has not changed there is censored [above 0]
-    repeats: fields of noise per image and layer [between 1 and 1000000]
-    networks: noisy networks, where the weights are the layer [between 1 and 1000000]
-    targets: targeted: other classes per image, drawn by the seed [between 1 and 1000000]
-    share: targeted: the probability that the target must reach [between 0 and 1 (exclusive)]
-    rate: targeted: Adam's step, in root mean squares of what the layer gives [above 0 and at most 10]
-    steps: targeted: Adam's steps after which a search has failed [between 1 and 1000000]
+    layers: which layers: names, shell patterns, or numbers such as 0-5 (0 is the input; weights are not changed);
+        by default all, or 11 evenly spaced where there are more
+    targets: other classes per image, drawn by the seed [between 1 and 1000000]
+    share: the probability that the target must reach [between 0 and 1 (exclusive)]
+    rate: Adam's step, in root mean squares of what the layer gives [above 0 and at most 10]
+    steps: Adam's steps after which a search has failed [between 1 and 1000000]
     confidence: of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
@@ -150,5 +138,67 @@ def layers(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Layers = run_measure(COMMANDS["layers"], locals())
+    found: LayerChanges = run_measure(COMMANDS["layer-changes"], locals())
+    return found
+
+
+def layer_noise(
+    classifiers: Any,
+    images: Any,
+    *,
+    layers: str | Sequence[str] = (),
+    noise: Literal["path", "fresh"] = "path",
+    step: float = 0.1,
+    limit: float = 5.0,
+    repeats: int = 5,
+    networks: int = 20,
+    confidence: float = 0.95,
+    groups: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    count: int | None = 50,
+    where: str | Sequence[str] = (),
+    columns: str | Path | None = None,
+    ids: str | Sequence[int] = (),
+    seed: int = 0,
+    out: str | Path | None = None,
+    device: str | None = None,
+    batch: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    time_limit: float | None = None,
+    progress: Shown = None,
+) -> LayerNoise:
+    """Find the noise on each layer, and on the weights, at which a classifier's prediction changes.
+
+    Gives what `brittle layer-noise --json` prints: `layers`, one entry each, and what stands beside them. Where there
+    are several `results`, `found.of("mine", nuisance="fog")` is one of them.
+
+    Parameters
+    ----------
+    classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
+    images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
+    layers: which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights);
+        by default all, or 12 evenly spaced where there are more
+    noise: one field per image and repeat that σ scales, or another one at every σ
+    step: by which σ rises [above 0]
+    limit: the largest σ; what has not changed there is censored [above 0]
+    repeats: fields of noise per image and layer [between 1 and 1000000]
+    networks: noisy networks, where the weights are the layer [between 1 and 1000000]
+    confidence: of every interval [between 0 and 1 (exclusive)]
+    groups: classifier → its group: several trainings of one model
+    attributes: classifier → attributes, as in a study's entry
+    count: how many images, drawn by the seed; all with None
+    where: only images with column=value, or column>0.5
+    columns: a CSV or Parquet file with id or name, and columns for `where`
+    ids: only images with these ids, or those in this text file
+    seed: of every draw
+    out: keep the run and its report in this folder; the same call again resumes it
+    device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
+    batch: images classified at once [at least 1]
+    engine: what carries it out: local (this process) or ray (several worker processes)
+    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
+    progress: shown in a terminal and a notebook; never with False
+    """
+    found: LayerNoise = run_measure(COMMANDS["layer-noise"], locals())
     return found

@@ -1,0 +1,1 @@
+"""Shape against texture on cue-conflict stimuli (Geirhos et al. 2019)."""

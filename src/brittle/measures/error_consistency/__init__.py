@@ -1,0 +1,1 @@
+"""Whose errors are alike: error consistency (Geirhos et al. 2020)."""

@@ -1,0 +1,77 @@
+"""Layer changes: the change of what a layer gives that is searched for until a target is predicted (UREM, figure 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from brittle.measures import register
+from brittle.measures.base import ROWS, Pending, RunView, Tables, Task
+from brittle.measures.layer_changes.options import LayerChangesOptions
+from brittle.measures.layer_changes.search import Changes, LayerSearch
+from brittle.measures.layer_changes.summary import summarise_changes
+from brittle.measures.layer_choice import chosen_layers
+from brittle.measures.layered import LayerMeasure, Places, clean_predictions, keys
+from brittle.measures.plan import Unit
+from brittle.types import Differentiable, Layered
+
+KIND = "layer-changes"
+EXPECTED_CALLS = 40  # of a search, for progress: nobody knows beforehand
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class LayerChanges(LayerChangesOptions, LayerMeasure):
+    """Size of the targeted change of what each layer gives at which a target is predicted."""
+
+    needs: ClassVar[tuple[type, ...]] = (Layered, Differentiable)
+
+    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
+        """The same as for noise, without the weights, which are last."""
+        return chosen_layers(self.layers, layers[:-1], classifier) if self.layers else chosen_layers((), layers)[:-1]
+
+    def width(self, classes: int) -> int:
+        return min(self.targets, classes - 1)
+
+    def calls(self, unit: Unit) -> int:
+        return unit.size * EXPECTED_CALLS
+
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        return {name: partial(_tables, task, *self._searched(task, name)) for name in task.classifiers}
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_changes(self, run)
+
+    def _searched(self, task: Task, name: str) -> tuple[Places, Changes]:
+        """Which layer and target every pair is of, and the change that was found."""
+
+        def search(layer: str, rows: Tensor, slot: Tensor) -> Changes:
+            return LayerSearch(
+                task.classifiers[name],
+                layer,
+                task.batch.images,
+                task.batch.ids,
+                clean_predictions(task, name),
+                self.share,
+                self.rate,
+                self.steps,
+                task.about.seed,
+                task.batch_size,
+                lambda pairs: task.tick(EXPECTED_CALLS * pairs),
+            ).changes(rows, slot)
+
+        at, parts, order = self.by_layer(task, name, search)
+        return at, Changes(*(torch.cat(each)[order] for each in zip(*parts, strict=True)))
+
+
+def _tables(task: Task, at: Places, found: Changes) -> Tables:
+    columns = {name: values.cpu().numpy() for name, values in found._asdict().items()}
+    whole = {name: columns[name].astype(np.int32) for name in ("target", "calls")}
+    return {ROWS: pa.table(keys(task, at) | columns | whole)}

@@ -1,0 +1,107 @@
+"""The targeted attack on a layer (UREM, figure 2): the change δ of what it gives at which p(target) reaches a share.
+
+The search is that for images, on what a layer gives: a ↦ a + δ. It works in units of the layer's root mean square for
+the image at hand, δ = rms(a)·u, so that one step size serves layers of every scale. Nothing is clipped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from brittle.measures.layered import activations
+from brittle.measures.places import lane_size
+from brittle.measures.targeted import Found, Goal, adam
+from brittle.memory import slices
+from brittle.random import fold, stream_root, uniform
+from brittle.types import Change
+
+STREAM = "layers targets"  # names the random numbers
+HELD = 1 << 26  # numbers of what layers give that are held at once
+
+
+class Changes(NamedTuple):
+    """What n pairs of an image and a target came to."""
+
+    target: Tensor  # (n,)
+    reached: Tensor  # (n,) bool
+    linf: Tensor  # (n,) of δ, where the search ended
+    l2: Tensor  # (n,)
+    rms: Tensor  # (n,) of what the layer gives of the untouched image
+    relative: Tensor  # (n,) root mean square of δ over that of what the layer gives
+    log_p: Tensor  # (n,) of the target
+    calls: Tensor  # (n,)
+    finite: Tensor  # (n,) bool
+
+
+@dataclass(frozen=True)
+class LayerSearch:
+    """The search on one layer, for images (M, C, H, W) with these ids and clean predictions."""
+
+    classifier: Any  # Layered and Differentiable
+    layer: str
+    images: Tensor
+    ids: Tensor  # (M,)
+    origin: Tensor  # (M,)
+    share: float
+    rate: float
+    steps: int
+    seed: int
+    batch_size: int
+    tick: Callable[[int], None]
+
+    def changes(self, image: Tensor, slot: Tensor) -> Changes:
+        """The change of each pair: an image (P,) and which of its targets (P,)."""
+        target = drawn_targets(self.seed, self.ids[image], self.origin[image], slot, len(self.classifier.labels))
+        shape, rms = self._scale()
+        parts = []
+        for part in slices(len(image), max(1, HELD // math.prod(shape))):
+            found = self._searched(image[part], target[part], shape, rms)
+            scale = rms[image[part]]
+            relative = found.l2 / math.sqrt(math.prod(shape))
+            parts.append(
+                Changes(target[part], found.reached, scale * found.linf, scale * found.l2, scale, relative, found.log_p,
+                        found.calls, found.finite)
+            )  # fmt: skip
+        return Changes(*(torch.cat(each) for each in zip(*parts, strict=True)))
+
+    def _searched(self, image: Tensor, target: Tensor, shape: torch.Size, rms: Tensor) -> Found:
+        def start(pair: Tensor) -> Tensor:
+            return torch.zeros(len(pair), *shape, device=pair.device)
+
+        def answer(pair: Tensor, change: Tensor) -> Tensor:
+            here = image[pair]
+            with self.classifier.perturbed(self.layer, added(rms[here], change)):
+                logits: Tensor = self.classifier.logits(self.images[here])
+            return logits
+
+        goal = Goal(self.origin[image], target, self.share)
+        size = lane_size(self.batch_size, image.device)
+        return adam(len(image), size, start, answer, goal, rate=self.rate, steps=self.steps, tick=self.tick)
+
+    @torch.no_grad()
+    def _scale(self) -> tuple[torch.Size, Tensor]:
+        """The shape of what the layer gives of an image, and its root mean square (M,) for each."""
+        found = []
+        for part in slices(len(self.images), self.batch_size):
+            values = activations(self.classifier, self.layer, self.images[part])
+            found.append(values.float().flatten(1).square().mean(1).sqrt())
+        return values.shape[1:], torch.cat(found).to(self.images.device)
+
+
+def added(rms: Tensor, change: Tensor) -> Change:
+    """What a layer gives of B images plus rms·u, for rms (B,) and u (B, …)."""
+    return lambda values: values + (rms.view(-1, *(1,) * (change.ndim - 1)) * change).to(values)
+
+
+def drawn_targets(seed: int, ids: Tensor, origin: Tensor, slot: Tensor, classes: int) -> Tensor:
+    """The class (P,) in a slot of the order that the seed puts an image's other classes in."""
+    keys = fold(stream_root(seed, STREAM, ids.device), ids)
+    own = torch.arange(classes, device=ids.device) == origin[:, None]
+    order = uniform(keys, classes).masked_fill(own, torch.inf).argsort(1)
+    return order.gather(1, slot[:, None])[:, 0]

@@ -1,0 +1,107 @@
+"""Layer noise: the noise on each layer of a classifier, and on its weights, at which its prediction first changes
+(UREM, section 4 and figure 7), with the probability P* of the label that it changes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import ROWS, About, Pending, RunView, Tables, Task
+from brittle.measures.layer_choice import chosen_layers
+from brittle.measures.layer_noise.noise import NoisyLayer
+from brittle.measures.layer_noise.options import LayerNoiseOptions
+from brittle.measures.layer_noise.summary import summarise_noise
+from brittle.measures.layered import LayerMeasure, Places, clean_predictions, keys
+from brittle.measures.plan import Unit
+from brittle.measures.sweep import Crossings, in_order
+
+KIND = "layer-noise"
+KEPT = ("predicted", "log_p_predicted", "log_p_label")
+NO_LABEL = np.int32(-1)  # where noise has made the outputs infinite or no numbers at all
+MOST_SEVERITIES = 10**5
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class LayerNoise(LayerNoiseOptions, LayerMeasure):
+    """σ of multiplicative noise on each layer, and on the weights, at which the prediction changes."""
+
+    @property
+    def severities(self) -> Tensor:
+        """(K,) float64: every σ that is tried; the last is where paths are censored."""
+        return self.step * torch.arange(1, int(self.limit / self.step + 1e-9) + 1, dtype=torch.float64)
+
+    @property
+    def end(self) -> float:
+        """The last σ, which may lie below the limit."""
+        return self.step * len(self.severities)
+
+    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
+        return chosen_layers(self.layers, layers, classifier)
+
+    def width(self, classes: int) -> int:
+        return self.repeats
+
+    def length(self, chosen: Sequence[int], layers: Sequence[str], width: int) -> int:
+        """After the layers, network by network, where the weights are among them."""
+        networks = self.networks if chosen and chosen[-1] == len(layers) - 1 else 0
+        return (len(chosen) - bool(networks)) * width + networks
+
+    def check(self, about: About) -> None:
+        if not 1 <= self.limit / self.step + 1e-9 < MOST_SEVERITIES:
+            raise BrittleError(
+                f"layer-noise: σ can't rise to {self.limit:g} in steps of {self.step:g}",
+                f"Give a step below the limit, and fewer than {MOST_SEVERITIES} of them.",
+            )
+        super().check(about)
+
+    def calls(self, unit: Unit) -> int:
+        return unit.size * len(self.severities)
+
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        return {name: partial(_tables, task, *self._crossed(task, name)) for name in task.classifiers}
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_noise(self, run)
+
+    def _crossed(self, task: Task, name: str) -> tuple[Places, Crossings]:
+        """Which layer and repeat every pair is of, and where its path crossed."""
+
+        def along(layer: str, rows: Tensor, repeat: Tensor) -> Crossings:
+            return NoisyLayer(
+                task.classifiers[name],
+                layer,
+                task.batch.images,
+                task.batch.ids,
+                clean_predictions(task, name),
+                self.severities.float().to(rows.device),
+                self.noise == "fresh",
+                task.about.seed,
+                task.batch_size,
+                task.tick,
+            ).crossings(rows, repeat)
+
+        at, parts, order = self.by_layer(task, name, along)
+        return at, in_order(parts, order)
+
+
+def _tables(task: Task, at: Places, found: Crossings) -> Tables:
+    said = found.outcome.columns()
+    finite = np.isfinite(said["log_p_predicted"])
+    columns: dict[str, Any] = keys(task, at) | {
+        "broke": found.met.cpu().numpy(),
+        "place": found.place.cpu().numpy().astype(np.int32),
+        "severity": found.severity.cpu().numpy(),
+    }
+    columns |= {name: said[name] for name in KEPT}
+    return {ROWS: pa.table(columns | {"predicted": np.where(finite, said["predicted"], NO_LABEL)})}

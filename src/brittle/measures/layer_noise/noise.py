@@ -1,0 +1,148 @@
+"""Multiplicative noise N(1, σ²) on one layer (UREM, section 4): where the prediction first changes as σ rises.
+
+What a layer gives is multiplied by 1 + σz with z ~ N(0, I). With `noise = path` z is one field per image and repeat,
+which σ scales; with `noise = fresh` there is another one at every σ. Noise on the weights makes one network for all
+images.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brittle.classifiers.layers import WEIGHTS
+from brittle.measures.criteria import left
+from brittle.measures.layered import activations
+from brittle.measures.outcomes import Outcome, joined, outcome
+from brittle.measures.places import State, lane_size, lanes_on
+from brittle.measures.sweep import Crossings, sweep
+from brittle.memory import slices
+from brittle.random import fold, key_of, normal_field, stream_root
+from brittle.types import Change, Differentiable
+
+STREAM = "layers"  # names the random numbers
+CARRIED = 1 << 27  # numbers of z that paths carry along; longer ones are drawn again at every σ
+
+
+def gone(found: Outcome) -> Tensor:
+    """The prediction is another one, or the outputs are no numbers any more."""
+    return left(found) | ~torch.isfinite(found.log_p_predicted)
+
+
+@dataclass(frozen=True)
+class NoisyLayer:
+    """Noise on one layer of a classifier, for paths of images (M, C, H, W) with these ids and clean predictions."""
+
+    classifier: Any  # Layered
+    layer: str
+    images: Tensor
+    ids: Tensor  # (M,)
+    references: Tensor  # (M,)
+    severities: Tensor  # (K,) σ, rising
+    fresh: bool
+    seed: int
+    batch_size: int
+    tick: Callable[[int], None]
+
+    def crossings(self, image: Tensor, repeat: Tensor) -> Crossings:
+        """Where the prediction first changes along each path: an image (P,) and a repeat (P,)."""
+        return self._of_weights(image, repeat) if self.layer == WEIGHTS else self._of_activations(image, repeat)
+
+    @property
+    def _root(self) -> Tensor:
+        return fold(stream_root(self.seed, STREAM, self.images.device), key_of(self.layer))
+
+    def _keys(self, image: Tensor, repeat: Tensor) -> Tensor:
+        return fold(fold(self._root, self.ids[image]), repeat)
+
+    def _said(self, image: Tensor) -> Outcome:
+        return outcome(log_probs(self.classifier, self.images[image]), self.references[image])
+
+    def _of_activations(self, image: Tensor, repeat: Tensor) -> Crossings:
+        device = self.images.device
+        size = lane_size(self.batch_size, device)
+        numbers = self._numbers(image[:2])
+        carried = not self.fresh and lanes_on(device) * size * numbers <= CARRIED
+
+        def begin(path: Tensor) -> State:
+            keys = self._keys(image[path], repeat[path])
+            return {"keys": keys} | ({"z": normal_field(keys, numbers)} if carried else {})
+
+        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
+            keys = fold(state["keys"], place) if self.fresh else state["keys"]
+            z = state["z"] if carried else normal_field(keys, numbers)
+            with self.classifier.perturbed(self.layer, multiplied(self.severities[place], z)):
+                return self._said(image[path])
+
+        return sweep(len(image), self.severities, size, begin, evaluate, gone, self.tick)
+
+    def _of_weights(self, image: Tensor, repeat: Tensor) -> Crossings:
+        """Network by network: what has not crossed yet is asked again at the next σ, in batches of one size."""
+        place, met = torch.zeros_like(repeat), torch.zeros_like(repeat, dtype=torch.bool)
+        said = torch.zeros(len(repeat), len(Outcome._fields), device=repeat.device)
+        for number in sorted(set(repeat.tolist())):
+            waiting = (repeat == number).nonzero()[:, 0]
+            networks = _NoisyWeights(fold(self._root, number), self.fresh)
+            for at, sigma in enumerate(self.severities.tolist()):
+                with self.classifier.perturbed(WEIGHTS, networks.at(at, sigma)):
+                    found = self._in_batches(image[waiting])
+                over = gone(found)
+                place[waiting], met[waiting], said[waiting] = at, over, found.packed().to(said)
+                waiting = waiting[~over]
+                if not len(waiting):
+                    break
+        return Crossings(met, place, self.severities[place], Outcome.unpacked(said))
+
+    def _in_batches(self, image: Tensor) -> Outcome:
+        size, parts = lane_size(self.batch_size, image.device), []
+        for part in slices(len(image), size):
+            here = image[part]
+            padded = torch.cat([here, here[-1:].expand(size - len(here))])
+            parts.append(Outcome(*(each[: len(here)] for each in self._said(padded))))
+            self.tick(len(here))
+        return joined(parts)
+
+    def _numbers(self, image: Tensor) -> int:
+        """How many numbers the layer gives of an image."""
+        return math.prod(activations(self.classifier, self.layer, self.images[image]).shape[1:])
+
+
+class _NoisyWeights:
+    """The networks of one repeat: at every σ the weights times 1 + σz."""
+
+    def __init__(self, key: Tensor, fresh: bool) -> None:
+        self.key, self.fresh = key, fresh
+        self._z: Tensor | None = None
+
+    def at(self, place: int, sigma: float) -> Change:
+        def change(weights: Tensor) -> Tensor:
+            if self._z is None or self.fresh:
+                key = fold(self.key, place) if self.fresh else self.key
+                self._z = normal_field(key.to(weights.device)[None], weights.shape[1])
+            return weights * (1 + sigma * self._z)
+
+        return change
+
+
+def multiplied(sigma: Tensor, z: Tensor) -> Change:
+    """What a layer gives of B images times 1 + σz, for σ (B,) and z (B, n)."""
+
+    def change(values: Tensor) -> Tensor:
+        factor = 1 + sigma[:, None] * z
+        return values * factor.view(values.shape).to(values)
+
+    return change
+
+
+def log_probs(classifier: Any, images: Tensor) -> Tensor:
+    """log p(c | x) (B, K), also where noise on the outputs of a network that ends in a softmax has left no
+    distribution: they are then scaled to one."""
+    if isinstance(classifier, Differentiable):
+        return classifier.logits(images).log_softmax(1)
+    found: Tensor = classifier.log_probs(images)
+    return found

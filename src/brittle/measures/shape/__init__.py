@@ -1,1 +1,0 @@
-"""Shape and texture: accuracy on shuffled patches, cue conflict, and error consistency."""

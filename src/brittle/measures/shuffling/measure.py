@@ -1,0 +1,115 @@
+"""Shuffling: what is left of accuracy when the patches of an image change places, grid by grid (Marcu & Prügel-Bennett
+2022, section 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from brittle.errors import BrittleError
+from brittle.measures import register
+from brittle.measures.base import (
+    CLASSIFIER,
+    IMAGES,
+    ROWS,
+    About,
+    BadAnswer,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Tables,
+    Task,
+)
+from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.clean.measure import references
+from brittle.measures.draws import draw_theta
+from brittle.measures.outcomes import Outcome, first_bad, outcome
+from brittle.measures.plan import Grid, rows_per_unit
+from brittle.measures.shuffling.options import ShufflingOptions
+from brittle.measures.shuffling.summary import summarise_shuffling
+from brittle.memory import slices
+from brittle.nuisances.structure.shuffle import Shuffle
+from brittle.random import stream_root
+
+KIND = "shuffling"
+
+
+@register(KIND)
+@dataclass(frozen=True)
+class Shuffling(ShufflingOptions, Measure):
+    """Accuracy on shuffled patches, and to which class the errors go."""
+
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+
+    def shuffle(self, grid: int) -> Shuffle:
+        return Shuffle(grid=grid, moves=self.moves)
+
+    @staticmethod
+    def stream(grid: int) -> str:
+        """The name of a grid's random numbers."""
+        return f"shape: shuffle {grid}"
+
+    def check(self, about: About) -> None:
+        twice = next((grid for grid in self.grids if self.grids.count(grid) > 1), None)
+        if twice is not None:
+            raise BrittleError(f"shuffling: grids names {twice} twice", "Name each grid once.")
+        if about.subject is not None:
+            for grid in self.grids:
+                self.shuffle(grid).check(about.subject.shape)
+
+    def plan(self, about: About) -> Grid:
+        """A unit is some images with all their shuffles."""
+        axis, rows = len(self.grids) * self.samples, rows_per_unit(about.numbers)
+        return Grid(about.count, axis, max(1, rows // axis), min(axis, rows))
+
+    def axis(self, about: About) -> dict[str, NDArray[Any]]:
+        return {
+            "grid": np.repeat(self.grids, self.samples),
+            "draw": np.tile(np.arange(self.samples), len(self.grids)),
+        }
+
+    @torch.inference_mode()
+    def evaluate(self, task: Task) -> Mapping[str, Pending]:
+        """Shuffled images are made once, and every classifier sees them."""
+        device = task.batch.images.device
+        rows, axis = task.pairs.rows.to(device), task.pairs.axis.to(device)
+        right = {name: references(task, name) for name in task.classifiers}
+        found: dict[str, list[torch.Tensor]] = {name: [] for name in task.classifiers}
+        order = []
+        for number, grid in enumerate(self.grids):
+            space, root = self.shuffle(grid), stream_root(task.about.seed, self.stream(grid), device)
+            own = (axis // self.samples == number).nonzero()[:, 0]
+            order.append(own)
+            for part in slices(len(own), task.batch_size):
+                at = own[part]
+                chosen = task.batch.take(rows[at])
+                shuffled = space.apply(chosen, draw_theta(space, chosen, axis[at] % self.samples, root))
+                for name, classifier in task.classifiers.items():
+                    said = outcome(classifier.log_probs(shuffled), right[name][rows[at]])
+                    found[name].append(said.packed())
+        back = torch.cat(order).argsort()
+        return {
+            name: partial(self._tables, task, Outcome.unpacked(torch.cat(parts)[back])) for name, parts in found.items()
+        }
+
+    def _tables(self, task: Task, found: Outcome) -> Tables:
+        columns, pairs = found.columns(), task.pairs
+        bad = first_bad(columns)
+        if bad is not None:
+            raise BadAnswer(int(pairs.rows[bad.row]), bad.wrong, draw=int(pairs.axis[bad.row]))
+        places = pairs.axis.numpy()
+        grids = np.array(self.grids, np.int32)[places // self.samples]
+        draws = (places % self.samples).astype(np.int32)
+        return {ROWS: pa.table(task.keys() | {"grid": grids, "draw": draws} | columns)}
+
+    def summarise(self, run: RunView) -> dict[str, Any]:
+        return summarise_shuffling(self, run)

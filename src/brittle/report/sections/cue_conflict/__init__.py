@@ -1,0 +1,1 @@
+"""What cue conflict shows of itself."""

@@ -1,0 +1,1 @@
+"""What error consistency shows of itself."""

@@ -1,0 +1,1 @@
+"""What targeted changes of layers show of themselves."""

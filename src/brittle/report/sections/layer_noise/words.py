@@ -1,0 +1,54 @@
+"""Words for noise on layers: numbers, and how they came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from brittle.report.page.words import counted, number
+from brittle.report.sections import layered
+from brittle.report.sections.layered import Row, moves
+
+
+def estimate(mean: float | None, bounds: Sequence[float] | None, sign: str = "-") -> str:
+    """1.28 [0.94, 2.08]"""
+    ends = "" if bounds is None else f" [{number(bounds[0], 2, sign)}, {number(bounds[1], 2, sign)}]"
+    return f"{number(mean, 2, sign)}{ends}"
+
+
+def median(row: Row, layer: Row) -> str:
+    """Of σ*; more than half of the paths may lie past the limit."""
+    if layer["mean"] is None:
+        return "–"
+    return f"> {row['limit']:g}" if layer["median"] is None else number(layer["median"], 2)
+
+
+def how(row: Row) -> str:
+    """path: one field of noise per path, scaled by σ; σ in steps of 0.1 up to 5"""
+    drawn = "one field of noise per path, scaled by σ" if row["noise"] == "path" else "other noise at every σ"
+    return f"{row['noise']}: {drawn}; σ in steps of {row['step']:g} up to {row['limit']:g}"
+
+
+def repeats(row: Row) -> str:
+    """5 fields per image and layer; 20 noisy networks"""
+    fields = next((each["repeats"] for each in row["layers"] if not is_weights(row, each)), None)
+    networks = next((each["repeats"] for each in row["layers"] if is_weights(row, each)), None)
+    said = [] if fields is None else [f"{counted(fields, 'field')} per image and layer"]
+    return "; ".join(said + ([] if networks is None else [counted(networks, "noisy network")]))
+
+
+def which(row: Row) -> str:
+    """all 11 layers; 12 of 60 layers, evenly spaced"""
+    return layered.which(row, row["last"] + 1)
+
+
+def is_weights(row: Row, layer: Row) -> bool:
+    return bool(layer["number"] == row["last"])
+
+
+def trend(row: Row) -> str:
+    """from input to output σ* falls (Spearman −0.56) and P* rises (+0.48)"""
+    found = row["depth_correlation"]
+    if found is None:
+        return ""
+    said = [f"{name} {moves(found[key])}" for name, key in (("σ*", "mean"), ("P*", "p_star")) if found[key] is not None]
+    return f"from input to output {' and '.join(said)}"

@@ -1,1 +1,0 @@
-"""What shape and texture show of themselves."""

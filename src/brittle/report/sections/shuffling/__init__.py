@@ -1,0 +1,1 @@
+"""What shuffled patches show of themselves."""
