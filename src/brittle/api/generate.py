@@ -250,7 +250,7 @@ def _module(panel: str, wanted: list[Function]) -> str:
     if panel == BETTER:
         lines.insert(-1, "from brittle.api.better import harden_classifier, train_network")
     else:
-        lines.insert(-1, "from brittle.api.run import COMMANDS, run_measure")
+        lines.insert(-1, "from brittle.api.running import COMMANDS, run_measure")
     lines += ["", "if TYPE_CHECKING:", f"    from brittle.results import {', '.join(results)}"]
     lines += ["    from brittle.training import Network"] if panel == BETTER else []
     return "\n".join(lines) + f"\n\n\n{source}"

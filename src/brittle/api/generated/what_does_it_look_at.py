@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from brittle.api.run import COMMANDS, run_measure
+from brittle.api.running import COMMANDS, run_measure
 from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
