@@ -7,12 +7,11 @@ import torch
 
 import brittle
 from brittle.engine.assemble import assemble
-from brittle.engine.inputs import Inputs
+from brittle.engine.open import open_inputs
 from brittle.nuisances import nuisance, nuisances
 from brittle.nuisances.shifts import shifts_of
 from brittle.nuisances.suites import IMAGENET_C, SUITES
 from brittle.random import fold, stream_root
-from brittle.study import Study
 from brittle.types import Batch
 
 WALKING = {"failure-points": {}, "breaking-points": {}, "ranking": {}, "corruption-error": {}}
@@ -24,7 +23,7 @@ def job(given, **measures):
         "images": {"sample": {"spec": "sample", "count": 3}},
         "nuisances": given,
     }
-    return assemble(Inputs(Study.of(study | (measures or WALKING))))
+    return assemble(open_inputs(study | (measures or WALKING)))
 
 
 def under(given, measure, **measures):

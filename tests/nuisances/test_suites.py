@@ -127,6 +127,8 @@ def test_the_mean_over_what_differs_in_images_is_of_those_that_all_have_seen():
     assert row["interval"][0] <= row["rho"] <= row["interval"][1]
 
 
-def test_one_result_is_refused_of_a_suite():
-    with pytest.raises(BrittleError, match=r"2 nuisances are given, and one result is asked for"):
-        brittle.measure("bundled:plain", "sample", "digital", count=5)
+def test_one_result_of_a_suite_must_be_named():
+    found = brittle.measure("bundled:plain", "sample", "digital", count=5, samples=2)
+    with pytest.raises(BrittleError, match=r"there are 2 results, each with its own 'rho'"):
+        _ = found["rho"]
+    assert found.of(nuisance="jpeg")["rho"] == found["results"][0]["rho"]

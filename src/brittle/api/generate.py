@@ -91,7 +91,7 @@ def _of_measure(command: Command) -> Function:
     if command.nuisance != "none":
         about = "a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own"
         subject.append(Parameter("nuisances", ANY, "None", about))
-    own = _parameters(command.options, without=[command.images_option or ""])
+    own = list(_parameters(command.options, without=[command.images_option or ""]))
     own = [Parameter(each.name, ANY, "None", each.help) if each.name == command.other_images else each for each in own]
     read = [each for kind in command.reads.values() for each in _parameters(kind, without=command.unread)]
     selected = {

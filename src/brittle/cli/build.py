@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -174,7 +173,7 @@ SHORT = "short forms"  # which help mentions beside what they are short for
 class Panels(TyperGroup):
     """Help that lists commands by what a user wants to know."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)

@@ -122,8 +122,9 @@ def _without_suites(entries: dict[str, Any]) -> dict[str, Any]:
 def _with_members(entry: Any, spaces: Mapping[str, str]) -> Any:
     """Where a measure is restricted to a suite of the study, to its members."""
     names = entry.get("nuisances") if isinstance(entry, dict) else None
-    proper = isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names)
-    return {**entry, "nuisances": chosen(names, spaces)} if proper else entry
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        return entry
+    return {**entry, "nuisances": chosen(names, spaces)}
 
 
 def _without_paths(entries: Any, of_path: Callable[[Any], Any]) -> Any:

@@ -175,7 +175,7 @@ def _differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys that results are told apart by."""
     keys = [key for key, value in rows[0].items() if isinstance(value, str) and all(key in row for row in rows)]
     names = [key for key in keys if len({row[key] for row in rows}) > 1]
-    known = [key for key in ("classifier", "group", "image_set", "nuisance", "by") if key in names]
+    known: list[str] = [key for key in ("classifier", "group", "image_set", "nuisance", "by") if key in names]
     return known or names
 
 
