@@ -8,7 +8,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from brittle.api.agreement import agreement
     from brittle.api.export import export, rows
-    from brittle.api.generated import (augmentation, breaking_points, clean, compare, connectedness, corruption_error, cue_conflict, error_consistency, fail, failure_points, harden, interference, layer_changes, layer_noise, line, measure, occlusion, perturb, perturbation, ranking, robustness, sample, shuffling, train, weak_points)
+    from brittle.api.generated import (
+        augmentation,
+        breaking_points,
+        clean,
+        compare,
+        connectedness,
+        corruption_error,
+        cue_conflict,
+        error_consistency,
+        fail,
+        failure_points,
+        harden,
+        interference,
+        layer_changes,
+        layer_noise,
+        line,
+        measure,
+        occlusion,
+        perturb,
+        perturbation,
+        ranking,
+        robustness,
+        sample,
+        shuffling,
+        train,
+        weak_points,
+    )
     from brittle.api.running import run
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError, BrittleWarning

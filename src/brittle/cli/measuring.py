@@ -15,6 +15,7 @@ from brittle.cli.parameters import Others, Output, Shown
 from brittle.commands import Command, ExecutionOptions, Selection, Subject
 from brittle.errors import BrittleError
 from brittle.measures.commands import built_in
+from brittle.registry.entry_points import entry_points
 from brittle.registry.spec import parse_named
 
 GROUP = "brittle.commands"
@@ -25,7 +26,7 @@ def add_measures(app: typer.Typer, taken: set[str]) -> None:
     for command in built_in():
         _add(app, command)
         taken |= {command.measure, *command.short}
-    for entry in importlib.metadata.entry_points(group=GROUP):
+    for entry in entry_points(GROUP):
         package = entry.dist.name if entry.dist is not None else entry.module
         if entry.name in taken:
             warn([f"the command {entry.name!r} of the package {package!r} is left out: there is one of that name"])

@@ -52,8 +52,8 @@ def breaking_points(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     noise: θ drawn once per image and repeat and scaled by severity (path), or anew at each severity (fresh)
-    step: severity rises by this: 1 of 255 under noise, otherwise 0.1 [above 0]
-    limit: the highest severity: 255 under noise, otherwise 10 [above 0]
+    step: severity rises by this: 1 of 255 under noise, a tenth of the level, otherwise 0.1 [above 0]
+    limit: the highest severity: 255 under noise, ten times the level, otherwise 10 [above 0]
     repeats: paths per image [between 1 and 1000000]
     confidence: of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model

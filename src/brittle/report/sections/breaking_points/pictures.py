@@ -60,7 +60,7 @@ def strips(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[st
     places = order[np.unique(np.linspace(0, len(order) - 1, MOST_IMAGES).round().astype(int))]
     replays = {name: run.whole.replay(images, nuisance, name) for name in found}
     subject, pixels = view.images[images], view.job.images[images].images
-    severities = grid.severities()
+    severities = grid.tensor()
     confirmation, made = Confirmation(), []
     for place in places.tolist():
         breaks = []

@@ -26,7 +26,7 @@ def share(given: float | None) -> str:
 
 
 def unit(row: Row) -> str:
-    return "σ of additive Gaussian noise, where white is 255" if row["of_255"] else "severity"
+    return "σ of additive Gaussian noise, where white is 255" if row["of_255"] else str(row["unit"])
 
 
 def how(row: Row) -> str:
