@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import pkgutil
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import brittle.measures
 from brittle.commands import PANELS, Command
@@ -19,11 +18,9 @@ def built_in() -> Iterator[Command]:
 
 @cache
 def _by_panel() -> tuple[Command, ...]:
-    found = []
-    for module in pkgutil.iter_modules(brittle.measures.__path__, "brittle.measures."):
-        name = f"{module.name}.options"
-        if module.ispkg and importlib.util.find_spec(name) is not None:
-            command = getattr(importlib.import_module(name), "COMMAND", None)
-            if command is not None:
-                found.append(command)
+    found: list[Command] = []
+    for package in (path for home in brittle.measures.__path__ for path in Path(home).iterdir()):
+        if (package / "options.py").is_file():
+            options = importlib.import_module(f"{brittle.measures.__name__}.{package.name}.options")
+            found += [each for each in vars(options).values() if isinstance(each, Command)]
     return tuple(sorted(found, key=lambda each: (PANELS.index(each.panel), each.measure)))

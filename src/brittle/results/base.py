@@ -22,6 +22,7 @@ from brittle.report.html import report_of
 
 LISTS = ("results", "entries")  # where a summary keeps what it has once per classifier, nuisance and so on
 MOST_NAMED = 5  # in a message
+USUAL = ("classifier", "image_set", "nuisance", "by")  # what results are told apart by, first of all
 
 
 class Tables:
@@ -175,8 +176,11 @@ def _differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys that results are told apart by."""
     keys = [key for key, value in rows[0].items() if isinstance(value, str) and all(key in row for row in rows)]
     names = [key for key in keys if len({row[key] for row in rows}) > 1]
-    known: list[str] = [key for key in ("classifier", "group", "image_set", "nuisance", "by") if key in names]
-    return known or names
+    chosen: list[str] = []
+    for key in sorted(names, key=lambda name: USUAL.index(name) if name in USUAL else len(USUAL)):
+        if len({tuple(row[each] for each in chosen) for row in rows}) < len(rows):
+            chosen.append(key)
+    return chosen
 
 
 class WithRows(Result):

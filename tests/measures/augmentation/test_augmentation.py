@@ -241,7 +241,7 @@ def test_where_errors_go_is_told_beside_affinity():
     assert (cut["group"], cut["runs"], cut["agreeing_runs"]) == ("net", 2, 2)
     assert (cut["nuisance"], cut["top_class"]) == ("cutout:size=4", "1")
     assert (cut["points_lost"], cut["points_to_top"]) == pytest.approx((200 / 3, 200 / 3))
-    assert cut["points_lost"] == pytest.approx(-found["affinity"])
+    assert cut["points_lost"] == pytest.approx(-found.of("a", augmentation="cutout:size=4")["affinity"])
     assert "gather in one class: of 66.7 points lost on augmented images" in " ".join(str(found).split())
 
 

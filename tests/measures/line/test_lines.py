@@ -117,7 +117,7 @@ def test_an_attribute_that_no_classifier_has_is_refused():
         "classifiers": {name: {"spec": "bundled:plain", "parameters": 1.0} for name in NAMES},
         "images": {"sample": {"spec": "sample", "count": 10}},
         "nuisances": ["noise"],
-        "line": {"attributes": ["paramters"]},
+        "line": {"covariates": ["paramters"]},
     }
     with pytest.raises(BrittleError, match=r"no classifier has the attribute 'paramters'.*Did you mean 'parameters'"):
         brittle.run(study)
