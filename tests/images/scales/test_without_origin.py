@@ -184,11 +184,11 @@ def test_alexnets_published_errors_are_for_imagenet_cs_layout_alone(cifar: Path)
     with pytest.raises(BrittleError, match="not one of ImageNet-C's"):
         brittle.corruption_error({"bright": bright}, cifar_of(cifar), reference="imagenet-c:alexnet")
     found = brittle.corruption_error({"bright": bright, "dim": above(56 / 255)}, cifar_of(cifar), reference="dim")
-    assert found.of_classifier("bright")["mce"] == pytest.approx(sum(WRONG) / 15)
+    assert found.of("bright")["mce"] == pytest.approx(sum(WRONG) / 15)
 
 
 def test_rankings_are_by_accuracy_alone(imagenet: Path) -> None:
-    found = brittle.rank({"bright": bright, "dim": above(56 / 255)}, of(imagenet))
+    found = brittle.ranking({"bright": bright, "dim": above(56 / 255)}, of(imagenet))
     assert [(row["nuisance"], row["by"]) for row in found["results"]] == [("fog", "accuracy"), ("snow", "accuracy")]
     assert found["severities"] == [1, 2, 3, 4, 5]
     values = {row["classifier"]: row["values"] for row in found["classifiers"]}
@@ -312,14 +312,14 @@ def test_the_page_says_what_is_left_out(imagenet: Path, tmp_path: Path) -> None:
     }
     for file in (imagenet / "c").rglob("*.png"):
         Image.fromarray(np.full((28, 28), 90, np.uint8)).save(file)
-    summary = brittle.run(study, tmp_path / "run")
+    summary = brittle.run(study, out=tmp_path / "run")
     assert {row["image_set"] for row in summary["measures"]["clean"]["results"]} == {"sample"}
     page = write_report(tmp_path / "run").read_text()
     assert "has no images at scale 0, so drops, rCE" in page
     assert "Nothing is ranked by drop, since there are no images at scale 0." in page
     assert "over all images, since none are stored at 0" in page
     assert "wrong at 0</th>" not in page
-    assert brittle.run(study, tmp_path / "run")["measures"] == summary["measures"]
+    assert brittle.run(study, out=tmp_path / "run")["measures"] == summary["measures"]
 
 
 def test_rows_of_stored_images_have_a_severity_and_no_theta(imagenet: Path) -> None:

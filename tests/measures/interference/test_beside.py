@@ -53,7 +53,7 @@ def study(folder, **measures):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("beside")
-    return brittle.run(study(folder), folder / "run"), folder / "run"
+    return brittle.run(study(folder), out=folder / "run"), folder / "run"
 
 
 def test_it_is_told_without_being_asked_for_and_names_the_class(run):
@@ -89,7 +89,7 @@ def test_the_report_shows_it_beside_robustness(run):
 
 
 def test_breaking_points_have_it_of_what_is_said_at_the_break(tmp_path):
-    found = brittle.run(study(tmp_path, **{"breaking-points": {"step": 4.0}}), tmp_path / "run")
+    found = brittle.run(study(tmp_path, **{"breaking-points": {"step": 4.0}}), out=tmp_path / "run")
     drawn, _ = found["measures"]["breaking-points"][BESIDE]
     assert (drawn["where"], drawn["top_class"]) == ("at the break", "dawn")
     assert drawn["points_to_top"] == pytest.approx(75)
