@@ -79,6 +79,17 @@ def coverage(studies: Iterator[list[tuple[float, float]]], truth: float) -> str:
     return f"{held[0]:.2f} | {held[1]:.2f} | {np.nanmean(told[:, 1, 1] - told[:, 1, 0]):.2f}"
 
 
+WHOLE_SHAPES = (  # deciders that one is compared with, shapes that are hard for each, correlation of difficulties
+    (1, 0.05, 0.5),
+    (1, 0.1, 0.9),
+    (1, 0.1, 0.0),
+    (1, 0.3, 0.5),
+    (1, 0.3, 0.9),
+    (5, 0.1, 0.5),
+    (5, 0.3, 0.9),
+)
+
+
 def consistency_table(studies: int) -> None:
     print("| | κ | images | covered before | after | mean width |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
@@ -111,6 +122,17 @@ def consistency_table(studies: int) -> None:
                 kappa_intervals(*crossed(rng, shapes, textures, rate, shared, correlation)) for _ in range(studies)
             )
             about = f"{shapes} shapes × {textures} textures, {shared:.0%} of difficulty by these, errors {rate:.0%}"
+            print(f"| {about} | {truth:.2f} | {shapes * textures} | {coverage(found, truth)} |", flush=True)
+    for shapes, textures in ((5, 4), (10, 10), (20, 10), (40, 12)):
+        for people, rate, correlation in WHOLE_SHAPES:
+            truth = kappa_of(rate, rate, both_wrong(rate, rate, correlation))
+            rng = np.random.default_rng(shapes)
+            found = (
+                kappa_intervals(*whole_shapes(rng, shapes, textures, people + 1, rate, correlation))
+                for _ in range(studies)
+            )
+            whose = "" if people == 1 else f", mean over {people} people"
+            about = f"whole shapes wrong: {rate:.0%} of {shapes} shapes × {textures} textures{whose}"
             print(f"| {about} | {truth:.2f} | {shapes * textures} | {coverage(found, truth)} |", flush=True)
     for people in (3, 10):
         pairs = np.array([(0, person) for person in range(1, people + 1)])
@@ -146,6 +168,15 @@ def crossed(
     hard = hard + np.sqrt(correlation - shared if correlation > shared else 0) * rng.normal(size=len(shape))
     own = np.sqrt(1 - max(correlation, shared)) * rng.normal(size=(2, len(shape)))
     return (hard + own > norm.ppf(rate)).astype(np.float64), np.array([(0, 1)]), [shape, texture]
+
+
+def whole_shapes(
+    rng: np.random.Generator, shapes: int, textures: int, deciders: int, rate: float, correlation: float
+) -> tuple[Array, npt.NDArray[np.int64], list[Array]]:
+    """The first decider and each of the others on every combination: all stimuli of a shape are wrong, or none."""
+    shape, texture = np.divmod(np.arange(shapes * textures), textures)
+    right = difficult(rng, deciders, shapes, rate, correlation)[:, shape]
+    return right, np.array([(0, other) for other in range(1, deciders)]), [shape, texture]
 
 
 # Interference
@@ -255,6 +286,13 @@ NULLS: dict[str, dict[str, Any]] = {
         "clean_to": 3,
         "alike": "draws",
         "wrong": 0.4,
+    },
+    "clean errors to one class, 30 %, and 20 % of others": {
+        "clean": "others",
+        "clean_share": 0.3,
+        "clean_to": 3,
+        "alike": "draws",
+        "wrong": 0.2,
     },
     "five runs, errors of their own": {"runs": 5, "alike": "draws", "images": 150},
     "five runs with the same errors": {"runs": 5, "alike": "runs", "images": 150},

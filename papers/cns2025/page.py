@@ -157,6 +157,7 @@ def line(found: Path) -> Iterator[str]:
             for row in points
         ],
     )
+    yield f"Gains have 95 % intervals that hold for all {len(points)} models at once.\n"
     yield from levels(found)
     yield from sizes(found)
 

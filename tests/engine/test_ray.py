@@ -174,6 +174,21 @@ def test_workers_give_the_rows_that_one_process_gives_on_a_cluster_of_their_own(
     assert {name: things.rows(name) for name in before} == dict.fromkeys(before, things.CHECKED)
 
 
+def test_workers_apply_functions_as_one_process_does(ray, things):
+    """A random one and one that draws nothing, from a file that the workers load by its name."""
+    (things.folder / "filters.py").write_text(
+        "import torch\n\n"
+        "def noisy(image):\n    return (image + 0.2 * torch.randn_like(image)).clamp(0, 1)\n\n"
+        "def mirrored(images):\n    return images.flip(-1)\n"
+    )
+    study = things.study(
+        "first",
+        nuisances=[f"function:{things.folder}/filters.py:{name}" for name in ("noisy", "mirrored")],
+        robustness={"samples": 5},
+    )
+    assert_same_rows(locally(study, things.folder / "alone"), on_ray(study, things.out))
+
+
 @pytest.mark.slow
 def test_what_a_killed_worker_was_doing_is_done_by_another(ray, things, troubled):
     things.write_images(count=200)

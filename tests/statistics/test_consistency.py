@@ -7,7 +7,14 @@ import pytest
 from scipy.stats import binomtest, multivariate_normal, norm
 from sklearn.metrics import cohen_kappa_score
 
-from brittle.statistics.consistency import consistency, from_counts, interval, redrawn, redrawn_together
+from brittle.statistics.consistency import (
+    consistency,
+    design_effect,
+    from_counts,
+    interval,
+    redrawn,
+    redrawn_together,
+)
 from brittle.statistics.crossed import crossed_weights, enough, one_sided, quantiles, resampled
 from brittle.statistics.intervals import simultaneous
 
@@ -155,6 +162,47 @@ def test_crossed_stimuli_with_few_errors_hold_the_truth():
         low, high = interval(kappa, drawn, 0.95)
         held.append(low <= truth <= high)
     assert np.mean(held) > 0.92
+
+
+def test_errors_that_hit_whole_shapes_hold_the_truth():
+    """Twenty shapes by ten textures: one shape in twenty is hard for a decider, as a whole."""
+    generator, held, rate, correlation = np.random.default_rng(4), [], 0.05, 0.5
+    shapes, textures = np.divmod(np.arange(200), 10)
+    hardest = norm.ppf(rate)
+    both = float(multivariate_normal.cdf([hardest, hardest], [0, 0], [[1, correlation], [correlation, 1]]))
+    truth = float(from_counts(np.array([1 - 2 * rate + both, rate - both, rate - both, both])).kappa)
+    for _ in range(100):
+        hard = np.sqrt(correlation) * generator.normal(size=20)
+        hard = hard + np.sqrt(1 - correlation) * generator.normal(size=(2, 20))
+        right = (hard > hardest).astype(float)[:, shapes]
+        kappa = float(consistency(right, np.ones((2, 200)), ONE_PAIR).kappa[0])
+        if np.isnan(kappa):
+            continue
+        drawn = redrawn_together(right, np.ones((2, 200)), ONE_PAIR, [shapes, textures], 300, 1)[:, 0]
+        low, high = interval(kappa, drawn, 0.95)
+        held.append(low <= truth <= high)
+    assert np.mean(held) > 0.92
+
+
+def test_a_design_effect_is_the_size_of_what_errors_hit_as_a_whole():
+    shapes, textures = np.divmod(np.arange(80), 8)
+    seen, right = np.ones((3, 80)), np.ones((3, 80))
+    right[:2, shapes == 2] = 0  # both are wrong about all eight stimuli of a shape, the third about a diagonal
+    right[2, (shapes == textures)] = 0
+    pairs = np.array([(0, 1), (0, 2), (2, 2)])
+    whole, mixed, scattered = design_effect(right, seen, pairs, [shapes, textures])
+    assert whole == pytest.approx(8)
+    assert 1 < mixed < 8
+    assert scattered == 1
+    assert design_effect(right, seen, pairs, []).tolist() == [1, 1, 1]
+
+
+def test_images_that_only_one_has_seen_have_no_design_effect():
+    shapes = np.repeat(np.arange(10), 8)
+    right, seen = np.ones((2, 80)), np.ones((2, 80))
+    right[:, shapes == 2] = 0
+    seen[1, shapes == 2] = 0
+    assert design_effect(right, seen, ONE_PAIR, [shapes]).tolist() == [1]
 
 
 def test_many_pairs_are_counted_a_few_at_a_time(monkeypatch):

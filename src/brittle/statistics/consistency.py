@@ -8,7 +8,9 @@ other's errors. Where c_exp is 1 (both are always right, or both always wrong) i
 
 Intervals are quantiles over images drawn with replacement. A kind of image that was not met can't be drawn, and with
 few errors most kinds were not: two deciders with the same single error would have κ = 1 in every draw. So each draw
-adds a random half image to each of the four counts, Gamma(½), as Jeffreys' prior does to a posterior.
+adds a random half image to each of the four counts, Gamma(½), as Jeffreys' prior does to a posterior. Where images
+share something (a shape, a texture) and errors hit all that share it, what was not met is a whole shape of images: the
+half image is multiplied by the design effect (Kish 1965), which is 1 for errors that fall on images one by one.
 """
 
 from __future__ import annotations
@@ -94,12 +96,30 @@ def redrawn_together(
     """κ (D, P) with the same images drawn anew for all pairs, as a mean over pairs needs it, and by what images share:
     `factors` (n,) each. The half images are the same for all pairs too: of many pairs, their own would average out."""
     (generator,) = generator_of(seed).spawn(1)
+    unit = design_effect(right, seen, pairs, factors)  # (P,)
 
     def kappa(weights: Array) -> Array:
         halves = generator.gamma(0.5, size=(len(weights), 4)).T[..., None]  # (4, D, 1)
-        return from_counts(_counts(right, seen, pairs, weights) + halves).kappa
+        return from_counts(_counts(right, seen, pairs, weights) + halves * unit).kappa
 
     return resampled(kappa, right.shape[1], factors, draws, seed)
+
+
+def design_effect(right: Array, seen: Array, pairs: NDArray[np.int64], factors: Sequence[NDArray[Any]]) -> Array:
+    """(P,) ≥ 1: how many images count as one, since errors of a pair (of either, or both) gather in levels of a factor.
+    The variance of their number over levels, relative to that of errors that fall on images one by one."""
+    found = np.ones(len(pairs))
+    for factor in factors:
+        level = np.unique(factor, return_inverse=True)[1]
+        belongs = np.eye(int(level.max()) + 1)[level]  # (n, L)
+        for place, (first, second) in enumerate(pairs):
+            both = seen[first] * seen[second]
+            wrong = both * (1 - right[first] * right[second])
+            share = wrong.sum() / max(1.0, both.sum())
+            if 0 < share < 1:
+                apart = (wrong - share * both) @ belongs
+                found[place] = max(found[place], (apart**2).sum() / (both.sum() * share * (1 - share)))
+    return found
 
 
 def interval(kappa: float, drawn: Array, confidence: float) -> tuple[float, float] | None:

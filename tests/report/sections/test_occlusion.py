@@ -61,7 +61,8 @@ def test_the_training_set_has_no_result_of_its_own(run):
 def test_the_report_has_curves_tables_and_pictures(run):
     page = write_report(run[1]).read_text()
     assert "accuracy and iOcclusion of plain, augmented against the hidden share: patch, textured, salient" in page
-    assert page.count("these are the pictures that the classifiers saw") == 3
+    assert page.count("these are the pictures that the classifiers saw") == 1
+    assert page.count(": 50 % hidden") == 9  # three images under each nuisance
     assert "as plain sees them: what this nuisance hides differs by classifier" in page
     assert "Fieller" in page
     assert "over all hidden shares" in page
