@@ -127,7 +127,7 @@ def test_a_result_prints_itself_and_has_rows_and_a_matrix(folder):
     assert np.isnan(np.diag(made)).all()
     assert found.pictures.num_rows > 0
     assert "accuracy_at_8" in found.table().column_names
-    with pytest.raises(brittle.BrittleError, match="'other'"):
+    with pytest.raises(brittle.BrittleError, match="no classifier 'other'"):
         found.of("other").matrix()
 
 
