@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import number, percent
-from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.layers.words import Row, estimate, how, median, repeats, share, trend, which
+from brittle.report.sections.legacy import line, plain_table
 
 MOST_PAIRS = 12  # layers of which differences are printed
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 from markupsafe import Markup
 from rich.console import RenderableType
 
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.layers import targeted, words
 from brittle.report.sections.layers.console import printed
 from brittle.report.sections.layers.figures import depth_figure, layer_figure
 from brittle.report.sections.layers.targeted import changes_figure, printed_changes
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
 
 LEADS, DIFFERS = 0.4, 0.42  # how much findings matter
@@ -42,7 +42,7 @@ TARGETED_LIMITS = (
 
 
 @register("layers")
-class LayersSection(BaseSection):
+class LayersSection(LegacySection):
     """How much noise each layer takes, and the weights."""
 
     title = "Layers"

@@ -14,9 +14,9 @@ from rich.table import Table
 from brittle.report.page.colours import Look
 from brittle.report.page.figures import WIDTH, svg
 from brittle.report.page.words import counted, number, percent
-from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.layers.figures import APART, named_layers
 from brittle.report.sections.layers.words import Row, moves, share, which
+from brittle.report.sections.legacy import line, plain_table
 
 
 def size(value: float | None, bounds: Sequence[float | None] | None = None) -> str:

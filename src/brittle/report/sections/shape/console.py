@@ -11,7 +11,7 @@ from rich.table import Table
 
 from brittle.report.page import distortion
 from brittle.report.page.words import counted, percent
-from brittle.report.sections.base import EVERYTHING, line, plain_table
+from brittle.report.sections.legacy import EVERYTHING, line, plain_table
 from brittle.report.sections.shape import words
 from brittle.report.sections.shape.words import Row
 

@@ -11,11 +11,11 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.report.page.pictures import EXACT_UP_TO
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary, compared
+from brittle.report.page.section import MeasureRun, Summary, compared
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import GEIRHOS_2019, GEIRHOS_2020, MARCU_2022, OWEN_2007
 from brittle.report.sections.shape import words
 from brittle.report.sections.shape.console import printed
@@ -29,7 +29,7 @@ MOST_IN_FIGURE = 40  # deciders in a matrix of κ
 
 
 @register("shape")
-class ShapeSection(BaseSection):
+class ShapeSection(LegacySection):
     """What classifiers go by, shape or texture, and whose errors are alike."""
 
     title = "Shape and texture"
