@@ -17,8 +17,8 @@ from brittle.measures.class_order import ORDER
 from brittle.measures.distortion import BESIDE
 from brittle.report.page.distortion import in_one_line
 from brittle.report.page.words import unreadable, warned
+from brittle.report.renderers.console import line, printed
 from brittle.report.sections import section_of
-from brittle.report.sections.base import line
 from brittle.terminal import visible, visible_values
 
 WIDTH, SCREENFUL = 110, 50  # where nobody knows how large the reader's window is
@@ -120,7 +120,7 @@ def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
             yield line()
         if kinds.count(entry["kind"]) > 1:
             yield line((name, "bold underline"))
-        yield section_of(entry["kind"]).console(entry)
+        yield from printed(section_of(entry["kind"]).brief(entry))
         if said := in_one_line(entry.get(BESIDE, ())):
             yield line(said[:1].upper() + said[1:])
     for name, skipped in summary.get("skipped", {}).items():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from brittle.report.console import as_text, console_of, print_found, show, text_of
-from brittle.report.sections.base import line
+from brittle.report.renderers.console import line
 from brittle.report.sections.before_after.console import printed_outcome, printed_rounds
 from brittle.terminal import visible_values
 

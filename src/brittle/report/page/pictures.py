@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -38,3 +39,8 @@ def to_picture(image: Tensor) -> Image.Image:
     """image (C, H, W) in [0, 1], rounded to 8 bits; unless it has three channels, the first is shown in grey."""
     pixels = np.rint(255 * image.detach().cpu().double().clamp(0, 1).numpy()).astype(np.uint8)
     return Image.fromarray(pixels.transpose(1, 2, 0) if len(pixels) == 3 else pixels[0])
+
+
+def from_uri(uri: str) -> np.ndarray[Any, Any]:
+    """The pixels of such a picture, (H, W) or (H, W, 3) of 0 to 255."""
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from markupsafe import Markup
-from rich.console import RenderableType
 
 from brittle.engine.view import View
 from brittle.errors import BrittleError
 from brittle.measures.base import NUISANCE
 from brittle.measures.distortion import BESIDE, beside
+from brittle.report.blocks import Block, Weighted
 from brittle.report.page import distortion
 from brittle.report.page.colours import Look
 from brittle.report.page.loaded import LoadedRun
@@ -22,32 +22,14 @@ T = TypeVar("T")
 Summary = Mapping[str, Any]  # a measure's entry of summary["measures"]
 
 
-class Finding(NamedTuple):
-    """A sentence for the top of the report."""
-
-    text: str
-    weight: float  # 1: the first thing to say; 0: a detail
-    about: Hashable = None  # where sections may say the same, what it is about: only the weightiest is kept
-
-
-def compared(images: str, first: str, second: str) -> Hashable:
+def compared(images: str, first: str, second: str) -> tuple[str, ...]:
     """What a finding is about that compares two classifiers."""
-    return "compared", images, frozenset((first, second))
+    return "compared", images, *sorted((first, second))
 
 
-def clean_accuracy(images: str) -> Hashable:
+def clean_accuracy(images: str) -> tuple[str, ...]:
     """What a finding is about that tells accuracy on the untouched images."""
     return "clean accuracy", images
-
-
-class Remarks(NamedTuple):
-    """What the page says on behalf of a measure outside its section."""
-
-    explanation: str = ""  # of the words in its findings
-    cautions: Sequence[str] = ()  # to be read before the numbers
-    limits: Sequence[str] = ()  # what its numbers do not say
-    citing: str = ""  # what to give beside the numbers when they are cited
-    references: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -119,35 +101,26 @@ def _computed(view: View, where: str, with_training: bool) -> Sequence[Mapping[s
 
 
 class Section(Protocol):
-    """Shows one kind of measure. `brittle.report.sections.base.BaseSection` has a default for all but `body`."""
+    """Shows one kind of measure. `brittle.report.sections.base.BaseSection` has a default for everything."""
 
     @property
     def title(self) -> str:
         """What the measure is called in headings; "" for its kind."""
         ...
 
-    def console(self, summary: Summary) -> RenderableType:
-        """What the command line prints."""
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        """The gist, from the summary alone: for the console, Markdown and notebooks."""
         ...
 
-    def findings(self, run: MeasureRun) -> Sequence[Finding]:
-        """Sentences for the top of the report, with how much they matter."""
+    def blocks(self, run: MeasureRun) -> Sequence[Block]:
+        """All there is, also from rows, images and classifiers: for the page and as JSON. The page gathers warnings,
+        definitions, limits, citations and references of all sections, each kind in one place."""
         ...
 
-    def body(self, run: MeasureRun) -> Markup:
-        """Its part of the page, beneath the heading; parts of their own are <section id=…><h3>."""
+    def top(self, run: MeasureRun) -> Sequence[Weighted]:
+        """What may stand on top of the report, with how much it matters."""
         ...
 
     def table(self, summary: Summary) -> pa.Table:
-        """For CSV, notebooks and people's own plots."""
-        ...
-
-    def beside(self, run: MeasureRun, images: str, nuisance: str) -> Markup | None:
-        """Shown wherever the cells of an image set under a nuisance are."""
-        ...
-
-    def remarks(self, run: MeasureRun) -> Remarks: ...
-
-    def style(self) -> str:
-        """Its style sheet."""
+        """All numbers as data, for CSV, notebooks and people's own plots."""
         ...

@@ -16,19 +16,26 @@ from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
 from brittle.nuisances import nuisances
+from brittle.report.blocks import Block, Cell, Sentence, Text
+from brittle.report.blocks import Figure as BlockFigure
+from brittle.report.blocks.wording import plain
 from brittle.report.page import figures
 from brittle.report.page.cells import CellNotes
-from brittle.report.page.colours import looks
+from brittle.report.page.colours import Look, looks
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Section
+from brittle.report.page.section import MeasureRun, Section
 from brittle.report.page.words import in_words, listed, number, sentence, size, unreadable
+from brittle.report.renderers.console import GATHERED
+from brittle.report.renderers.figures import as_svg, figures_in
+from brittle.report.renderers.html import HtmlRenderer, Place, Places, anchors, groups_in, in_contents
+from brittle.report.renderers.json import Document, MeasureBlocks
+from brittle.report.sections.legacy import LegacyRaw, LegacySection
 from brittle.types import InScales
 
 MOST_CAUTIONS = 8  # at the head of the page; what is left can be opened
 MOST_FINDINGS = 10  # on top; what is left can be opened
 OWN_IDS = ("measured", "cells", "limits", "redo")
-PART = re.compile(r'<section[^>]*?\bid="([^"]+)"[^>]*>\s*<h3[^>]*>(.*?)</h3>', re.DOTALL)
 
 SectionOf = Callable[[str], Section]  # by kind of measure; "" for the one that shows any summary
 
@@ -39,6 +46,14 @@ class ShownMeasure(NamedTuple):
     run: MeasureRun
     section: Section
     title: str
+
+
+class Said(NamedTuple):
+    """What a measure says: its own blocks, and the sentences that the page gathers from all measures, by role."""
+
+    shown: ShownMeasure
+    blocks: Sequence[Block]
+    gathered: Mapping[str, Sequence[Text]]
 
 
 class Body(NamedTuple):
@@ -61,29 +76,25 @@ def render(run: LoadedRun, section_of: SectionOf) -> Page:
     notes = CellNotes(lambda images, nuisance: _gathered(shown, images, nuisance), run.many_sets)
     shown = list(_shown(run, section_of, notes))
     missing = list(run.missing)
-    bodies = [_body(each, section_of, missing) for each in shown]
-    remarks = [each.section.remarks(each.run) for each in shown]
-    findings = [
-        *_class_orders(run),
-        *ranked(itertools.chain.from_iterable(each.section.findings(each.run) for each in shown)),
-    ]
-    cautions = _cautions(run, remarks)
+    every = [_said(each, section_of, missing) for each in shown]
+    appearance = looks(list(run.study.classifiers))
+    findings = [*_class_orders(run), *map(plain_block, ranked(shown))]
+    cautions = _cautions(run, every)
     page = environment().get_template("page.html.j2")
     text = page.render(
         run=run,
         title=_title(run, shown),
-        looks=looks(list(run.study.classifiers)),
-        styles=list(dict.fromkeys(filter(None, (each.section.style() for each in shown)))),
+        looks=appearance,
         cautions=[*cautions[:MOST_CAUTIONS], *missing],
         more_cautions=cautions[MOST_CAUTIONS:],
         missing=bool(missing),
         findings=findings[:MOST_FINDINGS],
         more_findings=findings[MOST_FINDINGS:],
-        explanations=[each.explanation for each in remarks if each.explanation],
-        limits=[text for each in remarks for text in each.limits],
-        citing=[each.citing for each in remarks if each.citing],
-        references=list(dict.fromkeys(text for each in remarks for text in each.references)),
-        bodies=bodies,
+        explanations=_all(every, "definition"),
+        limits=_all(every, "limit"),
+        citing=_all(every, "citation"),
+        references=list(dict.fromkeys(_all(every, "reference"))),
+        bodies=_bodies(run, every, appearance),
         rest=list(notes.rest(_cells(run))),
         image_sets=[_image_set(run, name) for name in run.summary["image_sets"]],
         nuisances=[_nuisance(run, *cell) for cell in _cells(run)],
@@ -95,12 +106,29 @@ def render(run: LoadedRun, section_of: SectionOf) -> Page:
     return Page(text, findings)
 
 
+def document(run: LoadedRun, section_of: SectionOf) -> Document:
+    """The same as blocks."""
+    shown = list(_shown(run, section_of, CellNotes(lambda images, nuisance: (), run.many_sets)))
+    missing = list(run.missing)
+    every = [_blocks(each, section_of, missing) for each in shown]
+    return Document(
+        _title(run, shown),
+        tuple(ranked(shown)),
+        (*_class_orders(run), *(sentence(text) for text in run.summary["warnings"] if text), *missing),
+        tuple(
+            MeasureBlocks(each.run.name, each.run.summary["kind"], each.title, tuple(blocks))
+            for each, blocks in zip(shown, every, strict=True)
+        ),
+    )
+
+
 def figures_of(run: LoadedRun, section_of: SectionOf, measure: str) -> list[Figure]:
     """What the report draws of one measure."""
     notes = CellNotes(lambda images, nuisance: (), run.many_sets)
     shown = next(each for each in _shown(run, section_of, notes) if each.run.name == measure)
     with figures.kept() as drawn:
-        shown.section.body(shown.run)
+        for each in figures_in(shown.section.blocks(shown.run)):
+            as_svg(shown.run.key, each, shown.run.looks)
     return drawn
 
 
@@ -131,31 +159,67 @@ def _key(name: str, taken: set[str]) -> str:
 
 def _gathered(shown: Iterable[ShownMeasure], images: str, nuisance: str) -> Iterator[Markup | None]:
     for each in shown:
-        yield each.section.beside(each.run, images, nuisance)
+        if isinstance(each.section, LegacySection):
+            yield each.section.beside(each.run, images, nuisance)
 
 
-def _body(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Body:
+def _blocks(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Sequence[Block]:
     """What the section shows; its summary alone where more can't be had."""
     try:
-        markup = each.section.body(each.run)
+        return each.section.blocks(each.run)
     except (BrittleError, OSError) as error:
         reason = str(error).rstrip(".")
         missing.append(f"Of {each.run.name} only the summary is shown: {reason}.")
-        markup = section_of("").body(each.run)
-    markup += each.run.distortion()  # what the section has not put beside its numbers itself
-    parts = [(anchor, Markup(heading).striptags()) for anchor, heading in PART.findall(markup)]
-    return Body(each.run.key, each.title, markup, parts)
+        return section_of("").blocks(each.run)
 
 
-def ranked(findings: Iterable[Finding]) -> list[str]:
-    """The weightiest first; of those about the same thing only the weightiest."""
-    said: set[Hashable] = set()
-    kept = []
-    for each in sorted(findings, key=lambda finding: -finding.weight):
-        if each.about is None or each.about not in said:
-            kept.append(each.text)
-            said.add(each.about)
-    return kept
+def _said(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Said:
+    own: list[Block] = []
+    gathered: dict[str, list[Text]] = {role: [] for role in GATHERED}
+    for block in _blocks(each, section_of, missing):
+        if isinstance(block, Sentence) and block.role in gathered:
+            gathered[block.role].append(block.text)
+        else:
+            own.append(block)
+    return Said(each, own, gathered)
+
+
+def _all(every: Sequence[Said], role: str) -> list[str]:
+    return [plain(text) for each in every for text in each.gathered[role]]
+
+
+def _bodies(run: LoadedRun, every: Sequence[Said], appearance: Mapping[str, Look]) -> list[Body]:
+    places: dict[Cell, list[Place]] = {}
+    ids = {each.shown.run.key: anchors(each.blocks, each.shown.run.key) for each in every}
+    for each in every:
+        key = each.shown.run.key
+        for group in groups_in(each.blocks):
+            if group.about is not None:
+                title = f"{each.shown.title}: {plain(group.title)}"
+                places.setdefault(group.about, []).append(Place(ids[key][id(group)], title, key))
+    return [_body(run, each, appearance, places, ids[each.shown.run.key]) for each in every]
+
+
+def _body(run: LoadedRun, each: Said, appearance: Mapping[str, Look], places: Places, ids: Mapping[int, str]) -> Body:
+    key = each.shown.run.key
+    markup = HtmlRenderer(run, appearance, key, places, ids).render(each.blocks)
+    parts = [(ids[id(group)], plain(group.title)) for group in in_contents(each.blocks)]
+    parts += [part for block in each.blocks if isinstance(block, LegacyRaw) for part in block.parts]
+    return Body(key, each.shown.title, markup, parts)
+
+
+def ranked(shown: Iterable[ShownMeasure]) -> list[Block]:
+    """What sections put on top, the weightiest first; of what is about the same thing only the weightiest."""
+    every = itertools.chain.from_iterable(each.section.top(each.run) for each in shown)
+    kept: dict[Hashable, Block] = {}
+    for each in sorted(every, key=lambda weighted: -weighted.weight):
+        kept.setdefault(each.about or id(each), each.block)
+    return list(kept.values())
+
+
+def plain_block(block: Block) -> str:
+    """What a finding says, where there is room for words alone."""
+    return plain(block.text) if isinstance(block, Sentence) else block.alt if isinstance(block, BlockFigure) else ""
 
 
 def _class_orders(run: LoadedRun) -> list[str]:
@@ -186,13 +250,13 @@ def _cells(run: LoadedRun) -> list[tuple[str, str]]:
     return list(dict.fromkeys(cell for cell in cells if all(cell)))
 
 
-def _cautions(run: LoadedRun, remarks: Sequence[Remarks]) -> list[str]:
+def _cautions(run: LoadedRun, every: Sequence[Said]) -> list[str]:
     """What a reader must see before the numbers."""
     said = [sentence(text) for text in run.summary["warnings"] if text]
     for name, skipped in run.summary["skipped"].items():
         if skipped:
             said.append(f"{name}: {unreadable(len(skipped))} left out: {listed(skipped, 3)}.")
-    return [*said, *(text for each in remarks for text in each.cautions)]
+    return [*said, *_all(every, "warning")]
 
 
 def _image_set(run: LoadedRun, name: str) -> dict[str, Any]:

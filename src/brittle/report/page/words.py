@@ -13,16 +13,28 @@ def number(value: float | None, places: int = 3, sign: str = "-") -> str:
     return "–" if value is None else f"{value:{sign}.{places}f}".replace("-", "−")
 
 
-def interval(bounds: Sequence[float] | None, sign: str = "-") -> str:
+def interval(bounds: Sequence[float] | None, sign: str = "-", places: int = 3) -> str:
     """[0.568, 0.619]; a number with nothing random in it is exact."""
     if bounds is None:
         return ""
-    return "exact" if bounds[0] == bounds[1] else f"[{number(bounds[0], sign=sign)}, {number(bounds[1], sign=sign)}]"
+    low, high = (number(bound, places, sign) for bound in bounds)
+    return "exact" if bounds[0] == bounds[1] else f"[{low}, {high}]"
 
 
 def estimate(value: float | None, bounds: Sequence[float] | None, sign: str = "-") -> str:
     """0.589 [0.568, 0.619]"""
     return f"{number(value, sign=sign)} {interval(bounds, sign)}".strip()
+
+
+def p_value(value: float | None) -> str:
+    """0.03; < 0.001"""
+    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.2g}"
+
+
+def intervals_hold(confidence: float, at_once: int = 1, what: str = "comparisons") -> str:
+    """What intervals promise: each on its own, or all at once."""
+    holding = f"that hold for all {at_once:,} {what} at once" if at_once > 1 else "each holding on its own"
+    return f"{percent(confidence)} intervals{',' * (at_once <= 1)} {holding}"
 
 
 def percent(share: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from brittle.registry import Registry
 from brittle.report.page.section import Section
-from brittle.report.sections.summary import SummarySection
+from brittle.report.sections.base import BaseSection
 
 sections: Registry[Section] = Registry("section", __name__, group="brittle.sections")
 register = sections.register
@@ -12,4 +12,4 @@ register = sections.register
 
 def section_of(kind: str) -> Section:
     """The section of a kind of measure; one that has none still shows its summary, as a table."""
-    return sections.get(kind)() if kind in sections.names() else SummarySection()
+    return sections.get(kind)() if kind in sections.names() else BaseSection()

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from brittle.report.page.section import Finding, compared
+from brittle.report.page.section import compared
 from brittle.report.page.words import number, percent
-from brittle.report.sections.base import EVERYTHING, line
+from brittle.report.sections.legacy import EVERYTHING, Finding, line
 
 Row = Mapping[str, Any]
 MOST = 10  # lines of a kind on the console

@@ -8,14 +8,14 @@ import pyarrow as pa
 from markupsafe import Markup
 from rich.console import Group, RenderableType
 
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import counted, estimate, number, percent
 from brittle.report.sections import register
 from brittle.report.sections.augmentation import words
 from brittle.report.sections.augmentation.figures import scatter
 from brittle.report.sections.augmentation.pictures import strips
-from brittle.report.sections.base import EVERYTHING, BaseSection, line, plain_table
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import EVERYTHING, Finding, LegacySection, Remarks, line, plain_table
 from brittle.report.sections.references import GONTIJO_LOPES_2020, MARCU_2022, WAUDBY_SMITH_2023
 
 LEADS = 0.3
@@ -31,7 +31,7 @@ LIMITS = (
 
 
 @register("augmentation")
-class AugmentationSection(BaseSection):
+class AugmentationSection(LegacySection):
     """How much accuracy is lost on augmented images, beside the loss of training with them."""
 
     title = "Augmentations"

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from brittle.report.page.words import counted, estimate, number
-from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.before_after.changes import Change, Difference
+from brittle.report.sections.legacy import line, plain_table
 
 SHORT = {"rho": "ρ", "accuracy_nuisance": "accuracy", "accuracy_clean": "clean accuracy"}
 

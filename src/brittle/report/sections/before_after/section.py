@@ -9,23 +9,23 @@ import pyarrow as pa
 from markupsafe import Markup
 from rich.console import RenderableType
 
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.before_after import sentences
 from brittle.report.sections.before_after.changes import QUANTITIES, Difference, differences_of, levels
 from brittle.report.sections.before_after.console import printed
 from brittle.report.sections.before_after.figures import GREY, candidate_figure, class_figure, is_far
 from brittle.report.sections.before_after.record import RecordFound, read_record
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 
 MOST_CLASSES = 20
 OPEN_TABLE = 20  # past so many candidates their table is closed
 
 
 @register("before-after")
-class BeforeAfterSection(BaseSection):
+class BeforeAfterSection(LegacySection):
     """What changed from one classifier to another, and where a hardening made the other, how."""
 
     title = "Before and after"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.page.section import Finding, compared
+from brittle.report.page.section import compared
 from brittle.report.page.words import estimate, listed, number
 from brittle.report.sections.before_after.changes import QUANTITIES, ClassChanges, Difference, Levels
 from brittle.report.sections.before_after.record import Record, Settings
+from brittle.report.sections.legacy import Finding
 
 GAINED, COST = 0.95, 0.94  # how much the findings matter
 

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import listed, percent
-from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.breaking_points.words import Row, estimate, how, mean_is, share, unit, value
+from brittle.report.sections.legacy import line, plain_table
 
 MOST_PAIRS = 10
 

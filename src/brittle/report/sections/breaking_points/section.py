@@ -11,15 +11,15 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary, compared
+from brittle.report.page.section import MeasureRun, Summary, compared
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.breaking_points import words
 from brittle.report.sections.breaking_points.console import printed
 from brittle.report.sections.breaking_points.figures import survival_figure
 from brittle.report.sections.breaking_points.pictures import strips
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import CLOPPER_PEARSON_1934, UREM, WAUDBY_SMITH_2023
 
 LEADS = 0.45  # how much a finding matters
@@ -36,7 +36,7 @@ LIMITS = (
 
 
 @register("breaking-points")
-class BreakingPointsSection(BaseSection):
+class BreakingPointsSection(LegacySection):
     """How far severity rises before predictions change, and what that looks like."""
 
     title = "Breaking points"

@@ -9,7 +9,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import number, sentence
-from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.connectedness.words import (
     CHANGES,
     STRONGLY,
@@ -24,6 +23,7 @@ from brittle.report.sections.connectedness.words import (
     straight,
     with_changes,
 )
+from brittle.report.sections.legacy import EVERYTHING, line, plain_table
 
 COLUMNS = (
     *("class", "right", "bubbles", "sizes", "weakly", "candidate"),

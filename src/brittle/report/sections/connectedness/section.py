@@ -10,14 +10,14 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.report.page.pictures import data_uri
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.connectedness import words
 from brittle.report.sections.connectedness.console import printed
 from brittle.report.sections.connectedness.figures import bubble_figure
 from brittle.report.sections.connectedness.films import films
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
 
 LEADS = 0.35  # how much a finding matters
@@ -32,7 +32,7 @@ LIMITS = (
 
 
 @register("connectedness")
-class ConnectednessSection(BaseSection):
+class ConnectednessSection(LegacySection):
     """Which images of a class lie in one region that the classifier gives that class."""
 
     title = "Connectedness"

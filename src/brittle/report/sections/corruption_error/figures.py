@@ -3,52 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
-from markupsafe import Markup
-from matplotlib.figure import Figure
-
-from brittle.report.page.colours import Look
-from brittle.report.page.figures import WIDTH, short, svg
+from brittle.report.blocks import Axis, ClassifierName, Figure, Intervals, Mark, Panel, Points, Rule, category_axis
+from brittle.report.page.figures import short
 
 Row = Mapping[str, Any]
 MOST_SHIFTS = 20
-FILLED: Mapping[str, Any] = {"-": "full", "--": "none", ":": "left", "-.": "top"}  # where colours repeat
+BOTH = {"ce": ("mce", "CE"), "rce": ("mean_rce", "rCE")}
 
 
-def errors_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
-    """A line per shift, a mark per classifier, with intervals; the last line is the mean over shifts."""
-    shifts = rows[0]["shifts"][:MOST_SHIFTS]
-    several = len(rows[0]["shifts"]) > 1
-    both = [("ce", "mce"), ("rce", "mean_rce")]
-    if all(shift["error_clean"] is None for shift in rows[0]["shifts"]):
-        both = both[:1]
+def errors_figure(rows: Sequence[Row], of: int) -> Figure:
+    """A line per shift, a mark per classifier, with intervals; the last line is the mean over shifts. `of`: how many
+    classifiers there are."""
+    shifts = rows[0]["shifts"]
+    several = len(shifts) > 1
+    without = all(shift["error_clean"] is None for shift in shifts)
+    names = [shift["nuisance"] for shift in shifts[:MOST_SHIFTS]] + ["mean over shifts"] * several
+    offsets = [(place + 0.5) / len(rows) - 0.5 for place in range(len(rows))]
+    panels = [
+        Panel(
+            (
+                Rule(1.0, dash="dashed"),
+                *chain(*(_marks(*each, key) for each in zip(rows, offsets, strict=True))),
+            ),
+            Axis(f"{BOTH[key][1]} (1 is {short(rows[0]['reference'], 20)})", grid=True),
+            category_axis(names, falling=True),
+        )
+        for key in BOTH
+        if key == "ce" or not without
+    ]
+    told = "CE" if without else "CE and rCE"
+    some = f" Of {of} classifiers {len(rows)} are shown." if len(rows) < of else ""
+    return Figure(
+        f"{told} of {', '.join(row['classifier'] for row in rows)} under every shift, with intervals",
+        tuple(panels),
+        f"{told} of every shift; bars are intervals.{some}",
+        height=min(14.0, 1.4 + max(0.5, 0.11 * len(rows)) * len(names)),
+        share="y",
+    )
 
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, len(both), sharey=True, squeeze=False)[0]
-        for axes, (name, mean) in zip(panels, both, strict=True):
-            for place, row in enumerate(rows):
-                look, off = looks[row["classifier"]], 0.7 * ((place + 0.5) / len(rows) - 0.5)
-                filled = FILLED[look.dashes]
-                found = [(at, shift[name], shift[f"{name}_interval"]) for at, shift in enumerate(row["shifts"])]
-                found = found[:MOST_SHIFTS] + ([(len(shifts), row[mean], row[f"{mean}_interval"])] if several else [])
-                for at, value, ends in found:
-                    if value is None:
-                        continue
-                    if ends is not None:
-                        axes.plot(ends, [at + off] * 2, color=look.colour, linewidth=1.2, alpha=0.6)
-                    axes.plot([value], [at + off], look.marker, color=look.colour, markersize=4.5, fillstyle=filled)
-                axes.plot([], [], look.marker, color=look.colour, label=short(row["classifier"], 24), fillstyle=filled)
-            axes.axvline(1, color="#888888", linewidth=0.8, linestyle=(0, (4, 3)))
-            axes.set_xlabel({"ce": "CE", "rce": "rCE"}[name] + f" (1 is {short(rows[0]['reference'], 20)})")
-            axes.grid(axis="x")
-            axes.set_axisbelow(True)
-        names = [short(shift["nuisance"], 22) for shift in shifts] + (["mean over shifts"] if several else [])
-        panels[0].set_yticks(range(len(names)), names)
-        panels[0].set_ylim(len(names) - 0.5, -0.5)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
-    lines = len(shifts) + several
-    height = min(14.0, 1.7 + max(0.5, 0.11 * len(rows)) * lines)
-    who = ", ".join(row["classifier"] for row in rows)
-    return svg(key, (WIDTH, height), f"CE and rCE of {who} under every shift, with intervals", draw)
+def _marks(row: Row, off: float, key: str) -> Sequence[Mark]:
+    """One classifier, its marks a little apart from those of others."""
+    mean = BOTH[key][0]
+    found = [(shift[key], shift[f"{key}_interval"]) for shift in row["shifts"][:MOST_SHIFTS]]
+    if len(row["shifts"]) > 1:
+        found.append((row[mean], row[f"{mean}_interval"]))
+    at = tuple(place + 0.7 * off for place in range(len(found)))
+    low, high = (tuple(None if ends is None else ends[end] for _, ends in found) for end in (0, 1))
+    who = ClassifierName(row["classifier"])
+    return Intervals(who, at, low, high, "x", "thin"), Points(who, tuple(value for value, _ in found), at)

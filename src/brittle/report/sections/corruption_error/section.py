@@ -7,28 +7,37 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
-from markupsafe import Markup
-from rich.console import Group, RenderableType
 
 from brittle.measures.corruption_error.options import PUBLISHED
+from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, Text, Weighted
+from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.fewer import some_of
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
-from brittle.report.page.words import counted, estimate, percent
+from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.page.words import counted, number, percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection, line, plain_table
+from brittle.report.sections.base import BaseSection
 from brittle.report.sections.corruption_error.figures import errors_figure
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.references import CNS_BENCH_2025, HENDRYCKS_2019
 
+Row = Mapping[str, Any]
 LEADS = 0.4
-MOST_PRINTED = 40  # rows
 MOST_SHIFTS = 2  # with columns of their own on the console
+MOST_OPEN = 60  # rows of a table that is not folded away
+MOST_ERRORS = 12  # in a cell
 LIMITS = (
     "CE and rCE are ratios to one reference classifier on these very images: with another reference, or other images, "
     "they are other numbers, and can't be set beside published ones.",
     "A low rCE may come from high errors without a shift as well as from low ones under it: read it beside accuracy.",
     "mCE gives every shift the same weight, however much or little it does to images.",
 )
+S, ZERO, REF = Styled("s", "sub"), Styled("0", "sub"), Styled("ref", "sup")
+FORMULAS: Text = (
+    "Errors over the severities of a shift, divided by those of a reference classifier: CE = Σ", S, " E", S, " / Σ", S,
+    " E", S, REF, ". What a shift adds, divided likewise: rCE = Σ", S, " (E", S, " − E", ZERO, ") / Σ", S, " (E", S,
+    REF, " − E", ZERO, REF, ") (Hendrycks & Dietterich 2019; equation 6 of CNS-Bench 2025, which labels it CE). Lower "
+    "is better.",
+)  # fmt: skip
 
 
 @register("corruption-error")
@@ -37,8 +46,8 @@ class CorruptionErrorSection(BaseSection):
 
     title = "Corruption errors"
 
-    def console(self, summary: Summary) -> RenderableType:
-        return Group(*_printed(summary["results"]))
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        return [_printed(list(rows)) for _, rows in _by_set(summary)]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier, image set and shift, with the means over shifts in each."""
@@ -50,42 +59,32 @@ class CorruptionErrorSection(BaseSection):
             ]
         )
 
-    def findings(self, run: MeasureRun) -> Sequence[Finding]:
+    def top(self, run: MeasureRun) -> Sequence[Weighted]:
+        said = [_headline(list(rows)) for _, rows in _by_set(run.summary)]
+        return [Weighted(Sentence(text, "finding"), LEADS) for text in said if text][:2]
+
+    def blocks(self, run: MeasureRun) -> Sequence[Block]:
         return [
-            Finding(text, LEADS)
-            for _, rows in groupby(run.summary["results"], lambda row: row["image_set"])
-            if (text := _headline(list(rows)))
-        ][:2]
-
-    def remarks(self, run: MeasureRun) -> Remarks:
-        return Remarks(
-            explanation="mCE and mean rCE are errors, and drops, under shifts divided by those of a reference "
-            "classifier, averaged over shifts: lower is better.",
-            limits=LIMITS,
-            citing=f"the reference ({run.summary['results'][0]['reference']}), the shifts and their severities",
-            references=(HENDRYCKS_2019, CNS_BENCH_2025),
-        )
-
-    def body(self, run: MeasureRun) -> Markup:
-        parts = []
-        for place, (images, group) in enumerate(groupby(run.summary["results"], lambda row: row["image_set"])):
-            rows = sorted(group, key=lambda row: 1e9 if row["mce"] is None else row["mce"])
-            shown = some_of(
-                [row["classifier"] for row in rows], {row["classifier"]: -(row["mce"] or 0) for row in rows}
-            )
-            drawn = [row for row in rows if row["classifier"] in shown]
-            parts.append(
-                {
-                    "images": images,
-                    "rows": rows,
-                    "figure": errors_figure(run.anchor(f"e{place}"), drawn, run.looks),
-                    "drawn": len(drawn),
-                }
-            )
-        return self.rendered("body.html.j2", run, parts=parts, published=PUBLISHED)
+            Sentence(FORMULAS),
+            *(_part(run, images, list(rows)) for images, rows in _by_set(run.summary)),
+            Sentence(
+                "mCE and mean rCE are errors, and drops, under shifts divided by those of a reference classifier, "
+                "averaged over shifts: lower is better.",
+                "definition",
+            ),
+            *(Sentence(text, "limit") for text in LIMITS),
+            Sentence(
+                f"the reference ({run.summary['results'][0]['reference']}), the shifts and their severities", "citation"
+            ),
+            *(Sentence(text, "reference") for text in (HENDRYCKS_2019, CNS_BENCH_2025)),
+        ]
 
 
-def _headline(rows: Sequence[Mapping[str, Any]]) -> str:
+def _by_set(summary: Summary) -> Iterator[tuple[str, Iterator[Row]]]:
+    return groupby(summary["results"], lambda row: str(row["image_set"]))
+
+
+def _headline(rows: Sequence[Row]) -> str:
     """How the best of the others stands beside the reference, and how far that depends on the shift."""
     known = [row for row in rows if row["classifier"] != row["reference"] and row["mce_interval"] is not None]
     if not known:
@@ -97,7 +96,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> str:
     several = len(best["shifts"]) > 1
     said = (
         f"{who} makes {than} {best['reference']} under {counted(len(best['shifts']), 'shift')} on {best['image_set']}: "
-        f"{'mCE' if several else 'CE'} {estimate(best['mce'], best['mce_interval'])}"
+        f"{'mCE' if several else 'CE'} {plain((estimate(best, 'mce'),))}"
     )
     least, most = (pick(best["shifts"], key=lambda shift: shift["ce"]) for pick in (min, max))
     if not several:
@@ -105,33 +104,90 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{said}, from {least['ce']:.2f} under {least['nuisance']} to {most['ce']:.2f} under {most['nuisance']}."
 
 
-def _printed(results: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    for images, group in groupby(results, lambda row: row["image_set"]):
-        rows = list(group)
-        shifts = [shift["nuisance"] for shift in rows[0]["shifts"]]
-        several = len(shifts) > 1
-        yield line(
-            ("Corruption errors", "bold"),
-            f" on {images}, {counted(rows[0]['images'], 'image')}, against {rows[0]['reference']}",
-        )
-        own = shifts[:MOST_SHIFTS] if 1 < len(shifts) <= MOST_SHIFTS else []
-        names = ["mCE", "mean rCE"] if several else ["CE", "rCE"]
-        table = plain_table("", *names, "drop", *(f"CE {shift}" for shift in own))
-        for row in rows[:MOST_PRINTED]:
-            table.add_row(
-                row["classifier"],
-                estimate(row["mce"], row["mce_interval"]),
-                estimate(row["mean_rce"], row["mean_rce_interval"]),
-                estimate(row["drop_over_images"], row["drop_over_images_interval"]),
-                *(estimate(shift["ce"], None) for shift in row["shifts"][: len(own)]),
+def _means(row: Row) -> tuple[Estimate, ...]:
+    return estimate(row, "mce"), estimate(row, "mean_rce"), estimate(row, "drop_over_images")
+
+
+def _printed(rows: Sequence[Row]) -> Group:
+    first = rows[0]
+    shifts = [shift["nuisance"] for shift in first["shifts"]]
+    several = len(shifts) > 1
+    own = shifts if 1 < len(shifts) <= MOST_SHIFTS else []
+    names = ("mCE", "mean rCE") if several else ("CE", "rCE")
+    table = Table(
+        ("", *names, "drop", *(f"CE {shift}" for shift in own)),
+        tuple(
+            (
+                ClassifierName(row["classifier"]),
+                *_means(row),
+                *(Estimate(shift["ce"]) for shift in row["shifts"][: len(own)]),
             )
-        yield table
-        if len(rows) > MOST_PRINTED:
-            yield line(f"  … and {len(rows) - MOST_PRINTED} more classifiers (--json or --out has them all)")
-        without = "; – without images at scale 0" if rows[0]["shifts"][0]["error_clean"] is None else ""
-        over = f"means over {len(shifts)} shifts" if several else f"under {shifts[0]}"
-        yield line(
-            f"  {names[0]} and {names[1]}: {over}, lower is better; drop: over images"
-            f"{', all shifts pooled' * several}{without}; {percent(rows[0]['confidence'])} intervals over images."
+            for row in rows
+        ),
+        noun="classifier",
+    )
+    without = "; – without images at scale 0" if first["shifts"][0]["error_clean"] is None else ""
+    over = f"means over {len(shifts)} shifts" if several else f"under {shifts[0]}"
+    note = (
+        f"{names[0]} and {names[1]}: {over}, lower is better; drop: over images"
+        f"{', all shifts pooled' * several}{without}; {percent(first['confidence'])} intervals over images."
+    )
+    about = f" on {first['image_set']}, {counted(first['images'], 'image')}, against {first['reference']}"
+    return Group((Styled("Corruption errors"), about), (table, Sentence(note)))
+
+
+def _part(run: MeasureRun, images: str, group: list[Row]) -> Group:
+    """One image set: means over shifts, and every shift drawn and in a table."""
+    rows = sorted(group, key=lambda row: 1e9 if row["mce"] is None else row["mce"])
+    first, several = rows[0], len(rows[0]["shifts"]) > 1
+    names = ("mCE, mean over shifts", "mean rCE, over shifts") if several else ("CE", "rCE")
+    shown = some_of([row["classifier"] for row in rows], {row["classifier"]: -(row["mce"] or 0) for row in rows})
+    blocks: list[Block] = [
+        Table(
+            ("classifier", *names, f"drop, mean over images{' of all shifts' * several}"),
+            tuple((ClassifierName(row["classifier"]), *_means(row)) for row in rows),
+        ),
+        Sentence(_intervals(first), "note"),
+        errors_figure([row for row in rows if row["classifier"] in shown], len(rows)),
+    ]
+    if first["reference"] == PUBLISHED:
+        text = (
+            "AlexNet’s published errors on ImageNet-C: means over its 50,000 validation images, not measured on these."
         )
-        yield line()
+        blocks.insert(0, Sentence(text, "note"))
+    if several:
+        fits = len(rows) * len(first["shifts"]) <= MOST_OPEN
+        blocks.append(Group("Every shift", (_every_shift(rows),), "open" if fits else "closed"))
+    return Group(f"Against {first['reference']}{f', on {images}' * run.many_sets}", tuple(blocks))
+
+
+def _intervals(row: Row) -> str:
+    undefined = any(shift["error_clean"] is None for shift in row["shifts"])
+    without = ", and for rCE and drops, since there are no images at scale 0" if undefined else ""
+    return (
+        f"{percent(row['confidence'])} intervals: percentiles over {row['resamples']} random weightings of the "
+        f"{row['images']} images, each with all its severities and shifts and the reference’s answers, and of one "
+        "image more, at its worst for either end; those of drops hold at any number of images. – where the reference "
+        f"has nothing to divide by{without}."
+    )
+
+
+def _every_shift(rows: Sequence[Row]) -> Table:
+    return Table(
+        ("shift", "classifier", "CE", "rCE", "error at 0", f"errors, by {rows[0]['shifts'][0]['unit']}"),
+        tuple(
+            (
+                shift["nuisance"],
+                ClassifierName(row["classifier"]),
+                estimate(shift, "ce"),
+                estimate(shift, "rce"),
+                Estimate(shift["error_clean"]),
+                " ".join(number(error, 2) for error in shift["errors"][:MOST_ERRORS])
+                + " …" * (len(shift["errors"]) > MOST_ERRORS),
+            )
+            for place in range(len(rows[0]["shifts"]))
+            for row in rows
+            for shift in [row["shifts"][place]]
+        ),
+        by=0,
+    )

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import percent
-from brittle.report.sections.base import line, plain_table
+from brittle.report.sections.legacy import line, plain_table
 from brittle.report.sections.shares import Row, difference, few, shares
 
 SHAPE_BIAS = "shape bias"

@@ -11,14 +11,14 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.report.page.pictures import EXACT_UP_TO
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register, shares
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.cue_conflict.console import SHAPE_BIAS, printed
 from brittle.report.sections.cue_conflict.figures import MOST_SHOWN, bias_figure
 from brittle.report.sections.cue_conflict.pictures import stimuli
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import GEIRHOS_2019, OWEN_2007
 from brittle.report.sections.shares import Row
 
@@ -31,7 +31,7 @@ LIMITS = (
 
 
 @register("cue-conflict")
-class CueConflictSection(BaseSection):
+class CueConflictSection(LegacySection):
     """What classifiers go by, shape or texture."""
 
     title = "Shape against texture"

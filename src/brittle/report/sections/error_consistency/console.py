@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from brittle.report.page.words import counted, percent
-from brittle.report.sections.base import line
 from brittle.report.sections.error_consistency import words
+from brittle.report.sections.legacy import line
 from brittle.report.sections.shares import Row, few, share
 
 

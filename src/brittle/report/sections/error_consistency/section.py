@@ -10,14 +10,14 @@ import pyarrow as pa
 from markupsafe import Markup
 from rich.console import RenderableType
 
-from brittle.report.page.section import MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register, shares
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.error_consistency import words
 from brittle.report.sections.error_consistency.console import printed
 from brittle.report.sections.error_consistency.figures import kappa_figure
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import LegacySection, Remarks
 from brittle.report.sections.references import GEIRHOS_2020
 from brittle.report.sections.shares import Row
 
@@ -27,7 +27,7 @@ LIMITS = ("Error consistency says that errors fall on the same images, not that 
 
 
 @register("error-consistency")
-class ErrorConsistencySection(BaseSection):
+class ErrorConsistencySection(LegacySection):
     """Whose errors are alike."""
 
     title = "Whose errors are alike"

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from brittle.report.page.fewer import some_of
 from brittle.report.page.words import listed, percent
-from brittle.report.sections.base import EVERYTHING, line, plain_table
 from brittle.report.sections.failure_points import words
 from brittle.report.sections.failure_points.words import Row
+from brittle.report.sections.legacy import EVERYTHING, line, plain_table
 
 MOST_PAIRS, MOST_COLUMNS = 10, 8
 

@@ -12,15 +12,15 @@ from rich.console import RenderableType
 
 from brittle.report.page.fewer import some_of
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary, compared
+from brittle.report.page.section import MeasureRun, Summary, compared
 from brittle.report.page.words import counted, percent, sentence
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.failure_points import words
 from brittle.report.sections.failure_points.console import mean_drop, printed
 from brittle.report.sections.failure_points.figures import class_figure, curve_figure, histogram_figure
 from brittle.report.sections.failure_points.pictures import films
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023
 
 LEADS, ASIDE = 0.5, 0.35  # how much a finding matters
@@ -43,7 +43,7 @@ LIMITS = (
 
 
 @register("failure-points")
-class FailurePointsSection(BaseSection):
+class FailurePointsSection(LegacySection):
     """Where predictions become wrong along severity, accuracy on the way, and what that looks like."""
 
     title = "Failure points"

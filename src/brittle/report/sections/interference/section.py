@@ -12,12 +12,12 @@ from rich.console import Group, RenderableType
 
 from brittle.report.page.distortion import also
 from brittle.report.page.figures import WIDTH, short, svg
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import number
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection, line, plain_table
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.interference import sentences
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks, line, plain_table
 from brittle.report.sections.references import MARCU_2022
 
 LEADS = 0.4
@@ -26,7 +26,7 @@ MOST_PRINTED = 30
 
 
 @register("interference")
-class InterferenceSection(BaseSection):
+class InterferenceSection(LegacySection):
     """What a distortion itself adds: whether its errors gather in one class."""
 
     title = "Interference"

@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import number, percent
-from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.layer_changes.words import how, size, trend, which
 from brittle.report.sections.layered import Row, share
+from brittle.report.sections.legacy import line, plain_table
 
 
 def printed(summary: Mapping[str, Any]) -> RenderableType:

@@ -9,14 +9,14 @@ import pyarrow as pa
 from markupsafe import Markup
 from rich.console import RenderableType
 
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.layer_changes import words
 from brittle.report.sections.layer_changes.console import printed
 from brittle.report.sections.layer_changes.figures import changes_figure
 from brittle.report.sections.layered import Row, by_images, layer_table, share, with_same_layers
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import UREM
 
 LEADS = 0.4  # how much findings matter
@@ -31,7 +31,7 @@ LIMITS = (
 
 
 @register("layer-changes")
-class LayerChangesSection(BaseSection):
+class LayerChangesSection(LegacySection):
     """How far what each layer gives must be changed for a target to be predicted."""
 
     title = "Targeted changes of layers"

@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import number, percent
-from brittle.report.sections.base import line, plain_table
 from brittle.report.sections.layer_noise.words import estimate, how, median, repeats, trend, which
 from brittle.report.sections.layered import Row, share
+from brittle.report.sections.legacy import line, plain_table
 
 MOST_PAIRS = 12  # layers of which differences are printed
 

@@ -9,14 +9,14 @@ import pyarrow as pa
 from markupsafe import Markup
 from rich.console import RenderableType
 
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.layer_noise import words
 from brittle.report.sections.layer_noise.console import printed
 from brittle.report.sections.layer_noise.figures import depth_figure, layer_figure
 from brittle.report.sections.layered import Row, by_images, layer_table, share, with_same_layers
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
 
 LEADS, DIFFERS = 0.4, 0.42  # how much findings matter
@@ -33,7 +33,7 @@ LIMITS = (
 
 
 @register("layer-noise")
-class LayerNoiseSection(BaseSection):
+class LayerNoiseSection(LegacySection):
     """How much noise each layer takes, and the weights."""
 
     title = "Noise on layers"

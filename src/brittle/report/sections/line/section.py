@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
-from markupsafe import Markup
-from rich.console import Group, RenderableType
 
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
-from brittle.report.page.words import estimate as told
-from brittle.report.page.words import listed, number, percent
+from brittle.report.blocks import Block, ClassifierName, Count, Estimate, Group, Sentence, Styled, Table, Weighted
+from brittle.report.blocks.wording import estimate, p_value
+from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.page.words import listed, percent
 from brittle.report.sections import register
-from brittle.report.sections.base import EVERYTHING, BaseSection, line, plain_table
+from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.line import words
-from brittle.report.sections.line.figures import MOST_SHIFTS, by_severity, gains_figure, scatter
+from brittle.report.sections.line.figures import by_severity, gains_figure, scatter
+from brittle.report.sections.line.words import Row
 from brittle.report.sections.references import CNS_BENCH_2025, MILLER_2021, TAORI_2020
 
 LEADS = 0.35
 MOST_PRINTED = 16
-MOST_DRAWN = 24  # gains
+MOST_OPEN = 12  # models in a table that is not folded away
 LIMITS = (
     "A line is over the models of this study: whether others lie on it is another question, and models trained alike "
     "are fewer than they look.",
@@ -37,8 +37,8 @@ class LineSection(BaseSection):
 
     title = "Accuracy on the line"
 
-    def console(self, summary: Summary) -> RenderableType:
-        return Group(*(each for row in summary["results"] for each in _printed(row)))
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        return [_printed(row) for row in summary["results"]]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per image set and model."""
@@ -46,72 +46,130 @@ class LineSection(BaseSection):
             [{"image_set": row["image_set"]} | flat(point) for row in summary["results"] for point in row["points"]]
         )
 
-    def findings(self, run: MeasureRun) -> Sequence[Finding]:
-        said = []
-        for row in run.summary["results"]:
-            found = row["lines"]["plain"]
-            if found["slope"] is None:
-                continue
-            apart = [point["model"] for point in row["points"] if words.beyond(point)]
-            off = f"; {listed(apart)} {'lies' if len(apart) == 1 else 'lie'} off the line" if apart else ""
-            same = f" {words.SAME_IMAGES.capitalize()}." if row.get("same_images") else ""
-            goes = "goes with" if found["p_value"] < 0.05 else "can’t be told to go with"
-            said.append(
-                Finding(
-                    f"Over {row['models']} models, accuracy under shifts {goes} accuracy without: "
-                    f"{words.line(found)}{off}.{same}",
-                    LEADS,
-                )
-            )
-        return said[:2]
+    def top(self, run: MeasureRun) -> Sequence[Weighted]:
+        known = [row for row in run.summary["results"] if row["lines"]["plain"]["slope"] is not None]
+        return [Weighted(Sentence(_headline(row), "finding"), LEADS) for row in known[:2]]
 
-    def remarks(self, run: MeasureRun) -> Remarks:
-        first = run.summary["results"][0]
-        return Remarks(
-            explanation="A gain is accuracy under shifts beyond what the line of the other models gives.",
-            limits=LIMITS,
-            citing=f"which accuracy is in-distribution ({first['identical']}) and the baseline of gains",
-            references=(CNS_BENCH_2025, MILLER_2021, TAORI_2020),
-        )
-
-    def body(self, run: MeasureRun) -> Markup:
-        parts = [
-            {
-                "row": row,
-                "scatter": scatter(run.anchor(f"s{place}"), row, run.looks),
-                "severity": by_severity(run.anchor(f"v{place}"), row["shifts"][:MOST_SHIFTS]),
-                "gains": gains_figure(run.anchor(f"g{place}"), row, run.looks, MOST_DRAWN),
-            }
-            for place, row in enumerate(run.summary["results"])
+    def blocks(self, run: MeasureRun) -> Sequence[Block]:
+        results = run.summary["results"]
+        return [
+            Sentence(
+                "Accuracy under shifts against accuracy without, over the models of the study (Miller et al. 2021; A.6 "
+                "of CNS-Bench 2025). Several trainings of one model, a group, are one point. On probit axes, Φ⁻¹ of "
+                "both, what is left of the line is effective robustness (Taori et al. 2020)."
+            ),
+            *(_part(row, run.many_sets) for row in results),
+            Sentence("A gain is accuracy under shifts beyond what the line of the other models gives.", "definition"),
+            *(Sentence(text, "limit") for text in LIMITS),
+            Sentence(
+                f"which accuracy is in-distribution ({results[0]['identical']}) and the baseline of gains", "citation"
+            ),
+            *(Sentence(text, "reference") for text in (CNS_BENCH_2025, MILLER_2021, TAORI_2020)),
         ]
-        return self.rendered("body.html.j2", run, parts=parts, words=words, drawn=MOST_DRAWN, shifts=MOST_SHIFTS)
 
 
-def _printed(row: words.Row) -> Iterator[RenderableType]:
-    yield line(
-        ("Accuracy on the line", "bold"), f", {row['models']} models: {row['shifted']}, against {row['identical']}"
+def _headline(row: Row) -> str:
+    found = row["lines"]["plain"]
+    apart = [point["model"] for point in row["points"] if words.beyond(point)]
+    off = f"; {listed(apart)} {'lies' if len(apart) == 1 else 'lie'} off the line" if apart else ""
+    same = f" {words.SAME_IMAGES.capitalize()}." if row.get("same_images") else ""
+    goes = "goes with" if found["p_value"] < 0.05 else "can’t be told to go with"
+    return (
+        f"Over {row['models']} models, accuracy under shifts {goes} accuracy without: {words.line(found)}{off}.{same}"
     )
-    yield line(f"  {words.line(row['lines']['plain'])}; on probit axes {words.line(row['lines']['probit'])}")
-    if row.get("same_images"):
-        yield line(f"  {words.SAME_IMAGES} (id = … names other images)")
-    table = plain_table("", "accuracy", "under shifts", "gain", "effective robustness (probit)")
+
+
+def _models(points: Sequence[Row], first: str) -> Table:
+    return Table(
+        (first, "accuracy", "under shifts", "gain", "effective robustness (probit)"),
+        tuple(
+            (
+                ClassifierName(point["classifiers"][0], point["model"]),
+                Estimate(point["accuracy"]),
+                Estimate(point["accuracy_shifted"]),
+                estimate(point, "gain", signed=True),
+                estimate(point, "effective_robustness", signed=True),
+            )
+            for point in points
+        ),
+        shown=MOST_PRINTED,
+        noun="model",
+    )
+
+
+def _printed(row: Row) -> Group:
+    lines = row["lines"]
+    same = [Sentence(f"{words.SAME_IMAGES} (id = … names other images)")] if row.get("same_images") else []
     ordered = sorted(row["points"], key=lambda point: -(point["gain"] if point["gain"] is not None else -9))
-    for point in ordered[:MOST_PRINTED]:
-        table.add_row(
-            point["model"],
-            number(point["accuracy"]),
-            number(point["accuracy_shifted"]),
-            told(point["gain"], point["gain_interval"], "+"),
-            told(point["effective_robustness"], point["effective_robustness_interval"], "+"),
-        )
-    yield table
-    if len(ordered) > MOST_PRINTED:
-        yield line(f"  … and {len(ordered) - MOST_PRINTED} more models ({EVERYTHING})")
-    for entry in row["partial"]:
-        within = f" within {entry['family']}" if entry["family"] else ""
-        yield line(f"  partial correlation of {entry['attribute']}{within}, given accuracy: {words.partial(entry)}")
-    yield line(
-        f"  gain: beyond the line of the other baseline models; {percent(row['confidence'])} intervals for models on "
-        f"it, all {row['models']} at once."
+    within = [f" within {entry['family']}" if entry["family"] else "" for entry in row["partial"]]
+    partial = [
+        f"partial correlation of {entry['attribute']}{where}, given accuracy: {words.partial(entry)}"
+        for entry, where in zip(row["partial"], within, strict=True)
+    ]
+    return Group(
+        (
+            Styled("Accuracy on the line"),
+            f", {row['models']} models: {row['shifted']}, against {row['identical']}",
+        ),
+        (
+            Sentence(f"{words.line(lines['plain'])}; on probit axes {words.line(lines['probit'])}"),
+            *same,
+            _models(ordered, ""),
+            *map(Sentence, partial),
+            Sentence(
+                f"gain: beyond the line of the other baseline models; {percent(row['confidence'])} intervals for "
+                f"models on it, all {row['models']} at once."
+            ),
+        ),
     )
-    yield line()
+
+
+def _part(row: Row, many_sets: bool) -> Group:
+    same = (f"; {words.SAME_IMAGES}. The option ", Styled("id", "code"), " names other images.")
+    pairs = (
+        ("in-distribution", (row["identical"], *(same if row.get("same_images") else ()))),
+        ("under shifts", row["shifted"]),
+        ("line", words.line(row["lines"]["plain"])),
+        ("on probit axes", words.line(row["lines"]["probit"])),
+    )
+    blocks: list[Block] = [Table(("", ""), pairs, "pairs"), scatter(row)]
+    if row["lines"]["plain"]["slope"] is not None:
+        blocks.append(Group("By severity", (by_severity(row["shifts"]),)))
+    nothing = "Nothing: the baseline models do not vary in accuracy, so that no line goes through them."
+    blocks += [
+        Group("What is left once the line is taken away", (gains_figure(row) or Sentence(nothing, "note"),)),
+        Group(
+            "Every model",
+            (_models(row["points"], "model"),),
+            "open" if len(row["points"]) <= MOST_OPEN else "closed",
+        ),
+    ]
+    if row["partial"]:
+        blocks.append(_partial(row["partial"]))
+    on = f", on {row['image_set']}" if many_sets else ""
+    return Group(f"{row['models']} models{on}", tuple(blocks))
+
+
+def _partial(entries: Sequence[Row]) -> Group:
+    table = Table(
+        ("attribute", "among", "models", "correlation", "p", "of its logarithm", "p", "tells an effect by itself"),
+        tuple(
+            (
+                entry["attribute"],
+                entry["family"] or "all",
+                Count(entry["models"]),
+                estimate(entry, "correlation", "interval", signed=True),
+                p_value(entry["p_value"]),
+                estimate(entry, "log_correlation", "log_interval", signed=True),
+                p_value(entry["log_p_value"]),
+                "yes" if entry["by_itself"] else "no",
+            )
+            for entry in entries
+        ),
+    )
+    note = (
+        "The correlation of what is left of both once their lines on accuracy are taken away. An attribute tells an "
+        "effect by itself only where five values of it stand within one architecture, each trained with several seeds: "
+        "otherwise whatever else differs may be behind it."
+    )
+    return Group("Partial correlations, given accuracy without a shift", (table, Sentence(note, "note")))

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brittle.report.page.words import number
+from brittle.report.page.words import number, p_value
 
 Row = Mapping[str, Any]
 
 
-def p(value: float | None) -> str:
-    """0.03; < 0.001"""
-    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.2g}"
-
-
 def _equals(value: float | None) -> str:
     """p = 0.03; p < 0.001"""
-    said = p(value)
+    said = p_value(value)
     return f"p {said}" if said.startswith("<") else f"p = {said}"
 
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import counted, number, percent
-from brittle.report.sections.base import line, plain_table
+from brittle.report.sections.legacy import line, plain_table
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.words import Model
 

@@ -10,11 +10,11 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import number, percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.console import printed
 from brittle.report.sections.occlusion.figures import BESIDE, curves
@@ -39,7 +39,7 @@ LIMITS = (
 
 
 @register("occlusion")
-class OcclusionSection(BaseSection):
+class OcclusionSection(LegacySection):
     """How accuracy falls as more and more is hidden, and what becomes of the gap to training images."""
 
     title = "Occlusion"

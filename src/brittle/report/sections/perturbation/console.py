@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import counted, estimate, number
-from brittle.report.sections.base import EVERYTHING, line, plain_table
+from brittle.report.sections.legacy import EVERYTHING, line, plain_table
 from brittle.report.sections.perturbation import words
 from brittle.report.sections.perturbation.words import Row
 

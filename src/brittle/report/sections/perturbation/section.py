@@ -12,11 +12,11 @@ from rich.console import RenderableType
 
 from brittle.measures.perturbation.sizes import Sizes, matrix
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary, compared
+from brittle.report.page.section import MeasureRun, Summary, compared
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.perturbation import words
 from brittle.report.sections.perturbation.console import printed
 from brittle.report.sections.perturbation.figures import (
@@ -48,7 +48,7 @@ LIMITS = (
 
 
 @register("perturbation")
-class PerturbationSection(BaseSection):
+class PerturbationSection(LegacySection):
     """How far images must be changed for a classifier to see another class in them."""
 
     title = "Targeted perturbations"

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import pyarrow as pa
-from markupsafe import Markup
-from rich.console import RenderableType
 
+from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, TableCell, Weighted
 from brittle.report.page.fewer import some_of
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
-from brittle.report.page.words import counted, listed
+from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.page.words import counted, listed, sentence
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow
 from brittle.report.sections.ranking import words
-from brittle.report.sections.ranking.console import printed
 from brittle.report.sections.ranking.figures import bump_chart
+from brittle.report.sections.ranking.words import BY, Row
 from brittle.report.sections.references import CNS_BENCH_2025, HOLM_1979, MCNEMAR_1947
 
 LEADS, LESS = 0.5, 0.3
 MOST_FINDINGS = 3
 MOST_OPEN = 3  # shifts whose rankings are unfolded
 MOST_SWAPS = 20
+PRINTED_ROWS, PRINTED_COLUMNS, PRINTED_TABLES, PRINTED_SWAPS = 12, 7, 6, 4
+EVERYTHING = "--json or --out has them all"
 LIMITS = (
     "A tie says that these images don’t tell two classifiers apart, not that they are equal: with more images there "
     "are fewer ties.",
@@ -41,8 +41,15 @@ class RankingSection(BaseSection):
 
     title = "Rankings"
 
-    def console(self, summary: Summary) -> RenderableType:
-        return printed(summary["results"])
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        results = summary["results"]
+        more = len(results) - PRINTED_TABLES
+        cut = [Sentence(f"… and {more} more rankings ({EVERYTHING})")] if more > 0 else []
+        return [
+            *map(_printed, results[:PRINTED_TABLES]),
+            *cut,
+            Sentence(f"A rank 1–3 is one that tests leave open: {words.how(results[0])}."),
+        ]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per image set, shift, number ranked by, classifier and severity."""
@@ -61,40 +68,42 @@ class RankingSection(BaseSection):
             ]
         )
 
-    def findings(self, run: MeasureRun) -> Sequence[Finding]:
+    def top(self, run: MeasureRun) -> Sequence[Weighted]:
         by = [row for row in run.summary["results"] if row["by"] == "accuracy"]
         said = [
-            Finding(
-                f"Under {row['nuisance']}, rankings change along the scale: {words.swap(row, row['swaps'][0])}.", LEADS
-            )
+            f"Under {row['nuisance']}, rankings change along the scale: {words.swap(row, row['swaps'][0])}."
             for row in by
             if row["swaps"]
         ]
         if not said and by:
-            said = [Finding(_steady(by), LESS)]
-        return said[:MOST_FINDINGS]
+            return [Weighted(Sentence(_steady(by), "finding"), LESS)]
+        return [Weighted(Sentence(text, "finding"), LEADS) for text in said[:MOST_FINDINGS]]
 
-    def remarks(self, run: MeasureRun) -> Remarks:
-        first = run.summary["results"][0]
-        return Remarks(
-            explanation="A rank is 1 + the number of classifiers that are better beyond noise.",
-            limits=LIMITS,
-            citing=f"the shifts and severities, the number of images ({first['images']}) and the rule for ties",
-            references=(CNS_BENCH_2025, MCNEMAR_1947, HOLM_1979),
-        )
-
-    def body(self, run: MeasureRun) -> Markup:
+    def blocks(self, run: MeasureRun) -> Sequence[Block]:
         results = run.summary["results"]
-        shifts = [
-            _shift(run, place, list(rows))
-            for place, (_, rows) in enumerate(groupby(results, lambda row: (row["image_set"], row["nuisance"])))
+        shifts = [list(rows) for _, rows in groupby(results, lambda row: (row["image_set"], row["nuisance"]))]
+        drop, first = ("A", Styled("0", "sub"), " − A", Styled("s", "sub")), results[0]
+        return [
+            Sentence(
+                (
+                    "Classifiers ranked at every severity, by accuracy (figure 7 of CNS-Bench 2025) and by drop, ",
+                    *drop,
+                    " (figure 6). A rank is 1 + the number of classifiers that are better: by the paper’s rule, those "
+                    "whose interval lies wholly above; by tests, those that are significantly better on the same "
+                    f"images ({words.how(first)}).",
+                )
+            ),
+            *(_shift(rows, place < MOST_OPEN, run.many_sets) for place, rows in enumerate(shifts)),
+            Sentence("A rank is 1 + the number of classifiers that are better beyond noise.", "definition"),
+            *(Sentence(text, "limit") for text in LIMITS),
+            Sentence(
+                f"the shifts and severities, the number of images ({first['images']}) and the rule for ties", "citation"
+            ),
+            *(Sentence(text, "reference") for text in (CNS_BENCH_2025, MCNEMAR_1947, HOLM_1979)),
         ]
-        return self.rendered(
-            "body.html.j2", run, shifts=shifts, words=words, open=MOST_OPEN, most_swaps=MOST_SWAPS, first=results[0]
-        )
 
 
-def _steady(rows: Sequence[words.Row]) -> str:
+def _steady(rows: Sequence[Row]) -> str:
     changing = sum(row["changing_places"] for row in rows)
     over = listed([row["nuisance"] for row in rows])
     if changing:
@@ -103,14 +112,68 @@ def _steady(rows: Sequence[words.Row]) -> str:
     return f"Under {over}, rankings by accuracy are the same at every severity."
 
 
-def _shift(run: MeasureRun, place: int, rows: list[words.Row]) -> dict[str, Any]:
-    """Both rankings of one shift, ready for the template."""
-    parts = []
-    for number, row in enumerate(rows):
-        ordered = words.in_order(row)
-        scores = {each["classifier"]: -place for place, each in enumerate(ordered)}
-        shown = some_of([each["classifier"] for each in ordered], scores)
-        chosen = [each for each in ordered if each["classifier"] in shown]
-        figure = bump_chart(run.anchor(f"r{place}-{number}"), row, chosen, run.looks)
-        parts.append({"row": row, "ordered": ordered, "figure": figure, "drawn": len(chosen)})
-    return {"images": rows[0]["image_set"], "nuisance": rows[0]["nuisance"], "parts": parts}
+def _printed(row: Row) -> Group:
+    count, most = len(row["severities"]), PRINTED_COLUMNS
+    some = {round(place * (count - 1) / (most - 1)) for place in range(most)} if count > most else range(count)
+    about = (
+        f" under {row['nuisance']} on {row['image_set']}, {counted(row['images'], 'image')}: {row['by']} (rank) at "
+        f"each {row['unit']}"
+    )
+    more = len(row["swaps"]) - PRINTED_SWAPS
+    return Group(
+        (Styled(f"Ranking {BY[row['by']]}"), about),
+        (
+            _table(row, "", sorted(some), 2),
+            Sentence(sentence(words.changes(row))),
+            *(Sentence(f"  {words.swap(row, pair)}") for pair in row["swaps"][:PRINTED_SWAPS]),
+            *([Sentence(f"  … and {more} more pairs")] if more > 0 else []),
+        ),
+    )
+
+
+def _table(row: Row, title: str, places: Sequence[int], digits: int) -> Table:
+    """A row per classifier, a column per severity: 0.85 (1–3)."""
+
+    def cell(each: Row, at: int) -> TableCell:
+        value = round(each["values"][at], digits) + 0.0  # no −0.00
+        rank = words.rank(each["rank"][at], each["rank_at_most"][at])
+        return Estimate(value, places=digits), " ", Styled(f"({rank})", "soft")
+
+    return Table(
+        (title, *(f"{row['severities'][place]:g}" for place in places)),
+        tuple((ClassifierName(each["classifier"]), *(cell(each, at) for at in places)) for each in words.in_order(row)),
+        shown=PRINTED_ROWS,
+        noun="classifier",
+    )
+
+
+def _shift(rows: Sequence[Row], unfolded: bool, many_sets: bool) -> Group:
+    """Both rankings of one shift."""
+    alone = [Sentence("Nothing is ranked by drop, since there are no images at scale 0.", "note")]
+    on = f", on {rows[0]['image_set']}" if many_sets else ""
+    return Group(
+        f"{rows[0]['nuisance']}{on}",
+        (*(alone if len(rows) == 1 else ()), *(_ranking(row, unfolded) for row in rows)),
+    )
+
+
+def _ranking(row: Row, unfolded: bool) -> Group:
+    ordered = words.in_order(row)
+    scores = {each["classifier"]: -place for place, each in enumerate(ordered)}
+    shown = some_of([each["classifier"] for each in ordered], scores)
+    more = len(row["swaps"]) - MOST_SWAPS
+    return Group(
+        f"Ranking {BY[row['by']]}: {words.changes(row)}",
+        (
+            bump_chart(row, [each for each in ordered if each["classifier"] in shown]),
+            *(Sentence(f"{words.swap(row, pair)}.", "item") for pair in row["swaps"][:MOST_SWAPS]),
+            *([Sentence(f"… and {more} more pairs, in summary.json.", "item")] if more > 0 else []),
+            _table(row, f"{row['by']} and rank at {row['unit']}", range(len(row["severities"])), 3),
+            Sentence(
+                f"{row['images']} images, {counted(row['paths'], 'path')} each. Ranks by tests; 1–3 is a rank that "
+                f"tests leave open. {words.differing(row)}.",
+                "note",
+            ),
+        ),
+        "open" if unfolded else "closed",
+    )

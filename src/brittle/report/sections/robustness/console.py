@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from brittle.report.page.words import estimate, listed, number, percent
-from brittle.report.sections.base import EVERYTHING, line, plain_table
+from brittle.report.sections.legacy import EVERYTHING, line, plain_table
 from brittle.report.sections.robustness.results import Results, Row
 from brittle.report.sections.robustness.sentences import STOPPED
 

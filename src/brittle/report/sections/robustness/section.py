@@ -11,11 +11,11 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.report.page.pictures import EXACT_UP_TO, LONGEST
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent, pixels
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import FAWZI_2016, HOWARD_2021, WAUDBY_SMITH_2023
 from brittle.report.sections.robustness import sentences
 from brittle.report.sections.robustness.console import printed
@@ -28,7 +28,7 @@ EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
 
 
 @register("robustness")
-class RobustnessSection(BaseSection):
+class RobustnessSection(LegacySection):
     """ρ and accuracy under the nuisance with their intervals, and pictures beside them."""
 
     title = "Robustness"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.page.section import Finding, clean_accuracy, compared
+from brittle.report.page.section import clean_accuracy, compared
 from brittle.report.page.words import estimate, listed, number, percent, sentence
+from brittle.report.sections.legacy import Finding
 from brittle.report.sections.robustness.results import Results, Row
 
 MOST_PAIRS = 6  # past this many pairs of classifiers the leaders under each nuisance are named instead

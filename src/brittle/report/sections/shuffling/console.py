@@ -11,7 +11,7 @@ from rich.table import Table
 
 from brittle.report.page import distortion
 from brittle.report.page.words import counted, percent
-from brittle.report.sections.base import line, plain_table
+from brittle.report.sections.legacy import line, plain_table
 from brittle.report.sections.shares import Row, difference, few, share, shares
 from brittle.report.sections.shuffling import words
 

@@ -11,11 +11,11 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from brittle.report.page.pictures import EXACT_UP_TO
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register, shares
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import MARCU_2022
 from brittle.report.sections.shares import Row
 from brittle.report.sections.shuffling import words
@@ -33,7 +33,7 @@ LIMITS = (
 
 
 @register("shuffling")
-class ShufflingSection(BaseSection):
+class ShufflingSection(LegacySection):
     """What is left of accuracy when patches change places."""
 
     title = "Shuffled patches"

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.report.page.words import counted
-from brittle.report.sections.base import EVERYTHING, line, plain_table
+from brittle.report.sections.legacy import EVERYTHING, line, plain_table
 from brittle.report.sections.weak_points.draws import nowhere, telling
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 10

@@ -12,10 +12,10 @@ from rich.console import RenderableType
 
 from brittle.measures.weak_points.diagnosis import FEWEST, GREATEST_K, GREATEST_RHAT
 from brittle.report.page.confirmation import Confirmation
-from brittle.report.page.section import Finding, MeasureRun, Remarks, Summary
+from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow
+from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import FAWZI_2016, VEHTARI_2021, VEHTARI_2024
 from brittle.report.sections.weak_points import sentences
 from brittle.report.sections.weak_points.console import printed
@@ -29,7 +29,7 @@ MOST_ROWS = 1000
 
 
 @register("weak-points")
-class WeakPointsSection(BaseSection):
+class WeakPointsSection(LegacySection):
     """Where a classifier breaks, and what that looks like."""
 
     title = "Weak points"

@@ -1,0 +1,92 @@
+"""Spans in words: the one place that says how a count, an interval, a share or a censored value is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from brittle.report.blocks.text import ClassifierName, Count, Estimate, Link, Span, Styled, Text, Verdict, spans
+from brittle.report.page import words
+
+TIE = "tie"
+
+
+class Said(NamedTuple):
+    """A span in words, and the range that may stand apart from it."""
+
+    text: str
+    range: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.range}" if self.range else self.text
+
+
+def said(span: Span) -> Said:
+    match span:
+        case str():
+            return Said(span)
+        case Styled() | Link():
+            return Said(span.text)
+        case ClassifierName():
+            return Said(span.text or span.classifier)
+        case Verdict():
+            return Said(span.classifier or TIE)
+        case Count():
+            return Said(_count(span))
+        case Estimate():
+            return _estimate(span)
+
+
+def plain(text: Text) -> str:
+    """Text without its looks."""
+    return "".join(str(said(span)) for span in spans(text))
+
+
+def number_of(span: Span) -> float | None:
+    """What a column is sorted by; None where there is no number."""
+    return span.value if isinstance(span, (Count, Estimate)) else None
+
+
+def _count(count: Count) -> str:
+    if count.value is None:
+        return "–"
+    number = f"{count.value:,}" if count.of is None else f"{count.value:,} of {count.of:,}"
+    many = count.value if count.of is None else count.of
+    return f"{number} {count.noun}{'' if many == 1 else 's'}" if count.noun else number
+
+
+def _estimate(found: Estimate) -> Said:
+    if found.value is None:
+        return Said(found.missing)
+    unit = " %" if found.format == "percent" else f" {found.unit}" if found.unit else ""
+    value = f"{'> ' * found.censored}{_number(found.value, found)}{unit}"
+    if found.low is None or found.high is None:
+        return Said(value)
+    exact = found.low == found.high
+    return Said(value, "exact" if exact else f"[{_number(found.low, found)}, {_number(found.high, found)}]")
+
+
+def _number(value: float, found: Estimate) -> str:
+    match found.format:
+        case "p":
+            return words.p_value(value)
+        case "significant":
+            return f"{value:{'+' * found.signed}.{found.places}g}".replace("-", "−")
+        case "percent":
+            value *= 100
+    return words.number(value, found.places, "+" if found.signed else "-")
+
+
+def estimate(row: Mapping[str, Any], key: str, interval: str = "", **more: Any) -> Estimate:
+    """The estimate of a summary's row: row[key], and its bounds row[key_interval], or those of another key."""
+    low, high = row.get(interval or f"{key}_interval") or (None, None)
+    return Estimate(row[key], low, high, **more)
+
+
+def share(row: Mapping[str, Any], key: str, interval: str = "", places: int = 0, **more: Any) -> Estimate:
+    """The same of a share, in percent."""
+    return estimate(row, key, interval, places=places, format="percent", **more)
+
+
+def p_value(value: float | None) -> Estimate:
+    return Estimate(value, format="p")
