@@ -92,12 +92,13 @@ class Intervals:
 
 @piece
 class Band:
-    """The area between low and high."""
+    """The area between low and high; `level` steps keep a value until the next one."""
 
     of: Of
     x: Numbers
     low: Numbers
     high: Numbers
+    step: Literal["", "level"] = ""
 
 
 @piece

@@ -90,3 +90,8 @@ def share(row: Mapping[str, Any], key: str, interval: str = "", places: int = 0,
 
 def p_value(value: float | None) -> Estimate:
     return Estimate(value, format="p")
+
+
+def exceeded(limit: float) -> Estimate:
+    """What is only known to lie beyond a limit: > 255"""
+    return Estimate(limit, places=6, format="significant", censored=True)

@@ -145,7 +145,8 @@ class _Drawing:
             case Band():
                 look = self._look(mark.of)
                 x, low, high = map(_numbers, (mark.x, mark.low, mark.high))
-                axes.fill_between(x, low, high, color=look.colour, alpha=0.14, linewidth=0)
+                steps: Any = "post" if mark.step else None
+                axes.fill_between(x, low, high, step=steps, color=look.colour, alpha=0.14, linewidth=0)
             case Rule():
                 look, style = self._look(mark.of), DASHED.get(mark.dash) or self._look(mark.of).dashes
                 draw = axes.axvline if mark.along == "y" else axes.axhline
