@@ -165,7 +165,7 @@ def _short_table(rows: Sequence[Row]) -> Table:
                 Count(row["correct"]),
                 words.mean(row),
                 *[Estimate(row["percent"], places=1)] * of_255,
-                *[Estimate(row["common"]["mean"], places=words.places(row))] * several,
+                *([Estimate(row["common"]["mean"], places=words.places(row))] if several else ()),
                 words.median(row),
                 Estimate(row["unbroken"], places=1, format="percent"),
                 Estimate(row["p_star"], places=2),

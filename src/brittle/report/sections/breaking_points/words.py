@@ -22,8 +22,9 @@ def mean(row: Row, over: Row | None = None) -> Estimate:
 
 
 def median(row: Row) -> Estimate:
-    beyond = row["mean"] is not None and row["median"] is None
-    return exceeded(row["limit"]) if beyond else Estimate(row["median"], places=places(row))
+    if row["mean"] is None:
+        return Estimate(None)
+    return exceeded(row["limit"]) if row["median"] is None else Estimate(row["median"], places=places(row))
 
 
 def difference(row: Row, pair: Row) -> Estimate:
