@@ -126,6 +126,7 @@ class Cells:
     y: tuple[float, float] | None = None
     texts: tuple[tuple[str, ...], ...] = ()
     label: str = ""  # of the colour bar; none without
+    words: tuple[str, ...] = ()  # that stand in place of values, in the order of their colours
     over: bool = False  # lets what is beneath show where values are near 0
 
 

@@ -103,7 +103,7 @@ class _Drawing:
         grid = self.canvas.subplots(lines, columns, squeeze=False, subplot_kw=polar, **share, **ratios)
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_visible(False)
-        small = len(figure.panels) > 3
+        small = len(figure.panels) > 3 or figure.panels[0].polar
         for place, (axes, panel) in enumerate(zip(grid.flat, figure.panels, strict=False)):
             self._panel(axes, panel, small)
             if place % columns and figure.share in ("y", "rows", "both"):
@@ -258,7 +258,7 @@ class _Drawing:
             flat: dict[str, Any] = {"rasterized": values.size > 4096}
             shown = np.ma.masked_invalid(values)
             axes.pcolormesh(x, y, shown, cmap=SCALES[mark.scale], vmin=mark.low, vmax=mark.high, **flat, **edge)
-        for word in dict.fromkeys(v for row in mark.values for v in row if isinstance(v, str)):
+        for word in dict.fromkeys((*mark.words, *(v for row in mark.values for v in row if isinstance(v, str)))):
             colour = self.words.setdefault(word, WORDS[len(self.words) % len(WORDS)])
             there = np.array([[v == word for v in row] for row in mark.values])
             one = LinearSegmentedColormap.from_list(word, [colour, colour])
