@@ -101,6 +101,8 @@ class _Drawing:
         polar = {"projection": "polar"} if figure.panels[0].polar else {}
         ratios = {"height_ratios": figure.heights} if figure.heights else {}
         grid = self.canvas.subplots(lines, columns, squeeze=False, subplot_kw=polar, **share, **ratios)
+        if any(panel.x.slanted for panel in figure.panels):  # whose words the layout takes for shorter than they are
+            self.canvas.set_layout_engine("constrained", h_pad=0.1)
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_visible(False)
         small = len(figure.panels) > 3 or figure.panels[0].polar
