@@ -29,8 +29,8 @@ from torch import Tensor, nn
 from brittle.classifiers import classifier
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.images import image_set
+from brittle.measures.lanes import lane_size
 from brittle.measures.perturbation.signs import signs
-from brittle.measures.places import lane_size
 from brittle.measures.targeted import Found, Goal, adam
 
 SHARE, STEPS = 0.9, 1000

@@ -2,7 +2,8 @@
 
 The "format" in begun.json tells the layout. The first (no format) keeps an image's weak-point diagnosis as JSON in its
 first row, clean rows under a nuisance called clean, and the parts of the summary at its top level. The second has
-several tables per cell, named in the file names, a column `unit`, and a summary per measure.
+several tables per cell, named in the file names, a column `unit`, and a summary per measure; so have those up to the
+sixth, which differ in begun.json.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Run(NamedTuple):
 
 def read(folder: Path) -> Run:
     begun = json.loads((folder / "begun.json").read_text(encoding="utf-8"))
-    reader = {1: _read_first, 2: _read_second}.get(begun.get("format", 1))
+    reader = {1: _read_first, **dict.fromkeys(range(2, 7), _read_second)}.get(begun.get("format", 1))
     if reader is None:
         raise SystemExit(f"{folder} has the format {begun['format']}: write a reader for it in {Path(__file__).name}")
     found = reader(folder, json.loads((folder / "summary.json").read_text(encoding="utf-8")))
@@ -116,7 +117,8 @@ def _reached(run: Run) -> dict[Cell, pa.Table]:
             )
             images = pc.unique(table["image"])[: result["images"]]
             table = table.filter(pc.and_(pc.is_in(table["image"], images), pc.less(table["draw"], result["samples"])))
-        rows[cell] = table.sort_by([("image", "ascending"), ("draw", "ascending")])
+        keys = [name for name in ("image", "draw", "repeat", "place", "target", "layer") if name in table.column_names]
+        rows[cell] = table.sort_by([(name, "ascending") for name in keys]) if keys else table
         used.setdefault((cell.classifier, cell.images), []).append(pc.unique(table["image"]))
     for cell, table in run.rows.items():
         if cell.measure == CLEAN:
@@ -146,7 +148,7 @@ def _plain(diagnoses: Mapping[Cell, Any]) -> dict[str, Any]:
 
 def safe_name(name: str) -> str:
     """The folder of a name: itself where it is harmless, else cleaned and told apart by a hash."""
-    cleaned = re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip(".-")[:60]
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:60]
     if cleaned == name != "":
         return name
     return f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"

@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from brittle.classifiers import classifier
 from brittle.engine.runs import environment
 from brittle.images import image_set
+from brittle.measures.answers import Answers
 from brittle.measures.outcomes import Outcome
 from brittle.measures.weak_points.diagnosis import Diagnosis, diagnose
 from brittle.measures.weak_points.posterior import Posterior
@@ -91,13 +92,12 @@ def compared(name: str, space: str, chosen: argparse.Namespace) -> list[dict[str
         for seed in range(1 if isinstance(draw, ChainSampler) else chosen.repeats):
             root = stream_root(seed, "samplers", chosen.device)
             posterior = Posterior(
-                batch,
+                Answers(batch, {name: network}, 160),
+                name,
                 batch.labels,
                 fold(fold(root, 1), batch.ids),
                 fold(fold(root, 2), batch.ids),
-                network,
                 nuisance(space),
-                160,
                 draw.space,
             )
             drawn = draw.sample(posterior, Budget())

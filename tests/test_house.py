@@ -209,9 +209,10 @@ def inside(module: str, home: str) -> bool:
 
 
 def lies_in_a_package_of(home: str, module: str) -> bool:
+    """Other than `base`, which is the protocol."""
     rest = module.removeprefix(home).lstrip(".").split(".")
     first = modules().get(f"{home}.{rest[0]}")
-    return first is not None and first.name == "__init__.py"
+    return first is not None and first.name == "__init__.py" and rest[0] != "base"
 
 
 def registered(home: str) -> set[str]:

@@ -162,7 +162,6 @@ def warm_up(work: Path) -> None:
     brittle.engine.ledger.BATCHES_PER_SPAN = 1e-9  # type: ignore[assignment]
     brittle.engine.store.FAN = FAN
     brittle.hardening.rounds.DRAWS_TO_CHOOSE = 1
-    importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)
     # Half of the time would go into figures, for which no file is touched.
     matplotlib.figure.Figure.savefig = lambda _, to, **__: to.write("<svg></svg>")  # type: ignore[method-assign]
     for kind in (torch.optim.SGD, torch.optim.AdamW):

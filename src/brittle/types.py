@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 UNLABELLED = -1
+OF_255 = "σ of 255"  # a unit of severity: the standard deviation of noise where white is 255
 
-Change = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
+LayerChange = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
+
+
+def in_numbers(images: Tensor) -> Tensor:
+    """Images (B, C, H, W) as floats in [0, 1]: uint8 is divided by 255, to the same float32 on every device.
+
+    On a CPU in numpy: while a classifier is busy, waking torch's threads costs more than the division. On a GPU by a
+    tensor: by a number, torch multiplies with its rounded inverse."""
+    if images.is_floating_point():
+        return images
+    if images.device.type == "cpu":
+        return torch.from_numpy(np.divide(images.numpy(), np.float32(255)))
+    return images / torch.full((), 255.0, device=images.device)
 
 
 class Batch(NamedTuple):
     """Images of one shape, with what is known about each."""
 
-    images: Tensor  # (B, C, H, W) float in [0, 1]
+    images: Tensor  # (B, C, H, W) float in [0, 1]; uint8 where they come as stored, and `in_numbers` is yet to be asked
     labels: Tensor  # (B,) int64, UNLABELLED where there is none
     ids: Tensor  # (B,) int64, stable across runs and machines
     extras: Mapping[str, Tensor] = {}
@@ -27,6 +41,10 @@ class Batch(NamedTuple):
         """The items at `rows` (R,), repeats allowed: turns images × draws into one flat batch."""
         extras = {name: values[rows] for name, values in self.extras.items()}
         return Batch(self.images[rows], self.labels[rows], self.ids[rows], extras)
+
+    def in_numbers(self) -> Batch:
+        """The same with images in floats."""
+        return self if self.images.is_floating_point() else self._replace(images=in_numbers(self.images))
 
 
 @runtime_checkable
@@ -66,23 +84,105 @@ class Layered(Protocol):
         """ "input", then what it is made of in the order of computation, up to the outputs, and last "weights"."""
         ...
 
-    def perturbed(self, layer: str, change: Change) -> AbstractContextManager[None]:
+    def perturbed(self, layer: str, change: LayerChange) -> AbstractContextManager[None]:
         """Within it, `change` replaces what the layer gives, (B, …) for a call with B images. "input" is the images
         themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was."""
         ...
 
 
 @runtime_checkable
-class Told(Protocol):
-    """A nuisance whose θ can be told in other numbers, which say more to people than its own."""
+class ClassNames(Protocol):
+    """A classifier that says whether its labels are names; without this they are taken for names."""
 
     @property
-    def told(self) -> Sequence[str]:
+    def named(self) -> bool:
+        """False where the labels are numbers for want of names."""
+        ...
+
+
+@runtime_checkable
+class TrainingRecord(Protocol):
+    """A classifier whose weights say how they were trained."""
+
+    @property
+    def trained(self) -> Mapping[str, Any]:
+        """Plain values by name, such as {"mix": "cutmix"}."""
+        ...
+
+
+@runtime_checkable
+class SettlesOnImages(Protocol):
+    """A classifier that wants to see some images before work begins, to find out about its own outputs or to raise."""
+
+    def check(self, images: Tensor) -> None: ...
+
+
+@runtime_checkable
+class SeesPart(Protocol):
+    """A classifier that looks at a part of each image only, such as its middle."""
+
+    def seen(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Top, left, bottom and right end of that part of an image of this size."""
+        ...
+
+
+@runtime_checkable
+class Remarks(Protocol):
+    """A classifier about which a reader of the numbers must know something."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Each continues a sentence: the classifier 'a' …"""
+        ...
+
+
+@runtime_checkable
+class ReadableTheta(Protocol):
+    """A nuisance whose θ can be given in other numbers, which say more to people than its own."""
+
+    @property
+    def readings(self) -> Sequence[str]:
         """Their names."""
         ...
 
-    def tell(self, theta: Tensor, height: int, width: int) -> Tensor:
+    def read_theta(self, theta: Tensor, height: int, width: int) -> Tensor:
         """θ (…, d) on images of this size → (…, k)."""
+        ...
+
+
+@runtime_checkable
+class ParameterUnits(Protocol):
+    """A nuisance that says what its parameters, or the readings of its θ, are measured in."""
+
+    @property
+    def parameter_units(self) -> Mapping[str, str]:
+        """By name, such as {"shift x": "pixels"}; "angle" and "direction" are in degrees unless said otherwise."""
+        ...
+
+
+@runtime_checkable
+class Clamping(Protocol):
+    """A nuisance whose images may leave [0, 1] and are then to be clamped; those of others are refused."""
+
+    @property
+    def clamps(self) -> bool: ...
+
+
+@runtime_checkable
+class Clipped(Protocol):
+    """A nuisance that can do without clipping its images to [0, 1], and says whether it does."""
+
+    @property
+    def clipped(self) -> bool: ...
+
+
+@runtime_checkable
+class InBenchmark(Protocol):
+    """A nuisance that is part of a benchmark whose results are published."""
+
+    @property
+    def benchmark(self) -> str:
+        """Benchmark and corruption, such as "imagenet-c:fog"; "" where it is not."""
         ...
 
 
@@ -143,6 +243,43 @@ class Nuisance(Protocol):
 
 
 @runtime_checkable
+class HidesPixels(Nuisance, Protocol):
+    """A nuisance that hides pixels of the image."""
+
+    @property
+    def filled_with(self) -> str:
+        """What the hidden pixels become, in words."""
+        ...
+
+    def hidden_pixels(self, theta: Tensor, batch: Batch) -> Tensor:
+        """θ (B, d), one per image → which pixels are hidden, bool (B, 1, H, W)."""
+        ...
+
+    def unfilled(self) -> Nuisance:
+        """The same mask with black in place of whatever the hidden pixels become."""
+        ...
+
+
+@runtime_checkable
+class HidesShare(Protocol):
+    """A nuisance that hides a share of the image which can be set."""
+
+    @property
+    def share_is_exact(self) -> bool:
+        """Whether the share that θ says is exactly what is hidden, and is not drawn."""
+        ...
+
+    @property
+    def share_of(self) -> str:
+        """What it is a share of: "pixels" or "sides"."""
+        ...
+
+    def with_share(self, theta: Tensor, share: Tensor) -> Tensor:
+        """θ (…, d) that hides another share (…) at the same place."""
+        ...
+
+
+@runtime_checkable
 class ExchangeableParts(Protocol):
     """A nuisance without a latent form may still have one for each of the exchangeable parts that make up θ.
 
@@ -166,14 +303,42 @@ class ExchangeableParts(Protocol):
         ...
 
 
+class SeverityScale(NamedTuple):
+    """How severity is counted under a nuisance, by whoever walks it. A nuisance that declares none has the defaults."""
+
+    unit: str = "severity"
+    per_severity: float = 1.0  # how many of the unit a severity of 1 is
+    coarse: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5)  # a few values above 0, rising, in the unit
+    step: float = 0.1  # of the fine grid: step, 2·step, … up to the limit, in the unit
+    limit: float = 10.0
+    fixed: bool = False  # whether no others than the coarse values exist
+
+
+@runtime_checkable
+class Scaled(Protocol):
+    """A nuisance that says how its severity is counted."""
+
+    @property
+    def severity_scale(self) -> SeverityScale: ...
+
+
+@runtime_checkable
+class OnPath(Protocol):
+    """A nuisance that may differ from others in severity alone: these lie on one path with it."""
+
+    def whole_path(self) -> Nuisance | None:
+        """The same for all of these, with severity counted from a fixed beginning; None where there is none."""
+        ...
+
+
 @runtime_checkable
 class InScales(Nuisance, Protocol):
     """A nuisance whose images are stored at some severities and can't be made at others, such as a shift of an image
     set that comes in scales. θ is the severity itself: `at` gives the severity asked for, whatever θ was."""
 
     @property
-    def scales(self) -> Sequence[float]:
-        """The severities above 0 that are stored, rising."""
+    def severity_scale(self) -> SeverityScale:
+        """Its coarse values are the severities above 0 that are stored; it is fixed."""
         ...
 
     def exists(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:

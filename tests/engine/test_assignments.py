@@ -8,13 +8,13 @@ import pytest
 from brittle.engine.assignments import assign
 from brittle.errors import BrittleError
 from brittle.measures import measures
-from brittle.measures.base import Cell, Measure, Read
+from brittle.measures.base import Cell, Derived, Read
 from brittle.registry import option
 from brittle.study import Study
 
 
 @dataclass(frozen=True)
-class Derived(Measure):
+class PerClassifier(Derived):
     """Plans nothing: says something of each classifier from robustness's rows."""
 
     over: ClassVar = frozenset({"classifier"})
@@ -25,7 +25,7 @@ class Derived(Measure):
 
 
 @dataclass(frozen=True)
-class Picky(Measure):
+class Picky(Derived):
     """Reads a robustness that must have been measured in a certain way."""
 
     reads: ClassVar = (Read("robustness", options={"samples": 7, "worst-of": 3}),)
@@ -35,7 +35,7 @@ class Picky(Measure):
 
 
 @dataclass(frozen=True)
-class Windy(Measure):
+class Windy(Derived):
     """Brings a nuisance of its own."""
 
     level: int = option(1, "how strong")
@@ -48,7 +48,7 @@ class Windy(Measure):
 
 
 @dataclass(frozen=True)
-class Echo(Measure):
+class Echo(Derived):
     """Reads itself by way of another."""
 
     reads: ClassVar = (Read("echo-of-echo"),)
@@ -64,9 +64,9 @@ class EchoOfEcho(Echo):
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    measures.names()
+    measures.loaded()
     monkeypatch.setattr(measures, "_kinds", dict(measures._kinds))
-    kinds = {"derived": Derived, "picky": Picky, "windy": Windy, "echo": Echo, "echo-of-echo": EchoOfEcho}
+    kinds = {"derived": PerClassifier, "picky": Picky, "windy": Windy, "echo": Echo, "echo-of-echo": EchoOfEcho}
     for name, kind in kinds.items():
         measures.register(name)(kind)
 
@@ -105,7 +105,10 @@ def test_a_training_set_takes_part_where_a_measure_names_it():
 
 
 def test_a_measure_that_asks_for_training_sets_is_given_them(monkeypatch):
-    monkeypatch.setattr(Picky, "with_training", True, raising=False)
+    def image_sets(measure, asked, trained_on):
+        return {trained_on[name]: True for name in asked if name in trained_on}
+
+    monkeypatch.setattr(Picky, "image_sets", image_sets)
     found = assigned(
         measures={"p": {"kind": "picky"}, "y": {"kind": "picky", "images": ["y"]}, "r": {"kind": "robustness"}}
     )

@@ -82,9 +82,9 @@ def test_rounds_over_a_set_too_large_to_keep_are_read_in_parts(monkeypatch):
     monkeypatch.setattr("brittle.measures.robustness.measure.rows_per_unit", lambda numbers: 64)
     read, groups = [], ImageSet.groups
 
-    def counted(self, positions, device="cpu"):
+    def counted(self, positions, device="cpu", **how):
         read.append(len(positions))
-        return groups(self, positions, device)
+        return groups(self, positions, device, **how)
 
     monkeypatch.setattr(ImageSet, "groups", counted)
     whole = measure("bundled:plain", "sample", "rotation", estimand="set", samples=3, batch=128)

@@ -4,28 +4,29 @@ import pytest
 import torch
 
 from brittle.measures.criteria import left, reached
+from brittle.measures.lanes import final_states, in_turn
 from brittle.measures.outcomes import outcome
-from brittle.measures.places import worked_off
 from brittle.measures.sweep import narrowed, sweep, trails
 
 LIMITS = torch.tensor([3.0, 0.5, 9.0, 100.0, 1.0, 7.2] * 40)  # the severity past which each path's answer changes
 
 
 def said(severity, limits):
-    """Class 0 up to the limit, class 1 beyond it."""
+    """Class 0 up to the limit, class 1 beyond it; to be collected."""
     margin = limits - severity
-    return outcome(torch.stack((margin, -margin), 1).log_softmax(1), torch.zeros(len(margin), dtype=torch.int64))
+    found = outcome(torch.stack((margin, -margin), 1).log_softmax(1), torch.zeros(len(margin), dtype=torch.int64))
+    return lambda: found
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_first_crossings_are_found_whatever_the_batch_and_nothing_beyond_them_is_computed(size):
     severities, seen = torch.arange(1.0, 11.0), []
 
-    def evaluate(path, state, place):
+    def submit(path, state, place):
         seen.append(len(path))
         return said(severities[place], LIMITS[path])
 
-    found = sweep(len(LIMITS), severities, size, lambda path: {}, evaluate, left)
+    found = sweep(len(LIMITS), severities, size, lambda path: {}, submit, left)
     expected = LIMITS.floor() + 1
     assert torch.equal(found.met, LIMITS < 10)
     assert torch.equal(found.severity, expected.clamp(max=10))
@@ -38,10 +39,10 @@ def test_first_crossings_are_found_whatever_the_batch_and_nothing_beyond_them_is
 def test_a_path_that_comes_back_counts_from_its_first_crossing():
     wrong_at = torch.tensor([False, True, False, False, True])
 
-    def evaluate(path, state, place):
+    def submit(path, state, place):
         return said(wrong_at[place].float() * 2, torch.ones(len(path)))
 
-    found = sweep(3, torch.arange(1.0, 6.0), 2, lambda path: {}, evaluate, left)
+    found = sweep(3, torch.arange(1.0, 6.0), 2, lambda path: {}, submit, left)
     assert found.severity.tolist() == [2.0, 2.0, 2.0]
 
 
@@ -60,9 +61,27 @@ def test_what_items_carry_along_stays_theirs_when_places_change_hands():
         assert torch.equal(state["own"], item.float())
         return {"left": state["left"] - 1, "own": state["own"]}, state["left"] == 1
 
-    found = worked_off(500, 16, begin, step, ("own", "left"))
+    found = final_states(500, 16, begin, in_turn(step), ("own", "left"))
     assert torch.equal(found["own"], torch.arange(500.0))
     assert torch.equal(found["left"], torch.zeros(500, dtype=torch.int64))
+
+
+def test_all_lanes_are_submitted_before_any_is_collected():
+    """With 20 paths in lanes of 4 that end at the first severity, five lanes are asked at once."""
+    order = []
+
+    def submit(path, state, place):
+        order.append("submit")
+        found = said(torch.ones(len(path)), torch.zeros(len(path)))()
+
+        def collect():
+            order.append("collect")
+            return found
+
+        return collect
+
+    sweep(20, torch.arange(1.0, 3.0), 4, lambda path: {}, submit, left)
+    assert order == ["submit"] * 5 + ["collect"] * 5
 
 
 WRONG_AT = torch.tensor(
@@ -106,11 +125,11 @@ def test_trails_that_end_at_a_criterion_keep_what_came_before_it(size):
 def test_brackets_are_narrowed_to_the_crossing(size):
     crossings = torch.linspace(0.01, 0.99, 50)
 
-    def evaluate(path, state, severity):
+    def submit(path, state, severity):
         return said(severity, crossings[path])
 
     low, high = torch.zeros(50), torch.ones(50)
-    found = narrowed(low, high, 1e-3, size, lambda path: {}, evaluate, left)
+    found = narrowed(low, high, 1e-3, size, lambda path: {}, submit, left)
     assert (found.low <= crossings).all()
     assert (found.high >= crossings).all()
     assert float((found.high - found.low).max()) <= 1e-3
@@ -121,9 +140,9 @@ def test_brackets_are_narrowed_to_the_crossing(size):
 def test_where_a_path_crosses_thrice_one_of_its_crossings_is_found():
     """Wrong on (0.1, 0.3) and beyond 0.6: the middle is right, so that bisection finds 0.6 and not 0.1."""
 
-    def evaluate(path, state, severity):
+    def submit(path, state, severity):
         wrong = ((severity > 0.1) & (severity < 0.3)) | (severity > 0.6)
         return said(2 * wrong.float(), torch.ones(len(path)))
 
-    found = narrowed(torch.zeros(1), torch.ones(1), 1e-4, 4, lambda path: {}, evaluate, left)
+    found = narrowed(torch.zeros(1), torch.ones(1), 1e-4, 4, lambda path: {}, submit, left)
     assert float(found.high) == pytest.approx(0.6, abs=1e-4)

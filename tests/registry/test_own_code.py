@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from brittle.measures.base import Measure
+from brittle.measures.base import Derived
 from brittle.nuisances.light.tone import Brightness
 from brittle.registry import option
 from brittle.samplers.importance import Importance
@@ -36,17 +36,11 @@ class Mine(Importance):
 
 
 @dataclass(frozen=True)
-class Count(Measure):
+class Count(Derived):
     """How many images there are."""
 
     over: ClassVar = frozenset({"images"})
     times: int = option(1, "a factor", least=1)
-
-    def plan(self, about):
-        return ()
-
-    def evaluate(self, task):
-        raise AssertionError
 
     def summarise(self, run):
         return {"results": [{"images": self.times * len(each)} for each in run.images.values()]}

@@ -13,7 +13,7 @@ import pytest
 
 from brittle.engine.carry_out import run_study
 from brittle.measures import measures
-from brittle.measures.base import CLASSIFIER, IMAGES, Measure, RunView
+from brittle.measures.base import CLASSIFIER, IMAGES, Derived, RunView
 from brittle.registry import option
 from brittle.report.html import write_report
 from brittle.report.page.cells import CellNotes
@@ -133,7 +133,7 @@ def measure_run() -> Callable[[Path, str], MeasureRun]:
 
 
 @dataclass(frozen=True)
-class Letters(Measure):
+class Letters(Derived):
     """Somebody else's measure: how long a classifier's labels are."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})

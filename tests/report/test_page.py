@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,15 @@ from markupsafe import Markup
 from brittle.engine.kept_json import kept_text, read_kept
 from brittle.errors import BrittleError
 from brittle.measures import measures
+from brittle.report.blocks import Block, Sentence, Weighted
 from brittle.report.html import write_report
 from brittle.report.page.cells import CellNotes
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.loaded import load
-from brittle.report.page.section import Finding
 from brittle.report.page.shell import ranked, render
 from brittle.report.sections import section_of
-from brittle.report.sections.summary import SummarySection
+from brittle.report.sections.base import BaseSection
+from brittle.report.sections.legacy import LegacySection
 
 PageOf = Callable[[Path], Any]
 WriteRun = Callable[..., Path]
@@ -191,24 +192,24 @@ def test_a_measure_whose_package_is_gone_still_shows_its_summary(
 
 
 def test_a_section_that_can_not_read_its_rows_falls_back_to_the_summary(foreign_folder: Path) -> None:
-    class Broken(SummarySection):
-        def body(self, run: Any) -> Markup:
+    class Broken(BaseSection):
+        def blocks(self, run: Any) -> Sequence[Block]:
             raise BrittleError("its rows are lost", "Find them.")
 
-    text = render(load(foreign_folder), lambda kind: Broken() if kind else SummarySection()).text
+    text = render(load(foreign_folder), lambda kind: Broken() if kind else BaseSection()).text
     assert "Of mine only the summary is shown: its rows are lost" in text
     assert "mean_low" in text
 
 
 def test_findings_are_ranked_and_none_is_said_twice() -> None:
     found = [
-        Finding("detail", 0.1),
-        Finding("a beats b", 0.5, ("pair", "a", "b")),
-        Finding("b was made a", 0.9, ("pair", "a", "b")),
-        Finding("first", 1.0),
-        Finding("another detail", 0.1),
+        Weighted(Sentence("detail"), 0.1),
+        Weighted(Sentence("a beats b"), 0.5, ("pair", "a", "b")),
+        Weighted(Sentence("b was made a"), 0.9, ("pair", "a", "b")),
+        Weighted(Sentence("first"), 1.0),
+        Weighted(Sentence("another detail"), 0.1),
     ]
-    assert ranked(found) == ["first", "b was made a", "detail", "another detail"]
+    assert ranked(found) == [Sentence(text) for text in ("first", "b was made a", "detail", "another detail")]
 
 
 def test_what_stands_beside_a_cell_is_shown_in_full_once_and_linked_elsewhere() -> None:
@@ -225,7 +226,13 @@ def test_what_stands_beside_a_cell_is_shown_in_full_once_and_linked_elsewhere() 
 
 
 def test_what_no_section_shows_beside_a_cell_is_shown_by_the_page(weak_folder: Path) -> None:
-    class Noted(SummarySection):
+    class Noted(LegacySection):
+        def console(self, summary: Any) -> str:
+            return ""
+
+        def body(self, run: Any) -> Markup:
+            return Markup()
+
         def beside(self, run: Any, images: str, nuisance: str) -> Markup | None:
             return Markup("<p>beside {}</p>").format(nuisance)
 
@@ -235,7 +242,7 @@ def test_what_no_section_shows_beside_a_cell_is_shown_by_the_page(weak_folder: P
 
 
 def test_an_unknown_kind_has_the_section_that_shows_any_summary() -> None:
-    assert isinstance(section_of("nobody-knows"), SummarySection)
+    assert type(section_of("nobody-knows")) is BaseSection
     assert type(section_of("robustness")).__name__ == "RobustnessSection"
 
 

@@ -11,8 +11,7 @@ import brittle
 from brittle.report import console as printing
 from brittle.report.console import print_screenful, show
 from brittle.report.html import write_report, written_report
-from brittle.report.sections.base import plain_table
-from brittle.report.sections.tables import Name
+from brittle.report.renderers.names_table import Name, NamesTable
 
 NUMBERS = ("0.706 [0.684, 0.721]", "0.757 [0.734, 0.772]", "0.335", "0.928", "0.222")
 HEADS = ("ρ", "accuracy", "worst/10", "clean", "flips")
@@ -26,7 +25,7 @@ def shown(table, width):
 
 
 def table_of(*names):
-    table = plain_table(*("" for _ in names), *HEADS, folds=len(names))
+    table = NamesTable(*("" for _ in names), *HEADS, names=len(names))
     table.add_row(*names, *NUMBERS)
     return table
 

@@ -8,6 +8,7 @@ import torch
 
 from brittle.classifiers import classifier
 from brittle.images import image_set
+from brittle.measures.answers import Answers
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
@@ -28,7 +29,14 @@ def posterior(space, batch_size):
         right = (network.log_probs(images.images).argmax(1) == images.labels).nonzero()[:IMAGES, 0]
     batch = images.take(right)
     roots = (fold(stream_root(0, stream), batch.ids) for stream in ("sampler", "prior"))
-    return Posterior(batch, batch.labels, *roots, network, nuisance(f"translation:sigma={SIGMA}"), batch_size, space)
+    return Posterior(
+        Answers(batch, {"network": network}, batch_size),
+        "network",
+        batch.labels,
+        *roots,
+        nuisance(f"translation:sigma={SIGMA}"),
+        space,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 import torch
 
+from brittle.measures.answers import Answers
 from brittle.measures.outcomes import Outcome
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.nuisances import nuisance
@@ -46,7 +47,9 @@ def posterior(rectangles, images=REPETITIONS, space="latent", known=None, **opti
     batch = Batch(torch.ones(images, 1, side, side), torch.zeros(images).long(), torch.arange(images))
     roots = (fold(stream_root(0, stream), batch.ids) for stream in ("sampler", "prior"))
     space_of_theta = nuisance("occlusion", rectangles=rectangles, **options)
-    return Posterior(batch, batch.labels, *roots, Pixels(), space_of_theta, 4096, space, known)
+    return Posterior(
+        Answers(batch, {"pixels": Pixels()}, 4096), "pixels", batch.labels, *roots, space_of_theta, space, known
+    )
 
 
 def every_theta(rectangles):

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from brittle.errors import BrittleError
-from brittle.measures.base import Measure, Read
-from brittle.measures.plan import Grid, Unit
+from brittle.measures.base import Derived, Measure, Read
+from brittle.measures.plan import Grid, Listed, Unit
 from brittle.registry import option
 
 
@@ -52,6 +52,7 @@ class Counter:
 
     enough: int
     units: list = field(default_factory=list)
+    can_stop: bool = True
 
     @property
     def finished(self):
@@ -67,10 +68,6 @@ class Patient(Measure):
 
     over: ClassVar = frozenset({"classifier", "images"})
     enough: int = option(5, "images")
-
-    @property
-    def stops(self):
-        return True
 
     def plan(self, about):
         return Grid(about.count, 1, 1, 1)
@@ -88,7 +85,7 @@ class Patient(Measure):
 
 
 @dataclass(frozen=True)
-class Onlooker(Measure):
+class Onlooker(Derived):
     """Derives what it says from what others have seen."""
 
     over: ClassVar = frozenset({"classifier"})
@@ -139,7 +136,7 @@ class Layers(Measure):
     layers: int = option(6, "how many")
 
     def plan(self, about):
-        return [Unit((), range(layer, layer + 1)) for layer in range(self.layers)]
+        return Listed([Unit((), range(layer, layer + 1)) for layer in range(self.layers)])
 
     def evaluate(self, task):
         assert len(task.batch.images) == len(task.ids) == 0
@@ -165,7 +162,7 @@ class Brightness(Measure):
     reads: ClassVar = (Read("layers", required=False),)
 
     def plan(self, about):
-        return [*Grid(about.count, 1, 25, 1), Unit((), range(1))]
+        return Listed([*Grid(about.count, 1, 25, 1), Unit((), range(1))])
 
     def evaluate(self, task):
         assert not task.classifiers
@@ -226,7 +223,7 @@ class Careless(Scattered):
 
     how: str = option("", "how")
 
-    def check(self, about):
+    def check(self, about, asked):
         if self.how == "check":
             raise BrittleError(f"{about.classifier.name} on {about.subject.name} can't be measured", "Leave it.")
 

@@ -114,6 +114,10 @@ class AdaptedClassifier(abc.ABC):
         """Whether its labels are names that somebody gave it."""
         return self._labels is not None or self.mapping is not None
 
+    def seen(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Top, left, bottom and right end of the part of an image that its preprocessing leaves."""
+        return self.preprocess.seen(height, width)
+
     @property
     def can(self) -> frozenset[str]:
         """What it offers beyond log-probabilities; a first batch may reveal that it is "hard" (only 0 and 1)."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from brittle.errors import BrittleError
-from brittle.types import Change
+from brittle.types import LayerChange
 
 INPUT, OUTPUT, WEIGHTS = "input", "output", "weights"
 IDLE = (nn.Identity, nn.Flatten, _DropoutNd)
@@ -51,7 +51,7 @@ def traced(module: nn.Module, call: Callable[[], Tensor]) -> tuple[str, ...]:
 
 
 @contextmanager
-def changed_layer(module: nn.Module, layer: str, change: Change, who: str) -> Iterator[None]:
+def changed_layer(module: nn.Module, layer: str, change: LayerChange, who: str) -> Iterator[None]:
     """Within it, `change` replaces what the named layer gives in every call of the module."""
     name, _, number = layer.partition("#")
     wanted, seen, reached = int(number or 1), 0, True
@@ -86,7 +86,7 @@ def changed_layer(module: nn.Module, layer: str, change: Change, who: str) -> It
 
 
 @contextmanager
-def changed_weights(module: nn.Module, change: Change) -> Iterator[None]:
+def changed_weights(module: nn.Module, change: LayerChange) -> Iterator[None]:
     """Within it the module computes with changed weights, all of them as one row (1, n); then with its own, bit for
     bit."""
     weights = [each for each in dict.fromkeys(module.parameters()) if each.is_floating_point()]

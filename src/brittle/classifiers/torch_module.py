@@ -18,7 +18,7 @@ from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, ch
 from brittle.classifiers.model_files import is_model, refusal
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean, option
-from brittle.types import Change
+from brittle.types import LayerChange
 
 # On a CPU a small network is fastest while its activations stay in cache, whatever the size of the batch that is
 # transformed and summarised at once (benchmarks/README.md).
@@ -43,7 +43,7 @@ class TorchClassifier(AdaptedClassifier):
         super().__init__(name=name or type(module).__name__, device=device, **settings)
         self.module = module
         self._layers: tuple[str, ...] = ()
-        self._ends: dict[str, Change] = {}  # changes of the images and of the outputs
+        self._ends: dict[str, LayerChange] = {}  # changes of the images and of the outputs
         self._whole = 0  # layers that are being changed: a change is told of all images at once
         floats = (parameter.dtype for parameter in module.parameters() if parameter.is_floating_point())
         self._dtype = next(floats, torch.float32)
@@ -83,7 +83,7 @@ class TorchClassifier(AdaptedClassifier):
             self._layers = traced(self.module, lambda: self._raw(images[:2].clone()))
 
     @contextmanager
-    def perturbed(self, layer: str, change: Change) -> Iterator[None]:
+    def perturbed(self, layer: str, change: LayerChange) -> Iterator[None]:
         """Within it, `change` replaces what a layer gives: see `brittle.types.Layered`."""
         if layer not in self.layers:
             raise BrittleError(f"classifier {self.name} has no layer {layer!r}", did_you_mean(layer, self.layers))

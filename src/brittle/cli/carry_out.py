@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from brittle.cli.parameters import Execution, Selection, Shown, Subject
 from brittle.terminal import visible
@@ -86,6 +86,12 @@ def write_report(folder: str, *, load: bool = True) -> WrittenReport:
     from brittle.report.html import written_report as write
 
     return write(Path(folder), nothing_loaded=not load)
+
+
+def write_report_as(folder: str, format: Literal["json", "markdown"], *, load: bool = True) -> Path:
+    from brittle.report.html import write_as
+
+    return write_as(Path(folder), format, nothing_loaded=not load)
 
 
 def kept_report(folder: str) -> Path | None:

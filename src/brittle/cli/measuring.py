@@ -19,6 +19,7 @@ from brittle.cli.parameters import Execution, Output, Selection, Shown, Subject
 from brittle.commands import Command
 from brittle.errors import BrittleError
 from brittle.images.id_list import ids_of
+from brittle.registry.entry_points import entry_points
 from brittle.registry.spec import parse_named
 
 GROUP = "brittle.commands"
@@ -29,7 +30,7 @@ def add_measures(app: typer.Typer, taken: set[str]) -> None:
     for command in built_in():
         _add(app, command)
         taken.add(command.name)
-    for entry in importlib.metadata.entry_points(group=GROUP):
+    for entry in entry_points(GROUP):
         package = entry.dist.name if entry.dist is not None else entry.module
         if entry.name in taken:
             warn([f"the command {entry.name!r} of the package {package!r} is left out: there is one of that name"])

@@ -19,6 +19,7 @@ from brittle.cli.carry_out import (
     show,
     warn,
     write_report,
+    write_report_as,
 )
 from brittle.cli.parameters import Execution, Output, Shown
 from brittle.cli.specs import check_study
@@ -42,6 +43,9 @@ class Report:
     load: bool = option(
         True,
         "load what the study names, which runs code that it names (docs/trust.md); without, there are no pictures",
+    )
+    format: Literal["html", "json", "markdown"] = option(
+        "html", "html; json, the blocks that the page is made of, as data; or markdown, what the command line prints"
     )
 
 
@@ -129,7 +133,9 @@ def add_run(app: typer.Typer) -> None:
 
 
 def add_report(app: typer.Typer) -> None:
-    add_command(app, "report", "Write the HTML report of a run.", parameters(Report), _report)
+    add_command(
+        app, "report", "Write the report of a run, as a page, as JSON or as Markdown.", parameters(Report), _report
+    )
 
 
 def add_list(app: typer.Typer) -> None:
@@ -159,7 +165,10 @@ def _carried_out(study: str, out: str, given: Given, *, as_json: bool) -> None:
 
 def _report(given: Given) -> None:
     what = given.made(Report)
-    if what.load and (kept := kept_report(what.folder)) is not None:
+    if what.format == "markdown":
+        print_report(write_report_as(what.folder, what.format, load=False))
+        return
+    if what.format == "html" and what.load and (kept := kept_report(what.folder)) is not None:
         warn(
             [
                 f"the report in {what.folder} is left as it is: it shows live Python objects, which can't be loaded "
@@ -171,7 +180,10 @@ def _report(given: Given) -> None:
     if what.load and (code := code_named(what.folder)):
         named = f"code that the study in {what.folder} names may be run: {', '.join(code)}"
         warn([f"{named}; --no-load writes a report without"])
-    print_report(write_report(what.folder, load=what.load).path)
+    if what.format == "json":
+        print_report(write_report_as(what.folder, what.format, load=what.load))
+    else:
+        print_report(write_report(what.folder, load=what.load).path)
 
 
 def _list(given: Given) -> None:

@@ -175,7 +175,7 @@ class Agenda:
         next piece can't be told before more is done."""
         for group in asked_groups(self.job):
             self.progress.at(group_title(self.job, group))
-            if group.assignment.measure.stops:
+            if self.job.can_stop(group.any_cell):
                 yield from self._begin_prefixes(group)
             yield from self._group(group)
 
@@ -267,7 +267,7 @@ class Agenda:
         """Leaves out one unit of one cell, and all of a cell that could stop: it never counts what lies behind."""
         cell = work.cells[0]
         self._lost.setdefault(cell, set()).add(work.span.first)
-        if work.group.assignment.measure.stops:
+        if self.job.can_stop(cell):
             self._given_up.add(cell)
         self.progress.advance(work.calls)
 

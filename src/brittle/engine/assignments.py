@@ -12,7 +12,7 @@ from types import MappingProxyType
 from brittle.engine.scope import narrowed, walking
 from brittle.errors import BrittleError
 from brittle.measures import measures
-from brittle.measures.base import CLASSIFIER, IMAGES, NUISANCE, Cell, Measure, Read
+from brittle.measures.base import CLASSIFIER, IMAGES, NUISANCE, PATH, Cell, Measure, Read
 from brittle.nuisances.shifts import Shifts
 from brittle.registry import options_of
 from brittle.study import MeasureEntry
@@ -30,6 +30,7 @@ class Assignment:
     images: tuple[str, ...]
     under: Mapping[str, tuple[str, ...]]  # image set → the nuisances it is asked about there
     reads: Mapping[str, str]  # by kind: the measure that it reads
+    bare: frozenset[str] = frozenset()  # image sets that it also takes where there is no nuisance for them
     asked: bool = True  # False: only there to be read, and carried out as far as readers need it
     notes: tuple[str, ...] = ()  # how what it is asked about differs from what the study says
 
@@ -40,12 +41,17 @@ class Assignment:
 
     def nuisances_on(self, images: str) -> tuple[str, ...]:
         """What its cells name of nuisances on an image set, or where they name none, on any."""
-        return self.under.get(images, ()) if NUISANCE in self.measure.over and images else self.axis(NUISANCE)
+        return self.under.get(images, ()) if self.under_some and images else self.axis(NUISANCE)
+
+    @property
+    def under_some(self) -> bool:
+        """Whether its cells name a nuisance, or a path in its place."""
+        return bool(self.measure.over & {NUISANCE, PATH})
 
     def axis(self, sort: str) -> tuple[str, ...]:
         """What its cells name of one sort; nothing but "" where they have no use for it."""
         names = {CLASSIFIER: self.classifiers, IMAGES: self.images, NUISANCE: self.nuisances}[sort]
-        return names if sort in self.measure.over else ("",)
+        return names if sort in self.measure.over or (sort == NUISANCE and self.under_some) else ("",)
 
     def cell(self, classifier: str = "", images: str = "", nuisance: str = "") -> Cell:
         """Its cell; what the measure has no use for is left out."""
@@ -54,7 +60,7 @@ class Assignment:
             self.name,
             classifier if CLASSIFIER in over else "",
             images if IMAGES in over else "",
-            nuisance if NUISANCE in over else "",
+            nuisance if self.under_some else "",
         )
 
     def means(self, cell: Cell, other: Cell) -> bool:
@@ -74,8 +80,8 @@ class Assignment:
 
     def bare_cells(self) -> Iterator[Cell]:
         """Stand for the image sets that the measure also takes without a nuisance; they have no units."""
-        for images in self.measure.unshifted():
-            if images in self.images and not self.nuisances_on(images):
+        for images in self.images:
+            if images in self.bare and not self.nuisances_on(images):
                 yield self.cell(images=images)
 
 
@@ -93,20 +99,26 @@ def assign(
     `trained_on` says which image set is the training set of another. One that is only that takes part only where a
     measure names it, or asks for the training sets of its image sets. An image set that comes in scales brings its own
     `shifts`, which are asked about there and nowhere else, in place of the study's nuisances; where a measure names
-    nuisances, these are meant on every image set. A measure that walks severities, or reads one that does, takes the
-    shifts of `walked` in place of nuisances at fixed levels."""
+    nuisances, these are meant on every image set. A measure over paths takes the shifts of `walked` in place of
+    nuisances at fixed levels."""
     only_trained_on = set(trained_on.values()) - set(trained_on)
     tested = [name for name in images if name not in only_trained_on]
     brought = {name: tuple(names) for name, names in shifts.items() if names}
     found: dict[str, Assignment] = {}
     for name, entry in entries.items():
         measure = entry.measure
-        sets = _with_training(measure, entry.images or tested, trained_on)
+        asked = entry.images or tested
+        besides = {each: held for each, held in measure.image_sets(asked, trained_on).items() if each in images}
         usual = tuple(nuisances or _own_nuisances(measure))
-        under = {each: tuple(entry.nuisances or brought.get(each, usual)) for each in sets}
-        found[name] = Assignment(name, entry.kind, measure, tuple(entry.classifiers or classifiers), sets, under, {})
+        under = {
+            each: tuple(entry.nuisances or brought.get(each, usual)) if each in asked or besides[each] else ()
+            for each in _both(asked, tuple(besides))
+        }
+        bare = frozenset(each for each, held in besides.items() if not held)
+        chosen = tuple(entry.classifiers or classifiers)
+        found[name] = Assignment(name, entry.kind, measure, chosen, tuple(under), under, {}, bare)
     _add_reads(found, entries)
-    ordered = {name: walking(each, found, walked) for name, each in _in_order(found).items()}
+    ordered = {name: walking(each, walked) for name, each in _in_order(found).items()}
     _widen(ordered)
     for name in ordered:
         ordered[name] = narrowed(ordered[name], ordered)
@@ -121,7 +133,7 @@ def _check_nuisances(assignment: Assignment, found: Mapping[str, Assignment]) ->
     """Refuses an image set without a nuisance for it, unless the measure, or one that it is only there for, takes it
     so."""
     takers = [assignment] if assignment.asked else found.values()
-    taken = {images for each in takers for images in each.measure.unshifted()}
+    taken = {images for each in takers for images in each.bare}
     sets = assignment.axis(IMAGES)
     lacking = [images for images in sets if not assignment.nuisances_on(images)]
     refused = next((images for images in lacking if images not in taken), None)
@@ -147,7 +159,7 @@ def _check_restrictions(name: str, entry: MeasureEntry, found: Mapping[str, Assi
     """Refuses a restriction that would change nothing: the measure names no such thing, nor does what it reads."""
     over = _over(found[name], found)
     for sort, key in ((CLASSIFIER, "classifiers"), (IMAGES, "images"), (NUISANCE, "nuisances")):
-        if getattr(entry, key) and sort not in over:
+        if getattr(entry, key) and sort not in over and not (sort == NUISANCE and PATH in over):
             raise BrittleError(
                 f"the measure {name!r} can't be restricted to some {key}: it has no use for any",
                 f"Leave {key} = […] out of its entry.",
@@ -159,13 +171,8 @@ def _over(assignment: Assignment, found: Mapping[str, Assignment]) -> frozenset[
     return assignment.measure.over.union(*(_over(found[name], found) for name in assignment.reads.values()))
 
 
-def _with_training(measure: Measure, images: Sequence[str], trained_on: Mapping[str, str]) -> tuple[str, ...]:
-    training = [trained_on[name] for name in images if name in trained_on] if measure.with_training else []
-    return _both(images, training)
-
-
 def _own_nuisances(measure: Measure) -> Sequence[str]:
-    return measure.nuisances() if NUISANCE in measure.over else ()
+    return measure.nuisances() if measure.over & {NUISANCE, PATH} else ()
 
 
 def _add_reads(found: dict[str, Assignment], entries: Mapping[str, MeasureEntry]) -> None:

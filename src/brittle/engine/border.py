@@ -16,7 +16,7 @@ from brittle.errors import BrittleError, Failure, foreign, users_line
 from brittle.memory import out_of_memory
 from brittle.nuisances import nuisances
 from brittle.nuisances.base.compose import Compose
-from brittle.types import Batch, Nuisance
+from brittle.types import Batch, Clamping, Nuisance
 
 ROUNDING = 1e-3  # how far beyond [0, 1] a pixel may lie
 
@@ -56,7 +56,7 @@ def bordered(space: Nuisance) -> Nuisance:
     held = copy.copy(space)
     apply = partial(_applied, partial(type(space).apply, held), nuisances.spec_of(space))
     try:
-        object.__setattr__(held, "apply", partial(apply, bool(getattr(space, "clamps", False))))
+        object.__setattr__(held, "apply", partial(apply, isinstance(space, Clamping) and space.clamps))
     except AttributeError:  # a class with slots
         return space
     return held

@@ -14,13 +14,13 @@ from brittle.engine.border import told_as_theirs
 from brittle.engine.extras import check_extras
 from brittle.engine.job import Job
 from brittle.engine.nuisance_trial import try_nuisance
-from brittle.engine.trial import OwnCopy, Trial, doubts, gradients_flow, tried
+from brittle.engine.trial import Trial, doubts, gradients_flow, own, tried
 from brittle.errors import BrittleError, Failure
 from brittle.imagenet import ids, shown, taken_for_imagenets
 from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.images.pixels import Shape, ragged
 from brittle.measures import measures
-from brittle.measures.base import Cell, ClassifierFacts
+from brittle.measures.base import PATH, Cell, ClassifierFacts, Derived
 from brittle.memory import halving
 from brittle.types import Classifier, Differentiable, InScales, Nuisance
 
@@ -57,7 +57,7 @@ def checked(job: Job) -> Checked:
             steady = not any(trial.unsteady for trial in trials) and bool(found.isfinite().all())
             answers.setdefault(name, {})[images] = found.double().round(decimals=9).tolist() if steady else []
     job = replace(job, classifiers=classifiers, warnings=tuple(warnings), _known={})
-    facts = {name: ClassifierFacts.of(name, each, job.facts.get(name)) for name, each in job.classifiers.items()}
+    facts = {name: ClassifierFacts.of(name, own(each), job.facts.get(name)) for name, each in job.classifiers.items()}
     usual = tuple(map(shown, ids()))
     taken = {name: replace(each, labels=usual, named=True) for name, each in facts.items() if _is_imagenet(job, each)}
     warnings |= dict.fromkeys(
@@ -68,14 +68,13 @@ def checked(job: Job) -> Checked:
     facts |= taken
     job = replace(job, facts=facts, warnings=tuple(warnings), _known={})
     for assignment in job.assignments.values():
-        assignment.measure.check_together({name: facts[name] for name in assignment.classifiers}, assignment.images)
+        asked = job.asked(assignment)
         for cell in (*assignment.cells(), *assignment.bare_cells()):
             if cell.images and cell.classifier:
                 job.references(cell.classifier, cell.images)
-            _check_origin(assignment, cell, job)
-            assignment.measure.check(job.about(cell))
+            assignment.measure.check(job.about(cell), asked)
+            _check_stored(assignment, cell, job)
             _check_needs(assignment, cell, job)
-            _check_paths(assignment, cell, job)
             _check_reads(assignment, cell, job)
     _check_nuisances(job)
     return Checked(job, answers)
@@ -112,13 +111,14 @@ def _together(job: Job) -> dict[str, list[str]]:
 def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
     """Refuses a classifier that lacks what a measure needs, or promises gradients and lets none through."""
     classifier = cell.classifier
-    live = job.classifiers.get(classifier)
-    live = live.inner if isinstance(live, OwnCopy) else live
-    for protocol in assignment.measure.needed():
+    live = own(job.classifiers[classifier]) if classifier in job.classifiers else None
+    for protocol in assignment.measure.needs:
         if live is not None and not isinstance(live, protocol):
             members = sorted(name for name in vars(protocol) if not name.startswith("_"))
             kinds = measures.loaded()
-            others = sorted(name for name in kinds if all(isinstance(live, each) for each in kinds[name].needs))
+            others = sorted(
+                name for name in kinds if all(isinstance(live, each) for each in measures.make(name, {}).needs)
+            )
             raise BrittleError(
                 f"the measure {assignment.name!r} needs a {protocol.__name__.lower()} classifier, and {classifier!r} "
                 f"is not one: it has no {', '.join(members)}",
@@ -135,34 +135,32 @@ def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
                 )
 
 
-def _check_origin(assignment: Assignment, cell: Cell, job: Job) -> None:
-    """Refuses a set without images at scale 0 where the measure looks at these, or another nuisance would change
-    them."""
-    if not cell.images or job.subject(cell.images).origin:
+def _check_stored(assignment: Assignment, cell: Cell, job: Job) -> None:
+    """Refuses images that are not stored where the measure does not see to that itself, as those over paths do: the
+    whole set at scale 0, or some of its images at some scale of a shift; and nuisances that would change images at
+    scale 0 where there are none."""
+    if not cell.images:
         return
-    if assignment.measure.needs_origin:
-        raise BrittleError(
-            f"the image set {cell.images!r} has no images at scale 0, and the measure {assignment.name!r} needs them",
-            "Name them: clean=SPEC of the image set, in a table rows at scale 0.",
-        )
-    if cell.nuisance and cell.nuisance not in job.images[cell.images].images.shifts:
-        raise BrittleError(
-            f"the image set {cell.images!r} has no images at scale 0 that {cell.nuisance!r} could change",
-            "Name them: clean=SPEC of the image set, in a table rows at scale 0; or use its own shifts alone.",
-        )
-
-
-def _check_paths(assignment: Assignment, cell: Cell, job: Job) -> None:
-    """Refuses a shift that lacks scales of some images where the measure does not leave these out by itself."""
-    shift = job.nuisances.get(cell.nuisance)
-    if isinstance(shift, InScales) and cell.images and not assignment.measure.leaves_out and len(job.plan(cell)):
-        lacking = int((~shift.exists(job.subject(cell.images).ids)).sum())
-        if lacking:
+    subject, shift = job.subject(cell.images), job.nuisances.get(cell.nuisance)
+    if PATH not in assignment.measure.over and (len(job.plan(cell)) or isinstance(assignment.measure, Derived)):
+        if not subject.origin:
+            raise BrittleError(
+                f"the image set {cell.images!r} has no images at scale 0, and the measure {assignment.name!r} needs "
+                "them",
+                "Name them: clean=SPEC of the image set, in a table rows at scale 0.",
+            )
+        lacking = int((~shift.exists(subject.ids)).sum()) if isinstance(shift, InScales) else 0
+        if lacking and len(job.plan(cell)):
             raise BrittleError(
                 f"the shift {cell.nuisance!r} lacks scales of {lacking} images of {cell.images!r}, and the measure "
                 f"{assignment.name!r} needs them all",
                 "Set paths=all for the image set, and shifts=… to choose among its shifts.",
             )
+    if not subject.origin and cell.nuisance and cell.nuisance not in job.images[cell.images].images.shifts:
+        raise BrittleError(
+            f"the image set {cell.images!r} has no images at scale 0 that {cell.nuisance!r} could change",
+            "Name them: clean=SPEC of the image set, in a table rows at scale 0; or use its own shifts alone.",
+        )
 
 
 def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:
@@ -174,8 +172,8 @@ def _check_reads(assignment: Assignment, cell: Cell, job: Job) -> None:
         other = job.assignments[name]
         if not other.measure.over <= assignment.measure.over:
             continue
-        stops = other.measure.stops and len(job.plan(cell)) > 0
-        if stops or other.cell(cell.classifier, cell.images, cell.nuisance) not in set(other.cells()):
+        there = other.cell(cell.classifier, cell.images, cell.nuisance)
+        if there not in set(other.cells()) or (job.can_stop(there) and len(job.plan(cell))):
             raise BrittleError(
                 f"the measure {assignment.name!r} reads rows of {name!r}, which may stop before it has them all or is "
                 f"not asked about {cell.classifier!r} on {cell.images!r}",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from brittle.engine.job import Job
+from brittle.engine.job import Job, can_stop
 from brittle.engine.known_rows import KnownRows, known_rows, same_units
 from brittle.engine.ledger import CellGroup
 from brittle.engine.store import Store
@@ -76,21 +76,22 @@ def refuse_other_rows(job: Job, kept: Mapping[str, Any], counts: Mapping[str, in
             before = _kept_extent(job, cell, kept, counts)
             if before is not None and before != job.extent(cell):
                 now, then = (job.laid_out(cell, each) for each in (job.extent(cell), before))
-                if (now.axis is None or then.axis is None) and not same_units(now, then):
+                if (now.plan.columns is None or then.plan.columns is None) and not same_units(now, then):
                     raise _refusal(name, before, job.extent(cell), run)
             for read in assignment.measure.reads:
                 other = assignment.reads.get(read.kind, "")
                 if read.rows and other in kept["measures"] and len(job.plan(cell)):
-                    _refuse_other_reads(job, name, other, kept, run)
+                    _refuse_other_reads(job, cell, other, kept, run)
 
 
-def _refuse_other_reads(job: Job, reader: str, name: str, kept: Mapping[str, Any], run: Path) -> None:
+def _refuse_other_reads(job: Job, reader: Cell, name: str, kept: Mapping[str, Any], run: Path) -> None:
     measure, options = job.assignments[name].measure, _options(job, name, kept)
     names = extending(type(measure))
     then = replace(measure, **{names[key]: value for key, value in options.items()})  # type: ignore[type-var]
-    if then != measure and not (then.stops and measure.stops):
+    about = job.about(job.assignments[name].cell(*reader[1:]))
+    if then != measure and not (can_stop(then, about) and can_stop(measure, about)):
         now = {key: getattr(measure, field) for key, field in names.items()}
-        raise _refusal(reader, json.dumps({"options": options}), json.dumps({"options": now}), run, name)
+        raise _refusal(reader.measure, json.dumps({"options": options}), json.dumps({"options": now}), run, name)
 
 
 def _options(job: Job, name: str, kept: Mapping[str, Any]) -> dict[str, Any]:

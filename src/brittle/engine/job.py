@@ -19,14 +19,14 @@ from brittle.engine.labels import reference_labels
 from brittle.imagenet import shown
 from brittle.images.base import ImageSet
 from brittle.images.selection import Chosen
-from brittle.measures.base import About, Cell, ClassifierFacts, Subject
+from brittle.measures.base import About, Asked, Cell, ClassifierFacts, Measure, Subject
 from brittle.measures.plan import Plan
 from brittle.nuisances import nuisances
 from brittle.registry import binds_rows, extending, options_of
 from brittle.registry.source import code_hash
 from brittle.types import Classifier, Nuisance
 
-FORMAT = 5  # of run folders
+FORMAT = 6  # of run folders
 
 
 class Layout(NamedTuple):
@@ -34,7 +34,6 @@ class Layout(NamedTuple):
 
     about: About
     plan: Plan
-    axis: Mapping[str, NDArray[Any]] | None  # see `Measure.axis`
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,20 @@ class Job:
         found: Plan = self._known[cell]
         return found
 
+    def can_stop(self, cell: Cell) -> bool:
+        """Whether a cell's plan may end early."""
+        if ("can stop", cell) not in self._known:
+            self._known["can stop", cell] = can_stop(self.assignments[cell.measure].measure, self.about(cell))
+        return bool(self._known["can stop", cell])
+
+    def asked(self, assignment: Assignment) -> Asked:
+        """All that a measure is asked about."""
+        return Asked(
+            {name: self.facts[name] for name in assignment.classifiers},
+            {name: self.subject(name) for name in assignment.images},
+            {name: self.nuisances[name] for name in assignment.nuisances if name in self.nuisances},
+        )
+
     def references(self, classifier: str, images: str) -> NDArray[np.int64]:
         """Labels (M,) as a classifier counts its classes; −1 where an image has none."""
         key = ("references", classifier, images)
@@ -107,7 +120,7 @@ class Job:
             if other is None or not other.measure.over <= assignment.measure.over:
                 continue
             there = other.cell(cell.classifier, cell.images, cell.nuisance)
-            if not other.measure.stops and _covers(other, there):
+            if _covers(other, there) and not self.can_stop(there):
                 found[read.kind] = there
         return found
 
@@ -131,7 +144,7 @@ class Job:
                 chosen = replace(there, images=there.whole.choose(found["images"], self.seed))
                 about = replace(about, subject=subject_of(chosen, about.subject.train))
             measure = replace(measure, **options)  # type: ignore[type-var]
-            self._known[key] = Layout(about, measure.plan(about), measure.axis(about))
+            self._known[key] = Layout(about, measure.plan(about))
         layout: Layout = self._known[key]
         return layout
 
@@ -172,6 +185,12 @@ class Job:
         _, height, width = there.median_shape
         meant = self.nuisances[nuisance].describe(height, width)
         return meant if len(there.shapes) == 1 else f"{meant} (on the median image, {width}×{height})"
+
+
+def can_stop(measure: Measure, about: About) -> bool:
+    """Whether a measure may have enough of a cell before its plan ends."""
+    fold = measure.fold(about)
+    return fold is not None and fold.can_stop
 
 
 def _code(assignment: Assignment) -> list[str]:

@@ -6,8 +6,8 @@ computed in. More images or places thus leave it as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,9 @@ from brittle.engine.ledger import joined
 from brittle.engine.store import Store, by_unit, together
 from brittle.errors import BrittleError
 from brittle.measures.base import Cell, Tables
-from brittle.measures.plan import Span, Unit
+from brittle.measures.plan import Columns, Span, Unit
 
 Places = NDArray[np.int64]  # −1 where there is none
-Columns = Mapping[str, NDArray[Any]]
 
 
 class Part(NamedTuple):
@@ -48,11 +47,14 @@ class KnownRows:
 
     def add(self, before: Layout, span: Span, tables: Tables) -> None:
         """Takes in some units of an earlier plan."""
-        if self.now.axis is None or before.axis is None:
+        if self.now.plan.columns is None or before.plan.columns is None:
             self._add_units(before, span, tables)
             return
         units = before.plan[span.first : span.end]
-        old_images, to = self._images(_ids(before)), self._axis(before.axis, len(self.done[0]) if len(self.done) else 0)
+        old_images, to = (
+            self._images(_ids(before)),
+            self._axis(before.plan.columns, len(self.done[0]) if len(self.done) else 0),
+        )
         for name, table in tables.items():
             self._add_table(name, table, self._row_places(table, units, span))
         for unit in units:
@@ -63,7 +65,7 @@ class KnownRows:
     def missing(self, number: int) -> list[Unit]:
         """The parts of a unit that are not known."""
         unit = self.now.plan[number]
-        if self.now.axis is None or not len(unit.images):
+        if self.now.plan.columns is None or not len(unit.images):
             return [] if number in self._units else [unit]
         images = np.asarray(unit.images)
         lacking = ~self.done[images, unit.axis.start : unit.axis.stop]
@@ -111,7 +113,7 @@ class KnownRows:
 
     def _row_places(self, table: pa.Table, units: Sequence[Unit], span: Span) -> Places:
         """Where on the axis rows (n,) lie; of a table that says less than `rows`, the first place that it may be."""
-        axis = self.now.axis
+        axis = self.now.plan.columns
         if axis:
             columns = {name: table[name].to_numpy() for name in axis if name in table.column_names}
             return self._axis(columns, table.num_rows)
@@ -119,13 +121,13 @@ class KnownRows:
         return np.asarray(starts[table["unit"].to_numpy() - span.first])
 
     def _of_unit(self, unit: Unit, to: Places) -> Places:
-        if self.now.axis:
+        if self.now.plan.columns:
             return np.asarray(to[np.asarray(unit.axis)])
         return np.asarray(unit.axis) if unit.axis in self._ranges else np.full(1, -1)
 
     def _axis(self, columns: Columns, count: int) -> Places:
         """The first place on the axis of today with these values."""
-        axis = self.now.axis
+        axis = self.now.plan.columns
         if not axis or not columns:
             return np.zeros(count, np.int64)
         own, theirs = np.zeros(len(next(iter(axis.values()))), np.int64), np.zeros(1, np.int64)
@@ -145,7 +147,7 @@ class KnownRows:
 
     def _known(self, number: int) -> Tables:
         unit = self.now.plan[number]
-        if self.now.axis is None or not len(unit.images):
+        if self.now.plan.columns is None or not len(unit.images):
             return self._units.get(number, {})
         found = {}
         for name in self._parts:
@@ -171,8 +173,8 @@ class KnownRows:
     def _ordered(self, parts: Sequence[pa.Table]) -> pa.Table:
         table = together(parts)
         keys = [table["unit"].to_numpy()]
-        if "image" in table.column_names and self.now.axis is not None:
-            columns = {name: table[name].to_numpy() for name in self.now.axis if name in table.column_names}
+        if "image" in table.column_names and self.now.plan.columns is not None:
+            columns = {name: table[name].to_numpy() for name in self.now.plan.columns if name in table.column_names}
             keys = [self._axis(columns, table.num_rows), self._images(table["image"].to_numpy()), *keys]
         return table.take(pa.array(np.lexsort(keys)))
 

@@ -51,7 +51,9 @@ def groups(job: Job, assignment: Assignment, images: str) -> Iterator[CellGroup]
         yield from (group for group in alike if len(group.plan))
 
 
-def spans(plan: Plan, calls: Callable[[Unit], int], batch: int, *, end_with_rounds: bool = False) -> Iterator[Span]:
+def spans(
+    plan: Sequence[Unit], calls: Callable[[Unit], int], batch: int, *, end_with_rounds: bool = False
+) -> Iterator[Span]:
     """Neighbouring units whose calls fill a few batches. A span over several rounds holds the whole set: where that is
     too large, spans `end_with_rounds`."""
     first, filled, before = 0, 0, -1

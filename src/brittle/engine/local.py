@@ -86,7 +86,7 @@ class LocalExecutor:
 
     def _prefixes(self, group: CellGroup) -> dict[str, Prefix]:
         """The folds of a measure that may stop early, fed with what is done; what they read may have been lost."""
-        if group.assignment.measure.stops:
+        if self.job.can_stop(group.any_cell):
             for name, cell in group.cells.items():
                 for span in self.ledger.done(cell):
                     self._ensure(group.only([name]), span)

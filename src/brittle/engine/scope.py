@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from brittle.errors import BrittleError
-from brittle.measures.base import CLASSIFIER, IMAGES, NUISANCE, Measure
+from brittle.measures.base import CLASSIFIER, IMAGES, NUISANCE, PATH, Derived
 from brittle.nuisances.shifts import Shifts
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 SHOWN = 5  # names in a message
 
 
-def walking(assignment: Assignment, found: Mapping[str, Assignment], walked: Shifts) -> Assignment:
-    """With shifts in place of nuisances at fixed levels, where the measure walks severities or reads one that does."""
-    if not _walks(assignment, found):
+def walking(assignment: Assignment, walked: Shifts) -> Assignment:
+    """With shifts in place of nuisances at fixed levels, where the measure is over paths."""
+    if PATH not in assignment.measure.over:
         return assignment
     under = {
         images: _each_once(walked.of.get(name, name) for name in names) for images, names in assignment.under.items()
@@ -38,13 +38,9 @@ def walking(assignment: Assignment, found: Mapping[str, Assignment], walked: Shi
     return replace(assignment, under=under, notes=(*assignment.notes, *notes))
 
 
-def _walks(assignment: Assignment, found: Mapping[str, Assignment]) -> bool:
-    return assignment.measure.walks or any(_walks(found[name], found) for name in assignment.reads.values())
-
-
 def narrowed(reader: Assignment, found: Mapping[str, Assignment]) -> Assignment:
     """A measure that derives everything from others, without what these are not asked about."""
-    if type(reader.measure).plan is not Measure.plan:
+    if not isinstance(reader.measure, Derived):
         return reader
     for read in reader.measure.reads:
         if read.required:
@@ -54,14 +50,15 @@ def narrowed(reader: Assignment, found: Mapping[str, Assignment]) -> Assignment:
 
 def _within(reader: Assignment, read: Assignment) -> Assignment:
     """A reader's classifiers, and its image sets with their nuisances, as far as they are those of what it reads."""
-    over, bare = read.measure.over, reader.measure.unshifted()
+    over, bare = read.measure.over, reader.bare
+    under_some = bool(over & {NUISANCE, PATH})
     classifiers = tuple(name for name in reader.classifiers if CLASSIFIER not in over or name in read.classifiers)
     under: dict[str, tuple[str, ...]] = {}
     for images, names in reader.under.items():
         there = IMAGES not in over or images in read.images
         asked = read.under.get(images, ()) if IMAGES in over else read.nuisances
-        kept = tuple(name for name in names if there and (NUISANCE not in over or name in asked))
-        if kept or (there and not names) or (NUISANCE in over and images in bare):
+        kept = tuple(name for name in names if there and (not under_some or name in asked))
+        if kept or (there and not names) or (under_some and images in bare):
             under[images] = kept
         elif images in bare:
             raise _nothing(reader, read, f"the image set {images!r}, which it can't do without")
@@ -83,7 +80,7 @@ def _left_out(reader: Assignment, classifiers: Sequence[str], under: Mapping[str
     """What a reader was asked about and is no longer: each name once; a nuisance that is left on other sets, with the
     set."""
     yield from (name for name in reader.classifiers if name not in classifiers)
-    sets = [images for images in reader.under if images not in reader.measure.unshifted()]
+    sets = [images for images in reader.under if images not in reader.bare]
     yield from (images for images in sets if images not in under)
     sets = [images for images in sets if images in under]
     kept = {name for images in sets for name in under[images]}

@@ -48,7 +48,7 @@ class Prefix:
 
 def prefixes_of(job: Job, store: Store, group: CellGroup) -> dict[str, Prefix]:
     """Where a measure may stop early, each classifier's progress so far: read back from the store when resumed."""
-    if not group.assignment.measure.stops:
+    if not job.can_stop(group.any_cell):
         return {}
     found = {}
     for name, cell in group.cells.items():

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from brittle.classifiers.base import AdaptedClassifier, layouts
 from brittle.memory import slices
-from brittle.types import Classifier, Differentiable
+from brittle.types import Classifier, Differentiable, Remarks, SettlesOnImages
 
 FAINTEST = -15.0  # log-probability below which devices differ
 SAME = 0.01  # in log-probability: more than rounding makes of another batch, less than dropout does
@@ -50,11 +50,17 @@ class OwnCopy:
         return self.inner.log_probs(images.clone())
 
 
+def own(classifier: Classifier) -> Classifier:
+    """The classifier itself, not what gives it copies."""
+    return classifier.inner if isinstance(classifier, OwnCopy) else classifier
+
+
 def settled(classifier: Classifier, images: Tensor) -> Classifier:
     """The classifier once it has told from a first batch what its outputs are, where it wants to, and has a copy of its
     input where it changes it."""
-    if (check := getattr(classifier, "check", None)) is not None:
-        check(images.clone())
+    asked = own(classifier)
+    if isinstance(asked, SettlesOnImages):
+        asked.check(images.clone())
     if isinstance(classifier, (AdaptedClassifier, OwnCopy)):
         return classifier
     return OwnCopy(classifier) if _changes(classifier, images) else classifier
@@ -72,7 +78,7 @@ def _changes(classifier: Classifier, images: Tensor) -> bool:
 def tried(classifier: Classifier, images: Tensor, size: int) -> Trial:
     """Asks a classifier about images (B, C, H, W), at most `size` at once."""
     classifier = settled(classifier, images[:size])
-    copies = isinstance(classifier, OwnCopy) or bool(getattr(classifier, "copies", False))
+    copies = isinstance(classifier, OwnCopy) or (isinstance(classifier, AdaptedClassifier) and classifier.copies)
     answers, again = _asked(classifier, images, size), _asked(classifier, images, size)
     if not _same(answers, again):
         return Trial(classifier, answers, copies, unsteady=_apart(answers, again))
@@ -114,7 +120,9 @@ def _apart(first: Tensor, second: Tensor) -> float:
 
 def doubts(name: str, trial: Trial) -> list[str]:
     """What a reader of the numbers must know, in a sentence each."""
-    said = [f"the classifier {name!r} {remark}" for remark in getattr(trial.classifier, "remarks", ())]
+    classifier = own(trial.classifier)
+    remarks = classifier.remarks if isinstance(classifier, Remarks) else ()
+    said = [f"the classifier {name!r} {remark}" for remark in remarks]
     if trial.copies:
         said.append(
             f"the classifier {name!r} changes the images that it is given in place; it gets a copy of its own, and "

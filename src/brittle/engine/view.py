@@ -23,7 +23,6 @@ from brittle.errors import BrittleError, Failure
 from brittle.images.selection import Chosen
 from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
 from brittle.measures.class_order import ORDER, Doubt, class_orders
-from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.plan import Plan, Span
 from brittle.types import Nuisance
 
@@ -102,7 +101,7 @@ class View:
         for, those that its reader read."""
         assignment, plan = self._assignment, self.plan(cell)
         if self._reader is None or assignment.asked:
-            prefix = self._prefix(cell) if assignment.measure.stops else None
+            prefix = self._prefix(cell) if self.job.can_stop(cell) else None
             return [Span(0, len(plan) if prefix is None or not prefix.finished else prefix.read)]
         reader, wanted = self._reader, []
         for each in reader.cells():
@@ -120,7 +119,7 @@ class View:
 
     def end(self, cell: Cell) -> int | None:
         """The unit at which a measure that may stop early did so; None for the others."""
-        return self._prefix(cell).read if self.job.assignments[cell.measure].measure.stops else None
+        return self._prefix(cell).read if self.job.can_stop(cell) else None
 
     def fold(self, cell: Cell) -> Fold:
         return self._prefix(cell).fold
@@ -163,8 +162,6 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     for name, assignment in job.assignments.items():
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))
-            if where := assignment.measure.distorted():
-                found.setdefault(BESIDE, beside(views[name], where, assignment.measure.with_training))
             warnings += found.pop("warnings", [])
             for classifier, count in found.pop("calls", _planned_calls(views[name])).items():
                 calls[classifier] += count

@@ -24,6 +24,7 @@ from brittle.engine.replay import replay_of
 from brittle.engine.store import TABLE_NAME, together
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ShapeGroup, shape_of
+from brittle.measures.answers import Answers
 from brittle.measures.base import ROWS, BadAnswer, Cell, Given, Pending, Piece, Tables, Task
 from brittle.measures.plan import Span, Unit
 from brittle.memory import halving, slices
@@ -158,20 +159,11 @@ class Worker:
         def evaluate(size: int) -> Mapping[str, Pending]:
             full = batch
             if names and job.needs(group.nuisance):
-                full = with_extras(job, batch, labels[names[0]], group.nuisance, names[0])
-            return group.assignment.measure.evaluate(
-                Task(
-                    full,
-                    ids,
-                    pieces,
-                    job.about(group.any_cell),
-                    {name: job.classifiers[name] for name in names},
-                    labels,
-                    given,
-                    size,
-                    tick,
-                )
-            )
+                full = with_extras(job, batch.in_numbers(), labels[names[0]], group.nuisance, names[0])
+            answers = Answers(full, {name: job.classifiers[name] for name in names}, size, tick)
+            facts = {name: job.facts[name] for name in names}
+            task = Task(answers, ids, pieces, job.about(group.any_cell), labels, facts, given)
+            return group.assignment.measure.evaluate(task)
 
         with told_as_theirs(self._things(group), f"the measure {group.assignment.name!r}"):
             pending, self.batch_sizes[images] = halving(evaluate, self.batch_sizes[images], self.note)
@@ -194,7 +186,9 @@ class Worker:
         key, there = (images, places), self.job.images[images].images
         with self._reading:
             if key not in self._kept:
-                self._kept[key] = self._reader.submit(there.groups, places, self.job.device)
+                # On a CPU they become numbers once: a division for every draw costs more than memory does.
+                stored = self.job.device.type != "cpu"
+                self._kept[key] = self._reader.submit(there.groups, places, self.job.device, stored=stored)
             self._kept.move_to_end(key)
             while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:
                 self._kept.popitem(last=False)

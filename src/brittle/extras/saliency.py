@@ -21,7 +21,7 @@ from brittle.errors import BrittleError, MissingPackage
 from brittle.extras import register
 from brittle.memory import slices
 from brittle.registry import did_you_mean, option
-from brittle.types import Batch, Classifier
+from brittle.types import Batch, Classifier, Layered, SeesPart
 
 # Images computed at once: always as many, so that no map depends on its neighbours.
 AT_ONCE, AT_ONCE_ON_A_GPU = 16, 64
@@ -117,8 +117,7 @@ def _grad_cam() -> Callable[[Callable[[Tensor], Tensor], nn.Module], Any]:
 
 
 def _with_module(name: str, classifier: Classifier) -> WithModule:
-    module = getattr(classifier, "module", None)
-    if not isinstance(module, nn.Module) or not isinstance(classifier, WithModule):
+    if not isinstance(classifier, WithModule) or not isinstance(classifier.module, nn.Module):
         raise BrittleError(
             f"saliency needs the gradients of a torch module, and the classifier {name!r} is not made of one",
             OTHER_MASKS,
@@ -130,13 +129,13 @@ def _convolutions(classifier: Classifier) -> list[str]:
     """The names of a classifier's convolutions: in the order of computation, where its layers are known."""
     assert isinstance(classifier, WithModule)
     there = [name for name, part in classifier.module.named_modules() if isinstance(part, nn.Conv2d)]
-    computed = [layer.partition("#")[0] for layer in getattr(classifier, "layers", ())]
+    computed = [layer.partition("#")[0] for layer in (classifier.layers if isinstance(classifier, Layered) else ())]
     return [layer for layer in computed if layer in there] or there
 
 
 def _enlarged(maps: Tensor, classifier: Classifier, height: int, width: int) -> Tensor:
     """maps (B, h, w) → (B, H, W): laid over the part of the image that the classifier sees."""
-    preprocess = getattr(classifier, "preprocess", None)
-    top, left, bottom, right = (0, 0, height, width) if preprocess is None else preprocess.seen(height, width)
+    whole = (0, 0, height, width)
+    top, left, bottom, right = classifier.seen(height, width) if isinstance(classifier, SeesPart) else whole
     seen = F.interpolate(maps[:, None], (bottom - top, right - left), mode="bilinear", align_corners=False)[:, 0]
     return F.pad(seen, (left, width - right, top, height - bottom))

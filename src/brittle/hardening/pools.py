@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.measures.answers import Answers
 from brittle.measures.outcomes import Outcome
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import draw_keys, fold, stream_root, uniform
@@ -32,6 +33,7 @@ from brittle.types import Batch, Classifier, Nuisance
 BLOCK_NUMBERS = 1 << 22  # of positions sampled at a time
 KEPT_NUMBERS = 1 << 26  # of θ, for a whole pool
 TINY = 1e-12  # least q / p
+HARDENED = "hardened"  # what the one classifier is called here
 KEPT, PICKED, ORDER = 1, 2, 3  # streams of a pool's randomness
 
 
@@ -128,15 +130,13 @@ def weak_pool(
     for rows in torch.split(chosen, max(1, BLOCK_NUMBERS // (budget * numbers))):
         batch = data.batch(rows)
         posterior = Posterior(
-            batch,
+            Answers(batch, {HARDENED: classifier}, _at_once(data), tick),
+            HARDENED,
             batch.labels,
             fold(keys[rows], PICKED),
             fold(keys[rows], KEPT),
-            classifier,
             nuisance,
-            _at_once(data),
             kind.space,
-            tick=tick,
         )
         found = kind.sample(posterior, Budget(calls=budget))
         parts.append(_kept(posterior, rows, found, keep))

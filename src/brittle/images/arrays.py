@@ -1,4 +1,4 @@
-"""Image sets over arrays in memory: kept as they are, converted one batch at a time."""
+"""Image sets over arrays in memory: kept as they are, read one batch at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet, IndexNames
-from brittle.images.pixels import Array, as_numpy, channels_last, check_pixels, to_float
+from brittle.images.pixels import Array, as_numpy, channels_last, check_pixels
 from brittle.types import UNLABELLED
 
 
@@ -22,7 +22,8 @@ class ArrayReader:
         self.images = images
 
     def __call__(self, positions: Sequence[int]) -> Tensor:
-        return torch.from_numpy(to_float(self.images[np.asarray(positions, dtype=np.int64)]))
+        read = np.ascontiguousarray(self.images[np.asarray(positions, dtype=np.int64)])
+        return torch.from_numpy(read if read.dtype == np.uint8 else read.astype(np.float32, copy=False))
 
 
 def from_arrays(

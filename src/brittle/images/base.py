@@ -22,7 +22,7 @@ from brittle.images.pixels import Array, Shape, by_shape, ragged, stack
 from brittle.random import shuffled
 from brittle.registry import did_you_mean
 from brittle.registry.values import nearest
-from brittle.types import UNLABELLED, Batch, InScales
+from brittle.types import UNLABELLED, Batch, InScales, in_numbers
 
 CONDITION = re.compile(r"([^<>=]+)(<=|>=|<|>|=)(.*)", re.DOTALL)
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -41,7 +41,7 @@ class ShapeGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Items with stable ids. `reader` maps positions (B,) to images (B, C, H, W), float32 in [0, 1].
+    """Items with stable ids. `reader` maps positions (B,) to images (B, C, H, W), uint8 or float32 in [0, 1].
 
     If images may differ in shape, it gives a list of (C, H, W) instead, uint8 or float. Its `shapes(positions)` then
     gives their shapes without reading all pixels, and `shape_samples` says for how many images that is affordable."""
@@ -151,14 +151,17 @@ class ImageSet:
             raise ragged(named[0], shapes[0], named[1], shapes[1])
         return groups[0].batch
 
-    def groups(self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> list[ShapeGroup]:
-        """Reads the items at `positions` (B,): one batch for each shape among them."""
+    def groups(
+        self, positions: Sequence[int] | Tensor, device: torch.device | str = "cpu", *, stored: bool = False
+    ) -> list[ShapeGroup]:
+        """Reads the items at `positions` (B,): a batch for each shape among them; as `stored`, perhaps in uint8."""
         places = _positions(positions)
         if len(places) and (int(places.min()) < 0 or int(places.max()) >= len(self)):
             raise IndexError(f"positions {int(places.min())}…{int(places.max())} of {len(self)} images")
         found = []
         for members, images in self._read(places.tolist()):
             here = places[members]
+            images = images if stored else in_numbers(images)
             batch = Batch(images.to(device), self.labels[here].to(device), self.ids[here].to(device))
             found.append(ShapeGroup(members, batch))
         return found

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from brittle.images.base import ImageSet
+from brittle.images.pixels import in_bytes
 from brittle.images.selection import Chosen
 from brittle.types import Batch
 
@@ -26,9 +27,9 @@ def fingerprint(images: ImageSet, numbers: int = HASHED, read: Callable[[Tensor]
     digest.update(images.labels.numpy().tobytes())
     seen = min(len(images), max(FEWEST, numbers // math.prod(images.shape)))
     for rows in torch.split(torch.arange(seen) * len(images) // seen, READ_AT_ONCE):
-        batches = [group.batch for group in images.groups(rows)] if read is None else [read(rows)]
+        batches = [group.batch for group in images.groups(rows, stored=True)] if read is None else [read(rows)]
         for batch in batches:
-            digest.update(batch.images.mul(255).round().byte().cpu().numpy().tobytes())
+            digest.update(in_bytes(batch.images))
     if len(images.shapes) > 1:
         digest.update(repr(images.shapes).encode())  # the plan depends on them
     for shift in images.shifts.values():

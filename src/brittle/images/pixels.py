@@ -139,24 +139,23 @@ def check_range(pixels: Array, name: str, remedy: str) -> None:
         raise BrittleError(f"{name} has values from {low:g} to {high:g}, outside [0, 1]", remedy + ".")
 
 
-def to_float(pixels: Array, out: Array | None = None) -> Array:
-    """uint8 or float (…) → float32 (…), with uint8 divided by 255.
-
-    In numpy rather than torch: while a classifier is busy, waking torch's threads costs more than the division.
-    """
-    values = np.empty(pixels.shape, dtype=np.float32) if out is None else out
-    if pixels.dtype == np.uint8:
-        return np.divide(pixels, np.float32(255), out=values)
-    np.copyto(values, pixels, casting="same_kind")
-    return values
+def to_float(pixels: Array) -> Array:
+    """uint8 or float (…) → float32 (…), with uint8 divided by 255."""
+    return np.divide(pixels, np.float32(255)) if pixels.dtype == np.uint8 else pixels.astype(np.float32)
 
 
 def stack(images: Sequence[Array]) -> Tensor:
-    """Images (C, H, W) of one shape, uint8 or float → float32 (B, C, H, W) in [0, 1]."""
-    batch = np.empty((len(images), *images[0].shape), dtype=np.float32)
+    """Images (C, H, W) of one shape, uint8 or float → (B, C, H, W): uint8 where all are, else float32 in [0, 1]."""
+    stored = all(image.dtype == np.uint8 for image in images)
+    batch = np.empty((len(images), *images[0].shape), np.uint8 if stored else np.float32)
     for place, image in enumerate(images):
-        to_float(image, batch[place])
+        batch[place] = image if stored else to_float(image)
     return torch.from_numpy(batch)
+
+
+def in_bytes(images: Tensor) -> bytes:
+    """Images in 8 bits, for what they are known by."""
+    return (images.mul(255).round().byte() if images.is_floating_point() else images).cpu().numpy().tobytes()
 
 
 def by_shape(shapes: Iterable[Sequence[int]]) -> dict[Shape, list[int]]:

@@ -1,4 +1,4 @@
-"""Whether what a distortion gets wrong goes to one class: the DI index, told beside every measure that distorts images.
+"""Whether what a distortion gets wrong goes to one class: the DI index, which measures put into their summaries.
 
 Marcu & Prügel-Bennett 2022, equation 1 (see `statistics.interference`). It is derived from rows that are there anyway:
 predictions on distorted images, and clean predictions of the same images. Classifiers of one `group` are runs of one
@@ -8,13 +8,13 @@ model; one that has no group is a single run, for which nothing can be said abou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView, Subject, looked_up, tested
+from brittle.measures.base import RunView, Subject, looked_up
 from brittle.statistics.interference import (
     WrongAnswers,
     all_to_one,
@@ -25,7 +25,7 @@ from brittle.statistics.interference import (
     unequal_shares,
 )
 
-BESIDE = "interference"  # the key of a measure's summary
+BESIDE = "interference"  # the key of these rows in a summary
 CLEAN = "clean"
 SIMULATIONS = 1000  # beside another measure
 FEWEST_SIMULATIONS = 200
@@ -67,20 +67,17 @@ class Wrong(NamedTuple):
         return np.bincount(self.before[self.seen], minlength=classes).astype(np.float64)
 
 
-def beside(run: RunView, where: str, with_training: bool = False) -> list[dict[str, Any]]:
+def beside(run: RunView, where: str, sets: Collection[str] | None = None) -> list[dict[str, Any]]:
     """The index of every model on every image set under every nuisance of a measure that distorts images; nothing where
     labels, images at severity 0, or clean predictions, are missing. `where` says which answers its rows hold, such as
-    "at the break"; `with_training`, that it is also about images that were trained on, of which nothing is said
-    here."""
+    "at the break"; `sets`, which of its image sets, all by default. A measure puts this into its summary under
+    the key `BESIDE`."""
     if run.read(CLEAN) is None:
         return []
     found = []
     for images, nuisance in dict.fromkeys((cell.images, cell.nuisance) for cell in run.cells()):
-        if (
-            labelled(run.images[images])
-            and run.images[images].origin
-            and (not with_training or images in tested(run.images))
-        ):
+        subject = run.images[images]
+        if labelled(subject) and subject.origin and (sets is None or images in sets):
             for group, names in models(run):
                 found.append(in_short(run, group, names, images, nuisance, where))
     return found

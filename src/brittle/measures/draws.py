@@ -7,6 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from brittle.errors import BrittleError
 from brittle.measures.base import About
 from brittle.random import fold
 from brittle.types import Batch, InScales, Nuisance
@@ -26,6 +27,23 @@ def made_up(about: About) -> Batch:
     assert about.subject is not None
     zero = torch.zeros(1, dtype=torch.int64)
     return Batch(torch.linspace(0, 1, about.numbers).view(1, *about.subject.shape), zero, zero)
+
+
+def check_whole(about: About, measured: str) -> None:
+    """Raises where the image set has no images at severity 0, or a stored shift lacks some of its images."""
+    subject, shift = about.subject, about.nuisance
+    if subject is not None and not subject.origin:
+        raise BrittleError(
+            f"the image set {about.images!r} has no images at scale 0, and {measured} need them",
+            "Name them: clean=SPEC of the image set, in a table rows at scale 0.",
+        )
+    lacking = int((~shift.exists(subject.ids)).sum()) if subject is not None and isinstance(shift, InScales) else 0
+    if lacking:
+        raise BrittleError(
+            f"the shift {about.nuisance_name!r} lacks scales of {lacking} images of {about.images!r}, and {measured} "
+            "need them all",
+            "Set paths=all for the image set, and shifts=… to choose among its shifts.",
+        )
 
 
 def check_path(about: About) -> None:

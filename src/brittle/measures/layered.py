@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.measures.base import CLASSIFIER, IMAGES, About, Measure, Read, RunView, Task
+from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Measure, Read, RunView, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.layer_choice import MOST
@@ -55,7 +55,7 @@ class LayerMeasure(Measure):
         """Places on the whole axis."""
         return len(chosen) * width
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         if about.classifier is not None and about.classifier.layers:
             self.chosen(about.classifier.layers, about.classifier.name)
 
@@ -65,15 +65,9 @@ class LayerMeasure(Measure):
         )
         chosen, width = self.chosen(there) if there else (), self.width(classes)
         paths = max(FEWEST_PATHS, min(MOST_PATHS, rows_per_unit(about.numbers) // 8))
-        return Grid(about.count, self.length(chosen, there, width), max(1, paths // width), width)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        there = about.classifier
-        if there is None or not there.layers:
-            return {}
-        size = self.plan(about).axis
-        at = places(np.arange(size), self.chosen(there.layers), self.width(len(there.labels)))
-        return {"layer": at.layer, "repeat": at.repeat}
+        length = self.length(chosen, there, width)
+        columns = places(np.arange(length), chosen, width)._asdict() if there else {}
+        return Grid(about.count, length, max(1, paths // width), width, columns=columns)
 
     def by_layer(
         self, task: Task, name: str, work: Callable[[str, Tensor, Tensor], T]

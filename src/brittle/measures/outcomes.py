@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from brittle.types import UNLABELLED
 
 SUM_TOLERANCE = 1e-3
 WHOLE = frozenset({"predicted", "rank"})  # stored as int32
@@ -32,6 +35,10 @@ class Outcome(NamedTuple):
         """The outcome that `packed` made (..., 5) of."""
         return cls(*values.unbind(-1))
 
+    def take(self, rows: Tensor | slice) -> Outcome:
+        """Those of some images."""
+        return Outcome(*(each[rows] for each in self))
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Fetched from the device, as flat columns of a table."""
         values = self.packed().flatten(0, -2).float().cpu().numpy()
@@ -45,22 +52,26 @@ COLUMNS = Outcome._fields
 
 
 def outcome(log_probs: Tensor, labels: Tensor) -> Outcome:
-    """log p(c | x) (B, K) and labels (B,) → what was said of each (B,).
+    """log p(c | x) (B, K) and labels (B,) → what was said of each (B,); UNLABELLED stands for what is predicted.
 
     log p(not ℓ) is the log-sum-exp of the other classes: log(1 − p) would be −∞ for every confident classifier.
     """
+    top, predicted = log_probs.max(1)
+    labels = torch.where(labels == UNLABELLED, predicted, labels)
     column = labels[:, None]
     label = log_probs.gather(1, column)
     other = log_probs.scatter(1, column, -torch.inf).logsumexp(1)
-    top, predicted = log_probs.max(1)
     # A class as probable as the label and listed before it is what `max` predicts, so it counts as ahead.
     before = torch.arange(log_probs.shape[1], device=labels.device) < column
     rank = ((log_probs > label) | ((log_probs == label) & before)).sum(1)
     return Outcome(label[:, 0], other, predicted.to(top.dtype), top, rank.to(top.dtype))
 
 
-def joined(parts: list[Outcome]) -> Outcome:
-    """Several batches' outcomes as one."""
+def joined(parts: Sequence[Outcome]) -> Outcome:
+    """Several batches' outcomes as one; one about nothing, which is on no device in particular, is left out."""
+    parts = [part for part in parts if len(part.rank)]
+    if not parts:
+        return Outcome(*(torch.empty(0) for _ in Outcome._fields))
     return parts[0] if len(parts) == 1 else Outcome(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
 

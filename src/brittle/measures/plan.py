@@ -7,9 +7,12 @@ a million units takes no memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, overload
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, overload
+
+from numpy.typing import NDArray
 
 
 class Span(NamedTuple):
@@ -31,11 +34,51 @@ class Unit(NamedTuple):
         return len(self.images) * len(self.axis)
 
 
-Plan = Sequence[Unit]
+Columns = Mapping[str, NDArray[Any]]
+
+
+class Plan(Sequence[Unit]):
+    """Units in planned order, and what the places on their axis are.
+
+    `columns` tells the places apart by columns of the rows; no columns where the image alone does. With these a run is
+    extended by more images and places. None where rows also depend on which other images or places there are: they are
+    used again only where the whole unit is the same."""
+
+    columns: Columns | None
+
+    @overload
+    @abstractmethod
+    def __getitem__(self, place: int) -> Unit: ...
+    @overload
+    @abstractmethod
+    def __getitem__(self, place: slice) -> Sequence[Unit]: ...
+    @abstractmethod
+    def __getitem__(self, place: int | slice) -> Unit | Sequence[Unit]: ...
 
 
 @dataclass(frozen=True)
-class Grid(Sequence[Unit]):
+class Listed(Plan):
+    """Units one by one."""
+
+    units: Sequence[Unit]
+    columns: Columns | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    @overload
+    def __getitem__(self, place: int) -> Unit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Unit]: ...
+    def __getitem__(self, place: int | slice) -> Unit | Sequence[Unit]:
+        return self.units[place]
+
+
+NO_UNITS = Listed((), {})
+
+
+@dataclass(frozen=True)
+class Grid(Plan):
     """Images × axis in rectangles: all of the axis for the first images, then for the next; or round by round, the
     first stretch of the axis for all images, then the next."""
 
@@ -44,6 +87,7 @@ class Grid(Sequence[Unit]):
     images_per_unit: int
     axis_per_unit: int
     by_round: bool = False
+    columns: Columns | None = field(default=None, compare=False)
 
     @property
     def _blocks(self) -> int:
@@ -91,7 +135,7 @@ class Grid(Sequence[Unit]):
                 yield Span(stretch * self._blocks + blocks.first, stretch * self._blocks + blocks.end)
 
 
-def covering(plan: Plan, first: int, end: int) -> list[Span]:
+def covering(plan: Sequence[Unit], first: int, end: int) -> list[Span]:
     """The units of a plan that hold any of the images [first, end), in planned order."""
     if isinstance(plan, Grid):
         return list(plan.covering(first, end))

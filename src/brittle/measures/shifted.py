@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import Read, RunView
-from brittle.measures.failure_points.grid import scale_of
 from brittle.measures.failure_points.measure import KIND
 from brittle.measures.failure_points.trajectories import followed, trajectories
+from brittle.measures.severities import scale_of
 
 READ = Read(KIND, options={"only": None})  # every severity of every path
 

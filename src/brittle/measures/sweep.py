@@ -7,19 +7,20 @@ transformed images or through a changed classifier: the sweep knows only the out
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.criteria import Criterion
+from brittle.measures.lanes import State, Stepped, final_states
 from brittle.measures.outcomes import Outcome
-from brittle.measures.places import State, worked_off
 from brittle.memory import slices
 
 Begin = Callable[[Tensor], State]  # what some paths (B,) carry along, such as θ
-Evaluate = Callable[[Tensor, State, Tensor], Outcome]  # of paths (B,), what they carry, and their places (B,) in a grid
-Tick = Callable[[int], None]
+Submit = Callable[[Tensor, State, Tensor], PendingOutcome]  # of paths (B,), what they carry, their places (B,)
 
 
 class Crossings(NamedTuple):
@@ -64,12 +65,11 @@ def sweep(
     severities: Tensor,
     size: int,
     begin: Begin,
-    evaluate: Evaluate,
+    submit: Submit,
     criterion: Criterion,
-    tick: Tick = lambda _: None,
 ) -> Crossings:
     """The first of the rising `severities` (K,) at which each path meets the criterion, `size` paths at once."""
-    found = _until(paths, len(severities), size, begin, evaluate, criterion, tick, severities.device)
+    found = _until(paths, len(severities), size, begin, submit, criterion, severities.device)
     return Crossings(found["met"], found["at"], severities[found["at"]], Outcome.unpacked(found["said"]))
 
 
@@ -78,22 +78,26 @@ def trails(
     places: int,
     size: int,
     begin: Begin,
-    evaluate: Evaluate,
+    submit: Submit,
     criterion: Criterion | None = None,
-    tick: Tick = lambda _: None,
     device: torch.device | str = "cpu",
 ) -> Trails:
     """What is said of each path at every place of the grid or, with a criterion, up to the first that meets it."""
     if criterion is None:
-        return _to_the_end(paths, places, size, begin, evaluate, tick, device)
+        return _to_the_end(paths, places, size, begin, submit, device)
     said = torch.zeros(paths, places, len(Outcome._fields), device=device)
 
-    def noted(path: Tensor, state: State, place: Tensor) -> Outcome:
-        found = evaluate(path, state, place)
-        said[path, place] = found.packed().to(said.dtype)
-        return found
+    def noted(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
+        pending = submit(path, state, place)
 
-    found = _until(paths, places, size, begin, noted, criterion, tick, device)
+        def collect() -> Outcome:
+            found = pending()
+            said[path, place] = found.packed().to(said.dtype)
+            return found
+
+        return collect
+
+    found = _until(paths, places, size, begin, noted, criterion, device)
     return Trails(Outcome.unpacked(said), found["at"] if paths else torch.zeros(0, dtype=torch.int64, device=device))
 
 
@@ -102,8 +106,7 @@ def _to_the_end(
     places: int,
     size: int,
     begin: Begin,
-    evaluate: Evaluate,
-    tick: Tick,
+    submit: Submit,
     device: torch.device | str,
 ) -> Trails:
     """Severity by severity for as many paths as a batch holds, so that what they carry is made once."""
@@ -117,9 +120,8 @@ def _to_the_end(
             within, place = pair % count, pair.div(count, rounding_mode="floor")
             # A full block is in order already; what it carries may be as large as its images.
             state = carried if count == size else {name: values[within] for name, values in carried.items()}
-            parts.append(evaluate(path[within], state, place).packed())
-            tick(len(pair))
-        said = torch.cat(parts)
+            parts.append(submit(path[within], state, place))
+        said = torch.cat([pending().packed() for pending in parts])
         blocks.append(said.view(places, count, *said.shape[1:]).transpose(0, 1))
     said = torch.cat(blocks) if blocks else torch.zeros(0, places, len(Outcome._fields), device=device)
     return Trails(Outcome.unpacked(said), torch.full((paths,), places - 1, device=device))
@@ -130,9 +132,8 @@ def _until(
     places: int,
     size: int,
     begin: Begin,
-    evaluate: Evaluate,
+    submit: Submit,
     criterion: Criterion,
-    tick: Tick,
     device: torch.device | str,
 ) -> State:
     """`met`, the place `at` which each path ended, and what was `said` there."""
@@ -142,18 +143,19 @@ def _until(
         blank = torch.zeros(len(path), len(Outcome._fields), device=path.device)
         return {**begin(path), "place": fresh, "at": fresh - 1, "met": fresh.bool(), "said": blank}
 
-    def step(path: Tensor, state: State) -> tuple[State, Tensor]:
+    def step(path: Tensor, state: State) -> Stepped:
         place = state["place"]
-        found = evaluate(path, state, place)
-        met = criterion(found)
-        tick(len(path))
-        said = found.packed().to(torch.float32)
+        return partial(after, place, submit(path, state, place))
+
+    def after(place: Tensor, pending: PendingOutcome) -> tuple[State, Tensor]:
+        found = pending()
+        met, said = criterion(found), found.packed().to(torch.float32)
         return (
             {"place": (place + 1).clamp(max=places - 1), "at": place, "met": met, "said": said},
             met | (place == places - 1) | ~torch.isfinite(found.log_p_predicted),
         )
 
-    return worked_off(paths, size, started, step, ("met", "at", "said"), device)
+    return final_states(paths, size, started, step, ("met", "at", "said"), device)
 
 
 def narrowed(
@@ -162,11 +164,10 @@ def narrowed(
     tolerance: float,
     size: int,
     begin: Begin,
-    evaluate: Evaluate,
+    submit: Submit,
     criterion: Criterion,
-    tick: Tick = lambda _: None,
 ) -> Brackets:
-    """Brackets (n,) halved until none is wider than the tolerance; `evaluate` takes severities (B,) for places.
+    """Brackets (n,) halved until none is wider than the tolerance; `submit` takes severities (B,) for places.
 
     What is found is a crossing inside the bracket. Where the criterion is met and left again within it, that need not
     be the first."""
@@ -175,18 +176,20 @@ def narrowed(
         fresh = torch.zeros(len(path), dtype=torch.int64, device=path.device)
         return {**begin(path), "low": low[path], "high": high[path], "calls": fresh, "finite": fresh == 0}
 
-    def step(path: Tensor, state: State) -> tuple[State, Tensor]:
+    def step(path: Tensor, state: State) -> Stepped:
+        middle = (state["low"] + state["high"]) / 2
+        return partial(after, state, middle, submit(path, state, middle))
+
+    def after(state: State, middle: Tensor, pending: PendingOutcome) -> tuple[State, Tensor]:
         below, above = state["low"], state["high"]
-        middle = (below + above) / 2
         wide = (above - below > tolerance) & (middle > below) & (middle < above)
-        found = evaluate(path, state, middle)
+        found = pending()
         met, finite = criterion(found), torch.isfinite(found.log_p_predicted)
-        tick(len(path))
         below, above = torch.where(wide & ~met, middle, below), torch.where(wide & met, middle, above)
-        after = {"low": below, "high": above, "calls": state["calls"] + wide, "finite": finite}
-        return after, (above - below <= tolerance) | ~wide | ~finite
+        changed = {"low": below, "high": above, "calls": state["calls"] + wide, "finite": finite}
+        return changed, (above - below <= tolerance) | ~wide | ~finite
 
     if not len(low):
         return Brackets(low, high, low.long(), low.bool())
-    found = worked_off(len(low), size, started, step, Brackets._fields, low.device)
+    found = final_states(len(low), size, started, step, Brackets._fields, low.device)
     return Brackets(*(found[name] for name in Brackets._fields))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.measures.places import State, worked_off
+from brittle.measures.lanes import State, final_states, in_turn
 
 BETAS, TINY = (0.9, 0.999), 1e-8  # Kingma & Ba 2015
 HALVINGS = 12  # of the last step: what is found lies within 1/4096 of it
@@ -149,7 +149,7 @@ def adam(
         tick(int(ends.sum()))
         return changes, ends
 
-    found = worked_off(pairs, size, begin, step, (*blank(goal.origin[:1]), "end"), goal.origin.device)
+    found = final_states(pairs, size, begin, in_turn(step), (*blank(goal.origin[:1]), "end"), goal.origin.device)
     return finished(found, start)
 
 

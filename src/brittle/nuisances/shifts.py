@@ -6,13 +6,11 @@ the level, so that all five lead through the same images.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from brittle.nuisances.noise.gaussian import Noise
 from brittle.nuisances.suites import stem_of
-from brittle.types import Nuisance
+from brittle.types import Nuisance, OnPath, Scaled
 
 
 class Shifts(NamedTuple):
@@ -22,18 +20,12 @@ class Shifts(NamedTuple):
     made: Mapping[str, Nuisance]  # shifts that are not nuisances of the study: those of a suite, at level 1
 
 
-def level_of(nuisance: Nuisance) -> float | None:
-    """The level at which a nuisance is fixed and that severity multiplies; None where it has none."""
-    level = getattr(nuisance, "level", None)
-    return float(level) if isinstance(level, (int, float)) and level > 0 else None
-
-
 def shifts_of(nuisances: Mapping[str, Nuisance], taken: set[str]) -> Shifts:
     """Gathers nuisances that differ in their level alone. They go by what their names share, as in `fog-1` to `fog-5`,
     unless that is `taken`; and otherwise by the first."""
     alike: dict[Nuisance, list[str]] = {}
     for name, nuisance in nuisances.items():
-        if (shift := _from_one(nuisance)) is not None:
+        if (shift := _path_of(nuisance)) is not None:
             alike.setdefault(shift, []).append(name)
     of: dict[str, str] = {}
     made = {}
@@ -47,16 +39,9 @@ def shifts_of(nuisances: Mapping[str, Nuisance], taken: set[str]) -> Shifts:
     return Shifts(of, made)
 
 
-def _from_one(nuisance: Nuisance) -> Nuisance | None:
-    """The same nuisance with severity counted from level 1, or as noise without a level is counted, in σ; None where
-    severity is counted from what the nuisance draws, or options can't be compared."""
-    if not dataclasses.is_dataclass(nuisance) or isinstance(nuisance, type):
-        return None
-    fields = {field.name for field in dataclasses.fields(nuisance)}
-    changed = {"level": 1.0} if "level" in fields and level_of(nuisance) is not None else {}
-    if isinstance(nuisance, Noise) and nuisance.level is None:
-        changed = {"sigma": Noise.sigma}
-    found = dataclasses.replace(nuisance, **changed) if changed else None
+def _path_of(nuisance: Nuisance) -> Nuisance | None:
+    """None where severity is counted from what the nuisance draws, or options can't be compared."""
+    found = nuisance.whole_path() if isinstance(nuisance, OnPath) else None
     try:
         hash(found)
     except TypeError:
@@ -68,7 +53,7 @@ def _shared_stem(nuisances: Mapping[str, Nuisance]) -> str | None:
     stems = set()
     for name, nuisance in nuisances.items():
         stem, level = stem_of(name)
-        if not level or float(level) != level_of(nuisance):
+        if not level or not isinstance(nuisance, Scaled) or float(level) != nuisance.severity_scale.per_severity:
             return None
         stems.add(stem)
     return stems.pop() if len(stems) == 1 else None

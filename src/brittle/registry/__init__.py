@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from brittle.errors import BrittleError
+from brittle.registry.entry_points import entry_points
 from brittle.registry.options import (
     binds_rows,
     checked,
@@ -81,7 +82,7 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Every kind there is, built in or through entry points."""
-        entered = importlib.metadata.entry_points(group=self.group).names
+        entered = entry_points(self.group).names
         return sorted({*self._kinds, *self._outline.kinds, *entered})
 
     def loaded(self) -> Mapping[str, type[T]]:
@@ -97,7 +98,7 @@ class Registry(Generic[T]):
             return self._users(name)
         self._refuse_unknown(name)
         self._load()
-        for entry in importlib.metadata.entry_points(group=self.group, name=name):
+        for entry in entry_points(self.group, name=name):
             self.register(name)(self._imported(entry))
         return self._kinds[name]
 
@@ -153,7 +154,7 @@ class Registry(Generic[T]):
         """The name a thing is registered under, loaded or not; its class's name where it is not registered."""
         self._load()
         here = f"{type(thing).__module__}:{type(thing).__qualname__}"
-        entries = importlib.metadata.entry_points(group=self.group)
+        entries = entry_points(self.group)
         entered = (entry.name for entry in entries if entry.value == here)
         known = (name for name, kind in self._kinds.items() if type(thing) is kind)
         return next(known, None) or next(entered, type(thing).__name__)

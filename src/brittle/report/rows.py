@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from brittle.engine.replay import replay_of
 from brittle.engine.view import View
-from brittle.measures.base import ROWS, Cell
-from brittle.measures.failure_points.grid import scale_of
+from brittle.measures.base import ROWS, Cell, draw_column
+from brittle.measures.severities import scale_of
 from brittle.random import draw_keys
 from brittle.report.page.label_names import LabelNames
-from brittle.types import UNLABELLED, Told
+from brittle.types import UNLABELLED, ReadableTheta
 
 MOST_NUMBERS = 16  # of θ that get a column each; a longer θ is told by its key
 IMAGES_AT_ONCE = 64
@@ -111,9 +111,9 @@ def _classes(view: View, cell: Cell) -> pa.Array:
 
 def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
     """θ in a column for each of its numbers, as `theta_angle`; where it is long, the key that it is drawn from."""
-    space, column = view.nuisances[cell.nuisance], view.job.assignments[cell.measure].measure.prior_column
+    space, column = view.nuisances[cell.nuisance], draw_column(rows.schema)
     words = [f"theta_{word.replace(' ', '_')}" for word in space.parameters]
-    if "theta" not in rows.column_names and column not in rows.column_names:
+    if "theta" not in rows.column_names and column is None:
         return {}
     if "severity" in rows.column_names and scale_of(space).fixed:  # along stored images: severity is all
         return {}
@@ -125,6 +125,7 @@ def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
         numbers = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), len(words))
         columns = [pa.array(numbers[:, place]) for place in range(len(words))]
         return dict(zip(words, columns, strict=True)) | _told(view, cell, numbers)
+    assert column is not None
     if not short:
         return {"theta_key": _keys(view, cell, rows, column)}
     numbers = _drawn(view, cell, rows, column) if len(rows) else np.empty((0, len(words)), np.float32)
@@ -142,10 +143,10 @@ def _is_short(view: View, cell: Cell) -> bool:
 def _told(view: View, cell: Cell, theta: NDArray[Any]) -> dict[str, Any]:
     """θ (n, d) in the numbers that it can be told in, where all images are of one size."""
     space, images = view.nuisances[cell.nuisance], view.job.images[cell.images].images
-    if not isinstance(space, Told) or len(images.shapes) > 1:
+    if not isinstance(space, ReadableTheta) or len(images.shapes) > 1:
         return {}
-    told = space.tell(torch.from_numpy(np.array(theta, np.float32)), *images.shape[1:]).float().numpy()
-    return {f"theta_{word.replace(' ', '_')}": pa.array(told[:, place]) for place, word in enumerate(space.told)}
+    told = space.read_theta(torch.from_numpy(np.array(theta, np.float32)), *images.shape[1:]).float().numpy()
+    return {f"theta_{word.replace(' ', '_')}": pa.array(told[:, place]) for place, word in enumerate(space.readings)}
 
 
 def _keys(view: View, cell: Cell, rows: pa.Table, column: str) -> pa.Array:

@@ -14,7 +14,7 @@ from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
 from brittle.images.fingerprint import fingerprint
 from brittle.memory import slices
-from brittle.types import UNLABELLED, Batch
+from brittle.types import UNLABELLED, Batch, in_numbers
 
 READ_AT_ONCE = 1 << 26  # numbers
 HASHED = 1 << 26  # numbers of the images that are hashed: they are in memory already
@@ -38,7 +38,7 @@ class TrainingImages:
         """The items at `rows` (B,), a tensor on the device."""
         if self.pixels is None:
             return self.set.batch(rows, self.device)
-        return Batch(_as_float(self.pixels[rows]), self.labels[rows], self.ids[rows])
+        return Batch(in_numbers(self.pixels[rows]), self.labels[rows], self.ids[rows])
 
     def relabelled(self, labels: Tensor) -> TrainingImages:
         """The same images with other labels (n,)."""
@@ -76,15 +76,11 @@ def _held(images: ImageSet, device: torch.device) -> Tensor | None:
         for part in slices(len(images), max(1, READ_AT_ONCE // math.prod(images.shape))):
             read = images.batch(range(len(images))[part], device).images
             held[part] = read if dtype.is_floating_point else read.mul(255).round().to(dtype)
-            if not torch.equal(_as_float(held[part]), read):
+            if not torch.equal(in_numbers(held[part]), read):
                 break
         else:
             return held
     raise AssertionError("float32 represents what was read")
-
-
-def _as_float(pixels: Tensor) -> Tensor:
-    return pixels if pixels.is_floating_point() else pixels.float() / 255
 
 
 def _share(device: torch.device) -> int:

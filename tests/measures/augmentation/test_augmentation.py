@@ -8,7 +8,7 @@ from scipy import stats
 
 import brittle
 from brittle.errors import BrittleError
-from brittle.measures.augmentation.augmented import augmented, opened
+from brittle.measures.augmentation.augmented import SHARE, augmented, opened
 from brittle.measures.augmentation.summary import per_cluster
 from brittle.mixing import mixes
 from brittle.report.html import write_report
@@ -85,24 +85,26 @@ def test_rows_of_mixup_are_those_of_a_loop_over_disjoint_pairs(folder):
 def test_the_larger_share_of_beta_with_alpha_plus_one_is_that_of_beta_with_alpha(alpha):
     """max(λ, 1 − λ) has one law for Beta(α + 1, α) and Beta(α, α): λ·f(λ) + (1 − λ)·f(λ) = f(λ) for symmetric f."""
     batch = Batch(torch.zeros(3000, 1, 1, 1), torch.zeros(3000).long(), torch.arange(3000))
-    found = augmented(opened(f"mixup:alpha={alpha}"), batch, batch.images, torch.zeros(3000).long(), seed=0)
+    at = {"draw": torch.zeros(3000).long(), "partner": torch.arange(3000)}
+    _, notes = augmented(opened(f"mixup:alpha={alpha}"), batch.images, seed=0).make(batch, at)
     symmetric = stats.beta(alpha, alpha)
 
     def larger(share):
         return symmetric.cdf(share) - symmetric.cdf(1 - share)
 
-    assert stats.kstest(found.share.numpy(), larger).pvalue > 0.01
+    assert stats.kstest(notes[SHARE].numpy(), larger).pvalue > 0.01
 
 
 @pytest.mark.parametrize("spec", ["mixup", "cutmix", "fmix", "random-masks", "cutout:size=4"])
 def test_pixels_come_from_the_image_and_its_partner_by_the_mask(spec):
     """A white image with a black partner: the mean is the image's share, and a mask leaves black and white pixels."""
     batch = Batch(torch.ones(50, 1, 12, 10), torch.zeros(50).long(), torch.arange(50))
-    found = augmented(opened(spec), batch, torch.zeros_like(batch.images), torch.arange(50) % 3, seed=1)
-    torch.testing.assert_close(found.images.mean((1, 2, 3)), found.share)
+    at = {"draw": torch.arange(50) % 3, "partner": torch.arange(50)}
+    made, notes = augmented(opened(spec), torch.zeros_like(batch.images), seed=1).make(batch, at)
+    torch.testing.assert_close(made.mean((1, 2, 3)), notes[SHARE])
     masked = not spec.startswith("mixup")
-    assert bool(((found.images == 0) | (found.images == 1)).all()) is masked
-    assert float(found.share.min()) >= (0.5 if mixes.build(spec).pairs else 0)
+    assert bool(((made == 0) | (made == 1)).all()) is masked
+    assert float(notes[SHARE].min()) >= (0.5 if mixes.build(spec).pairs else 0)
 
 
 def test_a_plain_augmentation_is_robustness_s_accuracy_minus_clean_accuracy(folder):

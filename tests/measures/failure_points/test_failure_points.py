@@ -16,17 +16,18 @@ from brittle.engine.carry_out import run_things
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
 from brittle.images.selection import Selection
-from brittle.measures.base import About
+from brittle.measures.base import About, Asked
 from brittle.measures.draws import draw_theta
-from brittle.measures.failure_points.grid import severities_of
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.pooled import over_images
 from brittle.measures.failure_points.trajectories import trajectories
+from brittle.measures.severities import severities_of
 from brittle.nuisances import nuisance, nuisances
 from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.random import stream_root
 from brittle.statistics.ratio import ratio_bounds
 from brittle.study import MeasureEntry
+from brittle.types import SeverityScale
 
 STEPS = 5
 # What is said of eight images at severities 0 to 5: 0 is the label.
@@ -229,7 +230,7 @@ def test_several_shifts_of_the_same_images_stay_apart_and_pool_image_by_image():
 def test_stored_paths_are_neither_narrowed_nor_repeated(options, match):
     about = About(0, nuisance=Stored(), nuisance_name="snow")
     with pytest.raises(BrittleError, match=match):
-        FailurePoints(**options).check(about)
+        FailurePoints(**options).check(about, Asked({}, {}, {}))
 
 
 class Doubled:
@@ -344,7 +345,7 @@ def test_severities_that_do_not_rise_or_are_given_twice_are_refused():
 class Stored(WrittenSeverity):
     """A shift whose pictures were made beforehand, at three scales."""
 
-    scales = (1.0, 2.0, 4.0)
+    severity_scale = SeverityScale("scale", 1.0, (1.0, 2.0, 4.0), 1.0, 4.0, fixed=True)
 
     def exists(self, ids):
         return ids >= 0

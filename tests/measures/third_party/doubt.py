@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
-from markupsafe import Markup, escape
 
 from brittle.measures import register
 from brittle.measures.base import Measure
 from brittle.measures.plan import Grid
 from brittle.registry import option
+from brittle.report.blocks import ClassifierName, Estimate, Table
 from brittle.report.sections.base import BaseSection
 
 
@@ -65,9 +65,9 @@ def tables(task, entropy):
 class DoubtSection(BaseSection):
     title = "Doubt"
 
-    def body(self, run):
-        rows = "".join(
-            f"<li>{escape(row['classifier'])} doubts {escape(row['image_set'])}: {row['entropy']:.3f} nats</li>"
+    def blocks(self, run):
+        rows = (
+            (ClassifierName(row["classifier"]), f"doubts {row['image_set']}", Estimate(row["entropy"], unit="nats"))
             for row in run.summary["results"]
         )
-        return Markup(f"<ul>{rows}</ul>")
+        return [Table(("classifier", "what", "entropy"), tuple(rows))]

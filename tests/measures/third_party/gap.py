@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import Measure, Read
+from brittle.measures.base import Derived, Read
 from brittle.measures.clean.measure import clean_columns
 from brittle.registry import did_you_mean, option
 
 
 @register("accuracy-gap")
 @dataclass(frozen=True)
-class AccuracyGap(Measure):
+class AccuracyGap(Derived):
     """Accuracy on the first image set less accuracy on the second."""
 
     over: ClassVar = frozenset({"classifier", "images"})
@@ -21,10 +21,12 @@ class AccuracyGap(Measure):
     first: str = option("", "name of an image set of the study")
     second: str = option("", "name of another")
 
-    def summarise(self, run):
+    def check(self, about, asked):
         for name in (self.first, self.second):
-            if name not in run.images:
-                raise BrittleError(f"there is no image set {name!r} to compare", did_you_mean(name, run.images))
+            if name not in asked.images:
+                raise BrittleError(f"there is no image set {name!r} to compare", did_you_mean(name, asked.images))
+
+    def summarise(self, run):
         gaps = []
         for classifier in run.classifiers:
             first, second = (

@@ -7,13 +7,13 @@ import numpy as np
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import Measure, Read
+from brittle.measures.base import Derived, Read
 from brittle.registry import did_you_mean, option
 
 
 @register("group-difference")
 @dataclass(frozen=True)
-class GroupDifference(Measure):
+class GroupDifference(Derived):
     """The mean ρ of one group of classifiers less that of another."""
 
     over: ClassVar = frozenset({"images", "nuisance"})  # a cell is about all classifiers together
@@ -22,14 +22,15 @@ class GroupDifference(Measure):
     more: str = option("", "the group from whose mean ρ the other's is subtracted")
     less: str = option("", "the other group")
 
-    def summarise(self, run):
-        measured = run.read("robustness")
-        groups = {}
-        for name, facts in measured.classifiers.items():
-            groups.setdefault(facts.group, []).append(name)
+    def check(self, about, asked):
+        groups = grouped(asked.classifiers)
         for group in (self.more, self.less):
             if group not in groups:
                 raise BrittleError(f"no classifier is in the group {group!r}", did_you_mean(group, groups))
+
+    def summarise(self, run):
+        measured = run.read("robustness")
+        groups = grouped(measured.classifiers)
         return {"differences": [self.difference(measured, groups, *cell[2:]) for cell in run.cells()]}
 
     def difference(self, measured, groups, images, nuisance):
@@ -40,6 +41,14 @@ class GroupDifference(Measure):
         }
         more, less = (np.mean([rho[name] for name in groups[group]]) for group in (self.more, self.less))
         return {"image_set": images, "nuisance": nuisance, "difference": float(more - less), "rho": rho}
+
+
+def grouped(classifiers):
+    """Names of the classifiers of each group."""
+    groups = {}
+    for name, facts in classifiers.items():
+        groups.setdefault(facts.group, []).append(name)
+    return groups
 
 
 def mean_confidence(measured, cell):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import brittle
+from brittle.measures.answers import Answers
 from brittle.measures.base import ClassifierFacts
 from brittle.measures.outcomes import Outcome
 from brittle.measures.weak_points.posterior import Posterior
@@ -61,13 +62,12 @@ def squares(count: int = 6, channels: int = 1, size: int = 16) -> Batch:
 def posterior(batch: Batch, spec: str, drawn: str, classifier=None, size: int = 16) -> Posterior:
     keys = fold(stream_root(0, "test"), batch.ids)
     return Posterior(
-        batch,
+        Answers(batch, {"it": classifier or LeftOrRight()}, size),
+        "it",
         batch.labels,
         keys,
         fold(keys, 1),
-        classifier or LeftOrRight(),
         nuisance(spec),
-        size,
         sampler(drawn).space,
     )
 

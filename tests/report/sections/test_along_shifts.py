@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from brittle.report.console import as_text, one_table
+from brittle.report.page.words import p_value
 from brittle.report.sections.line import words as line_words
 from brittle.report.sections.ranking import words as rank_words
 
@@ -123,7 +124,7 @@ def test_findings_say_how_the_best_stands_beside_the_reference_and_whether_ranki
 
 
 def test_p_values_in_words() -> None:
-    assert [line_words.p(None), line_words.p(0.0001), line_words.p(0.642)] == ["–", "< 0.001", "0.64"]
+    assert [p_value(None), p_value(0.0001), p_value(0.642)] == ["–", "< 0.001", "0.64"]
     entry = {"correlation": -0.358, "p_value": 0.642, "models": 5}
     assert line_words.partial(entry) == "−0.36 (p = 0.64; 5 models)"
 

@@ -105,27 +105,26 @@ def test_values_are_written_briefly(value: Any, shown: str) -> None:
 
 
 OTHER = """
-from brittle.report.page.section import Finding, Remarks
+from brittle.report.blocks import ClassifierName, Estimate, Group, Raw, Sentence, Table, Weighted
 from brittle.report.sections.base import BaseSection
 
 class LetterSection(BaseSection):
     title = "Letters & words"
 
-    def body(self, run):
-        return self.rendered("letters.html.j2", run, rows=run.summary["counts"])
+    def blocks(self, run):
+        rows = tuple((ClassifierName(row["classifier"]), Estimate(1.0, 0.25, 8.5)) for row in run.summary["counts"])
+        return [
+            Group("All letters", (Table(("classifier", "letters"), rows),), key="all"),
+            Raw("<b>markup of its own</b>"),
+            Sentence("Letters say nothing of robustness.", "limit"),
+        ]
 
-    def findings(self, run):
-        return [Finding(f"{len(run.summary['counts'])} classifiers have words.", 0.7)]
-
-    def remarks(self, run):
-        return Remarks(limits=["Letters say nothing of robustness."])
+    def top(self, run):
+        return [Weighted(Sentence(f"{len(run.summary['counts'])} classifiers have words."), 0.7)]
 """
-TEMPLATE = """{% from "macros.html.j2" import cell %}<section id="{{ run.anchor("all") }}"><h3>All letters</h3>
-<table><tr>{% for row in rows %}<th>{{ row.classifier }}</th>{{ cell(row.mean, [0.25, 8.5]) }}{% endfor %}</tr></table>
-</section>"""
 
 
-def test_another_packages_section_comes_through_an_entry_point_with_its_own_template_and_style(
+def test_another_packages_section_comes_through_an_entry_point(
     tmp_path: Path,
     foreign_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -133,12 +132,10 @@ def test_another_packages_section_comes_through_an_entry_point_with_its_own_temp
     names: tuple[str, str],
 ) -> None:
     package, installed = tmp_path / "lettering", tmp_path / "lettering-1.0.dist-info"
-    for folder in (package / "templates", installed):
+    for folder in (package, installed):
         folder.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "letters.py").write_text(OTHER)
-    (package / "templates" / "letters.html.j2").write_text(TEMPLATE)
-    (package / "templates" / "style.css").write_text(".lettering { color: teal; }")
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: lettering\nVersion: 1.0\n")
     (installed / "entry_points.txt").write_text("[brittle.sections]\nletter-counts = lettering.letters:LetterSection\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -152,5 +149,5 @@ def test_another_packages_section_comes_through_an_entry_point_with_its_own_temp
     assert "Letters say nothing of robustness." in page.text
     assert {"mine", "mine-all"} <= page.ids
     assert '<a href="#mine-all">All letters</a>' in text
-    assert ".lettering { color: teal; }" in text
+    assert "<b>markup of its own</b>" in text
     assert as_text(_summary(folder)).startswith("Letters & words")

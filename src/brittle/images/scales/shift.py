@@ -14,9 +14,9 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.images.base import Reader, shape_of
-from brittle.images.pixels import Array, Shape, by_shape, stack
+from brittle.images.pixels import Array, Shape, by_shape, in_bytes, stack
 from brittle.random import uniform
-from brittle.types import Batch
+from brittle.types import Batch, SeverityScale, in_numbers
 
 ROUNDING = 1e-4  # by which a scale may be off, as scales go through float32
 SEEN = 64  # images that the fingerprint looks at
@@ -42,6 +42,11 @@ class StoredShift:
                     f"the shift {self.name!r} has images at scale {low:g} and {high:.6g}, too close to tell apart",
                     f"Let scales differ by more than {2 * ROUNDING:g}.",
                 )
+
+    @property
+    def severity_scale(self) -> SeverityScale:
+        step, limit = (self.scales[0], self.scales[-1]) if self.scales else (1.0, 1.0)
+        return SeverityScale("scale", 1.0, self.scales, step, limit, fixed=True)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -134,7 +139,7 @@ class StoredShift:
                 f"{'scale 0' if self.origin else 'another scale'} {_size(shape)} (channels × height × width)",
                 "Bring them to one size: size=… and crop=… of the image set, or of clean=….",
             )
-        return read if isinstance(read, Tensor) else stack(read)
+        return in_numbers(read if isinstance(read, Tensor) else stack(read))
 
     def describe(self, height: int, width: int) -> str:
         return f"stored images at scale {', '.join(f'{scale:g}' for scale in self.scales)}, each as likely"
@@ -147,10 +152,10 @@ class StoredShift:
         seen = flat[np.arange(min(SEEN, len(flat))) * len(flat) // min(SEEN, len(flat))].tolist()
         read = self.reader(seen)
         if isinstance(read, Tensor):
-            digest.update(read.mul(255).round().byte().numpy().tobytes())
+            digest.update(in_bytes(read))
         else:
             for places in by_shape(image.shape for image in read).values():
-                digest.update(stack([read[place] for place in places]).mul(255).round().byte().numpy().tobytes())
+                digest.update(in_bytes(stack([read[place] for place in places])))
         return digest.digest()
 
 

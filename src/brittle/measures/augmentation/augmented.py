@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.measures.draws import draw_theta
+from brittle.measures.answers import At, Change, Notes
+from brittle.measures.changes import Drawn
 from brittle.mixing import mixes
 from brittle.mixing.base import Mix
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.random import fold, stream_root
 from brittle.registry import did_you_mean, options_of, parse_spec
-from brittle.types import Batch, Nuisance
+from brittle.types import Batch, Nuisance, in_numbers
 
 HALF = 0.5
-
-
-class Augmented(NamedTuple):
-    """Images (B, C, H, W), and the share (B,) of each that is its own; 1 under a nuisance."""
-
-    images: Tensor
-    share: Tensor
+SHARE = "share"
 
 
 def opened(spec: str) -> Mix | Nuisance:
@@ -49,19 +44,30 @@ def in_pairs(what: Mix | Nuisance) -> bool:
     return isinstance(what, Mix) and what.pairs
 
 
-def augmented(what: Mix | Nuisance, batch: Batch, partners: Tensor, draws: Tensor, seed: int) -> Augmented:
-    """Images of a batch (B) augmented for one draw number each; partners (B, C, H, W) are what they are mixed with."""
-    device = batch.images.device
-    if not isinstance(what, Mix):
-        root = stream_root(seed, nuisances.name_of(what), device)
-        moved = what.apply(batch, draw_theta(what, batch, draws, root))
-        return Augmented(moved, torch.ones(len(moved), device=device))
-    root = stream_root(seed, f"mix {mixes.name_of(what)}", device)
-    keys = fold(fold(root, batch.ids), draws)
-    masks = what.masks(keys, *batch.images.shape[-2:], mixed_targets=False, seed=seed)
-    share = masks.mean((1, 2, 3))
-    if not what.pairs:
-        return Augmented(batch.images * masks, share)
-    # The majority's label counts. Both images of a pair are looked at, so that it may as well always be the first.
-    masks = torch.where((share < HALF)[:, None, None, None], 1 - masks, masks)
-    return Augmented(torch.lerp(partners, batch.images, masks), torch.maximum(share, 1 - share))
+def augmented(what: Mix | Nuisance, images: Tensor, seed: int) -> Change:
+    """The augmentation of images (B, C, H, W), those that others are mixed with."""
+    if isinstance(what, Mix):
+        return Mixed(what, images, stream_root(seed, f"mix {mixes.name_of(what)}", images.device), seed)
+    return Drawn(what, stream_root(seed, nuisances.name_of(what), images.device))
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A `draw` of a mix of each image with its `partner`; notes the `share` of each that is its own."""
+
+    mix: Mix
+    images: Tensor  # (B, C, H, W) of the task
+    root: Tensor
+    seed: int
+    traceable: bool = False
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        keys = fold(fold(self.root, batch.ids), at["draw"])
+        masks = self.mix.masks(keys, *batch.images.shape[-2:], mixed_targets=False, seed=self.seed)
+        share = masks.mean((1, 2, 3))
+        if not self.mix.pairs:
+            return batch.images * masks, {SHARE: share}
+        # The majority's label counts. Both images of a pair are looked at, so that it may as well always be the first.
+        masks = torch.where((share < HALF)[:, None, None, None], 1 - masks, masks)
+        mixed = torch.lerp(in_numbers(self.images[at["partner"]]), batch.images, masks)
+        return mixed, {SHARE: torch.maximum(share, 1 - share)}

@@ -8,7 +8,7 @@ Diversity, the final training loss of a classifier trained so, comes from what i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -21,7 +21,8 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.augmentation.augmented import augmented, in_pairs, opened
+from brittle.measures.answers import PendingOutcome
+from brittle.measures.augmentation.augmented import SHARE, augmented, in_pairs, opened
 from brittle.measures.augmentation.options import AugmentationOptions
 from brittle.measures.augmentation.summary import summarise_run
 from brittle.measures.base import (
@@ -29,6 +30,7 @@ from brittle.measures.base import (
     IMAGES,
     ROWS,
     About,
+    Asked,
     BadAnswer,
     ClassifierFacts,
     Measure,
@@ -39,9 +41,8 @@ from brittle.measures.base import (
     Task,
 )
 from brittle.measures.clean.measure import READ as CLEAN
-from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
-from brittle.measures.plan import Grid, Plan, rows_per_unit
-from brittle.memory import slices
+from brittle.measures.outcomes import first_bad, joined
+from brittle.measures.plan import NO_UNITS, Grid, Plan, rows_per_unit
 from brittle.mixing import mixes
 from brittle.nuisances import nuisances
 
@@ -61,7 +62,7 @@ class Augmentation(AugmentationOptions, Measure):
     def runs_code(self) -> bool:
         return any(mixes.runs_code(spec) or nuisances.runs_code(spec) for spec in self.of)
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         assert about.subject is not None
         if not self.of:
             raise BrittleError("no augmentation is named", 'Name some: of = ["mixup", "fmix"].')
@@ -86,11 +87,11 @@ class Augmentation(AugmentationOptions, Measure):
     def plan(self, about: About) -> Plan:
         """Both images of a pair are in one unit."""
         if not self.is_reference(about.classifier):
-            return ()
+            return NO_UNITS
         points, rows = len(self.of) * self.samples, rows_per_unit(about.numbers)
-        return Grid(about.count, points, max(2, rows // points // 2 * 2), points)
+        return Grid(about.count, points, max(2, rows // points // 2 * 2), points, columns=self._columns(about))
 
-    def axis(self, about: About) -> dict[str, NDArray[Any]] | None:
+    def _columns(self, about: About) -> dict[str, NDArray[Any]] | None:
         """Where images are mixed in pairs, the last of an odd number lacks a partner that more images would give it."""
         if about.count % 2 and any(in_pairs(opened(spec)) for spec in self.of):
             return None
@@ -101,36 +102,42 @@ class Augmentation(AugmentationOptions, Measure):
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        """Augmented images are made once, and every classifier sees them."""
-        device = task.batch.images.device
+        """Augmentation by augmentation, and then in planned order again."""
         rows, points = task.pairs.rows, task.pairs.axis
         partner = _partners(task)
-        parts, shares = [torch.empty(0, dtype=torch.int64)], [torch.empty(0, device=device)]  # places among the pairs
-        nothing = Outcome(*(torch.empty(0, device=device) for _ in Outcome._fields))
-        found: dict[str, list[Outcome]] = {name: [nothing] for name in task.classifiers}
+        other = torch.from_numpy(partner)[rows]
+        parts, shares, said = [], [], []  # places among the pairs, of each the share that is its own, and its answers
         for number, spec in enumerate(self.of):
             what = opened(spec)
-            chosen = (points // self.samples == number) & (torch.from_numpy(partner >= 0)[rows] | (not in_pairs(what)))
-            places = chosen.nonzero()[:, 0]
-            for part in slices(len(places), task.batch_size):
-                here = places[part]
-                first = rows[here]
-                second = torch.from_numpy(partner)[first].clamp(min=0)
-                batch, others = task.batch.take(first.to(device)), task.batch.images[second.to(device)]
-                made = augmented(what, batch, others, (points[here] % self.samples).to(device), task.about.seed)
-                for name, classifier in task.classifiers.items():
-                    labels = task.labels[name][first.to(device)]
-                    found[name].append(outcome(classifier.log_probs(made.images), labels))
-                parts.append(here)
-                shares.append(made.share)
-                task.tick(len(here) * len(task.classifiers))
-        places, share = torch.cat(parts), torch.cat(shares)
-        return {name: partial(self._tables, task, places, share, joined(each), partner) for name, each in found.items()}
+            here = ((points // self.samples == number) & ((other >= 0) | (not in_pairs(what)))).nonzero()[:, 0]
+            at = {"draw": points[here] % self.samples, "partner": other[here].clamp(min=0)}
+            found = task.answers.all(
+                rows[here].to(task.device),
+                {name: values.to(task.device) for name, values in at.items()},
+                augmented(what, task.answers.batch.images, task.about.seed),
+                task.labels,
+            )
+            parts.append(here)
+            shares.append(found.notes.get(SHARE, torch.ones(len(here))))
+            said.append(found.outcomes)
+        places = torch.cat(parts)
+        return {
+            name: partial(self._tables, task, places, shares, [each[name] for each in said], partner)
+            for name in task.labels
+        }
 
-    def _tables(self, task: Task, places: Tensor, share: Tensor, found: Outcome, partner: NDArray[np.int64]) -> Tables:
+    def _tables(
+        self,
+        task: Task,
+        places: Tensor,
+        shares: Sequence[Tensor],
+        said: Sequence[PendingOutcome],
+        partner: NDArray[np.int64],
+    ) -> Tables:
         order = torch.argsort(places)
         at = places[order].numpy()
-        columns = {name: values[order.numpy()] for name, values in found.columns().items()}
+        found = joined([pending() for pending in said]).columns()
+        columns = {name: values[order.numpy()] for name, values in found.items()}
         rows, points = task.pairs.rows.numpy()[at], task.pairs.axis.numpy()[at]
         bad = first_bad(columns)
         if bad is not None:
@@ -142,7 +149,7 @@ class Augmentation(AugmentationOptions, Measure):
                 | {"augmentation": (points // self.samples).astype(np.int32)}
                 | {"draw": (points % self.samples).astype(np.int32)}
                 | {"partner": np.where(mixed, task.ids[np.maximum(partner[rows], 0)], -1)}
-                | {"share": share.cpu().numpy()[order.numpy()]}
+                | {"share": torch.cat([share.cpu() for share in shares]).numpy()[order.numpy()]}
                 | {name: columns[name] for name in KEPT}
             )
         }

@@ -6,7 +6,7 @@ classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ClassifierFacts, Measure, Read, RunView, pairs_of
+from brittle.measures.base import About, Asked, Derived, Read, RunView, pairs_of
 from brittle.measures.before_after.options import BeforeAfterOptions
 from brittle.measures.robustness.estimate import Estimate, estimate
 from brittle.measures.robustness.fold import RobustnessFold
@@ -30,16 +30,16 @@ KIND = "before-after"
 
 @register(KIND)
 @dataclass(frozen=True)
-class BeforeAfter(BeforeAfterOptions, Measure):
+class BeforeAfter(BeforeAfterOptions, Derived):
     """What became of a classifier: paired differences of ρ and accuracy, also by class."""
 
     reads: ClassVar[tuple[Read, ...]] = (Read(ROBUSTNESS),)
 
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         for name in (self.before, self.after):
-            if name not in classifiers:
+            if name not in asked.classifiers:
                 raise BrittleError(
-                    f"there is no classifier {name!r} to hold against another", did_you_mean(name, classifiers)
+                    f"there is no classifier {name!r} to hold against another", did_you_mean(name, asked.classifiers)
                 )
 
     def summarise(self, run: RunView) -> dict[str, Any]:

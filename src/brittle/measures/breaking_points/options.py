@@ -11,13 +11,18 @@ from brittle.registry.options import option
 
 @dataclass(frozen=True)
 class BreakingPointsOptions:
-    """The options of the measure `breaking-points`. Under `noise`, step and limit are σ on the scale from 0 to 255."""
+    """The options of the measure `breaking-points`. Step and limit are in the unit in which the nuisance counts
+    severity: σ where white is 255 under `noise`, ImageNet-C's level under nuisances that have one."""
 
     noise: Literal["path", "fresh"] = option(
         "path", "θ drawn once per image and repeat and scaled by severity (path), or anew at each severity (fresh)"
     )
-    step: float | None = option(None, "severity rises by this: 1 of 255 under noise, otherwise 0.1", above=0)
-    limit: float | None = option(None, "the highest severity: 255 under noise, otherwise 10", above=0)
+    step: float | None = option(
+        None, "severity rises by this: 1 of 255 under noise, a tenth of the level, otherwise 0.1", above=0
+    )
+    limit: float | None = option(
+        None, "the highest severity: 255 under noise, ten times the level, otherwise 10", above=0
+    )
     repeats: int = option(1, "paths per image", least=1, most=10**6, extends=True)
     confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
 

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import ClassifierFacts, RunView, pairs_of
-from brittle.measures.breaking_points.grid import WHITE
-from brittle.measures.breaking_points.grid import Grid as Severities
 from brittle.measures.clean.measure import clean_columns
-from brittle.nuisances.noise.gaussian import Noise
+from brittle.measures.severities import WHITE, Severities
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.selective import auroc, risk_coverage
 from brittle.statistics.survival import median_interval, survival
+from brittle.types import Clipped
 
 if TYPE_CHECKING:
     from brittle.measures.breaking_points.measure import BreakingPoints
@@ -60,16 +59,16 @@ def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: S
         return made
 
     clean = clean_columns(run, classifier, images)
-    steps = rows["place"].to_numpy().astype(np.float64) + 1
+    places = rows["place"].to_numpy()
     return Points(
-        spread(steps * grid.step),
+        spread(np.array(grid.values)[places]),
         spread(rows["broke"].to_numpy(zero_copy_only=False)),
         spread(rows["predicted"].to_numpy().astype(np.int64)),
         spread(np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64))),
         clean["predicted"].astype(np.int64),
         np.exp(clean["log_p_predicted"].astype(np.float64)),
         clean["rank"] == 0,
-        int(steps.sum()),
+        int((places + 1).sum()),
     )
 
 
@@ -115,7 +114,7 @@ def _protocol(measure: BreakingPoints, run: RunView, images: str, nuisance: str,
         "limit": grid.end,
         "unit": grid.unit,
         "of_255": grid.of_255,
-        "clipped": space.clip if isinstance(space, Noise) else None,
+        "clipped": space.clipped if isinstance(space, Clipped) else None,
         "repeats": measure.repeats,
         "confidence": measure.confidence,
         "seed": run.seed,
@@ -204,7 +203,7 @@ def _curve(points: Points, chosen: NDArray[np.bool_], grid: Severities, confiden
     """The share of paths that are still whole after each value, at no more values than a figure can show. At 0 all are,
     by definition."""
     value, broke = points.value[chosen], points.broke[chosen]
-    at = grid.step * np.arange(0, grid.steps + 1, max(1, grid.steps // CURVE_POINTS)).astype(np.float64)
+    at = np.array((0.0, *grid.values))[:: max(1, len(grid.values) // CURVE_POINTS)]
     if not len(value):
         return {"values": at.tolist(), "share": [], "low": [], "high": []}
     curve = survival(value, broke, at[1:], confidence)

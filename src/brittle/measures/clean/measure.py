@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.measures import register
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
     CLASSIFIER,
     IMAGES,
@@ -32,10 +33,10 @@ from brittle.measures.base import (
     Task,
     looked_up,
 )
+from brittle.measures.changes import Untouched
 from brittle.measures.clean.options import CleanOptions
-from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.outcomes import first_bad
 from brittle.measures.plan import Grid, rows_per_unit
-from brittle.memory import slices
 from brittle.statistics.intervals import betting_bounds
 
 KIND = "clean"
@@ -49,26 +50,15 @@ class Clean(CleanOptions, Measure):
     """What classifiers say of the untouched images: accuracy and confidence. Of a set without any, nothing."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    needs_origin: ClassVar[bool] = False
 
     def plan(self, about: About) -> Grid:
         there = about.count if about.subject is not None and about.subject.origin else 0
-        return Grid(there, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {}
+        return Grid(there, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1, columns={})
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        rows = task.pairs.rows
-        found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
-        for part in slices(len(rows), task.batch_size):
-            chosen = rows[part].to(task.batch.images.device)
-            for name, classifier in task.classifiers.items():
-                log_probs = classifier.log_probs(task.batch.images[chosen])
-                labels = task.labels[name][chosen]
-                found[name].append(outcome(log_probs, torch.where(labels < 0, log_probs.argmax(1), labels)))
-        return {name: partial(_tables, task, joined(parts)) for name, parts in found.items()}
+        said = task.answers.all(task.pairs.rows.to(task.device), {}, Untouched(), task.labels)
+        return {name: partial(_tables, task, pending) for name, pending in said.outcomes.items()}
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results = []
@@ -92,8 +82,8 @@ class Clean(CleanOptions, Measure):
         return {"results": results}
 
 
-def _tables(task: Task, found: Outcome) -> Tables:
-    columns, rows = found.columns(), task.pairs.rows.numpy()
+def _tables(task: Task, pending: PendingOutcome) -> Tables:
+    columns, rows = pending().columns(), task.pairs.rows.numpy()
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong)

@@ -22,6 +22,7 @@ from brittle.measures.base import (
     CLASSIFIER,
     IMAGES,
     About,
+    Asked,
     BadAnswer,
     Measure,
     Pending,
@@ -35,7 +36,7 @@ from brittle.measures.connectedness.ida import require_ida
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import Search, Seen
 from brittle.measures.connectedness.summary import CHANGES, summarise_run
-from brittle.measures.plan import Plan, Unit
+from brittle.measures.plan import Listed, Plan, Unit
 from brittle.memory import slices
 from brittle.types import Differentiable
 
@@ -57,7 +58,7 @@ class Connectedness(ConnectednessOptions, Measure):
         """Whether curved paths between images of so many numbers are found by IDA."""
         return self.method == "ida" or (self.method == "auto" and numbers <= SMALL)
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         assert about.subject is not None
         if not (about.subject.labels >= 0).any():
             raise BrittleError(
@@ -72,7 +73,7 @@ class Connectedness(ConnectednessOptions, Measure):
         assert about.subject is not None
         labels = about.subject.labels
         places = [np.flatnonzero(labels == label)[: self.per_class] for label in np.unique(labels[labels >= 0])]
-        return [Unit(tuple(each.tolist()), range(1)) for each in places]
+        return Listed([Unit(tuple(each.tolist()), range(1)) for each in places])
 
     def calls(self, unit: Unit) -> int:
         return len(unit.images) + int(PAIRS_PER_IMAGE * len(unit.images)) * self.points

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from brittle.measures.connectedness.margin import Level, level
 from brittle.measures.connectedness.walk import KEPT, Checked, Inside, fresh, looked_closer, straight, watched
-from brittle.measures.places import State, worked_off
+from brittle.measures.lanes import State, final_states, in_turn
 
 ERROR = 1e-3  # of a step, as a share of the distance between the two images
 OFF_LEVEL = 1e-3  # of the log-odds, and of 1 where these are smaller
@@ -117,7 +117,7 @@ def projected(inside: Inside, ends: Ends, until: float, steps: int, points: int,
         return after | {"arrived": arrived}, arrived | lost | (after["least"] <= 0)
 
     kept = (*KEPT, "x", "arrived", "steps", *(["frames"] if frames else []))
-    found = worked_off(len(scale), inside.size, begin, step, kept, scale.device)
+    found = final_states(len(scale), inside.size, begin, in_turn(step), kept, scale.device)
     closed = closing(inside, looked_closer(inside, found), found["x"], ends.end, found["arrived"], points)
     shown = (ends.start[:, None], found["frames"], ends.end[:, None]) if frames else (ends.start[:, None][:, :0],)
     return Curved(closed, found["arrived"], found["steps"], torch.cat(shown, 1))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from brittle.measures.connectedness.margin import margin
-from brittle.measures.places import State, lane_size, worked_off
+from brittle.measures.lanes import State, final_states, in_turn, lane_size
 from brittle.types import Differentiable
 
 POINTS = 8  # checked of each stretch
@@ -120,7 +120,7 @@ def walked(inside: Inside, stretches: int, least: Tensor, node: Callable[[Tensor
         after = watched(inside, pair, state, node(pair, state["at"]), node(pair, state["at"] + 1))
         return after, (after["least"] <= 0) | (after["at"] == stretches)
 
-    found = worked_off(len(least), inside.size, begin, step, KEPT, least.device)
+    found = final_states(len(least), inside.size, begin, in_turn(step), KEPT, least.device)
     return looked_closer(inside, found)
 
 
@@ -140,7 +140,7 @@ def looked_closer(inside: Inside, found: State) -> Checked:
 
     least, calls = found["least"].clone(), found["calls"].clone()
     if len(chosen):
-        closer = worked_off(len(chosen), within.size, begin, step, ("least", "at"), least.device)
+        closer = final_states(len(chosen), within.size, begin, in_turn(step), ("least", "at"), least.device)
         least[chosen] = closer["least"]
         calls[chosen] += closer["at"] * POINTS
     return Checked(least, found["at"], found["outside"], calls)

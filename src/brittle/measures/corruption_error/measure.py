@@ -7,7 +7,7 @@ another classifier's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, NUISANCE, About, ClassifierFacts, Measure, Read, RunView, Subject
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView, Subject
 from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
 from brittle.measures.shifted import READ, Shifted, covered, shifted
 from brittle.registry import did_you_mean
@@ -29,7 +29,7 @@ from brittle.statistics.corruption_error import (
     published_alexnet,
 )
 from brittle.statistics.ratio import ratio_bounds
-from brittle.types import Nuisance
+from brittle.types import InBenchmark, Nuisance
 
 KIND = "corruption-error"
 CLASSES, SIZE = 1000, (224, 224)  # of ImageNet-C
@@ -38,22 +38,18 @@ LEVELS = tuple(float(level) for level in range(1, ALEXNET_SEVERITIES + 1))
 
 @register(KIND)
 @dataclass(frozen=True)
-class CorruptionError(CorruptionErrorOptions, Measure):
+class CorruptionError(CorruptionErrorOptions, Derived):
     """Errors under shifts divided by those of a reference classifier: CE, rCE, and their means over shifts."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
-    leaves_out: ClassVar[bool] = True
-    needs_origin: ClassVar[bool] = False
+    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
-        if self.reference not in ("", PUBLISHED, *classifiers):
+    def check(self, about: About, asked: Asked) -> None:
+        if self.reference not in ("", PUBLISHED, *asked.classifiers):
             raise BrittleError(
                 f"the reference {self.reference!r} is not among the classifiers",
-                did_you_mean(self.reference, [*classifiers, PUBLISHED]),
+                did_you_mean(self.reference, [*asked.classifiers, PUBLISHED]),
             )
-
-    def check(self, about: About) -> None:
         if self.reference == PUBLISHED and _corruption(about.nuisance) is None:
             raise _unpublished(about.nuisance_name, "" if about.subject is None else about.subject.name)
 
@@ -120,7 +116,9 @@ class CorruptionError(CorruptionErrorOptions, Measure):
 
 def _corruption(nuisance: Nuisance | None) -> str | None:
     """What ImageNet-C calls a shift of an image set in its layout, if it is one of the fifteen."""
-    benchmark, _, corruption = getattr(nuisance, "benchmark", "").partition(":")
+    if not isinstance(nuisance, InBenchmark):
+        return None
+    benchmark, _, corruption = nuisance.benchmark.partition(":")
     return corruption if benchmark == "imagenet-c" and corruption in ALEXNET else None
 
 

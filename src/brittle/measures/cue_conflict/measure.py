@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import TEXTURE
 from brittle.measures import register
-from brittle.measures.base import CLASSIFIER, IMAGES, About, Measure, Read, RunView
+from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Derived, Read, RunView
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.cue_conflict.options import CueConflictOptions
 from brittle.measures.cue_conflict.summary import summarise_cue_conflict
@@ -21,13 +21,13 @@ KIND = "cue-conflict"
 
 @register(KIND)
 @dataclass(frozen=True)
-class CueConflict(CueConflictOptions, Measure):
+class CueConflict(CueConflictOptions, Derived):
     """Shape bias: of answers that are a stimulus's shape or texture, the share that is the shape."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         for file in self.decisions:
             read_decisions(file)
         if about.subject is not None and TEXTURE not in about.subject.columns:

@@ -3,13 +3,12 @@ same images. Derived from clean predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import CLASSIFIER, IMAGES, About, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Derived, Read, RunView
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.deciders import refuse_unlabelled
 from brittle.measures.decisions import read_decisions
@@ -21,21 +20,19 @@ KIND = "error-consistency"
 
 @register(KIND)
 @dataclass(frozen=True)
-class ErrorConsistency(ErrorConsistencyOptions, Measure):
+class ErrorConsistency(ErrorConsistencyOptions, Derived):
     """Cohen's κ between the errors of every two classifiers, and of classifiers and people."""
 
     over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         for file in self.decisions:
             read_decisions(file)
         refuse_unlabelled(KIND, about)
-
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
-        if len(classifiers) < 2 and not self.decisions:
+        if len(asked.classifiers) < 2 and not self.decisions:
             raise BrittleError(
-                f"{KIND} compares the errors of two, and {next(iter(classifiers))!r} is the only classifier",
+                f"{KIND} compares the errors of two, and {next(iter(asked.classifiers))!r} is the only classifier",
                 "Add another classifier, or decisions of people.",
             )
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.base import ClassifierFacts, Subject
-from brittle.measures.failure_points.grid import Severities
 from brittle.measures.failure_points.trajectories import Array, Trajectories
+from brittle.measures.severities import Severities
 from brittle.statistics.calibration import calibration_error
 from brittle.statistics.intervals import Support, betting_bounds
 from brittle.statistics.selective import risk_coverage

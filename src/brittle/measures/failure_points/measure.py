@@ -21,18 +21,35 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.answers import PendingOutcome
+from brittle.measures.base import (
+    CLASSIFIER,
+    IMAGES,
+    PATH,
+    ROWS,
+    About,
+    Asked,
+    BadAnswer,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Tables,
+    Task,
+    numbering_draws,
+)
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.criteria import left
+from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.draws import check_path
-from brittle.measures.failure_points.grid import Severities, scale_of, severities_of
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.measures.failure_points.summary import summarise_run
 from brittle.measures.failure_points.trajectories import REFINED
 from brittle.measures.failure_points.walk import Paths, Walk
+from brittle.measures.lanes import State, lane_size
 from brittle.measures.outcomes import Outcome, first_bad
-from brittle.measures.places import State, lane_size
 from brittle.measures.plan import Grid, rows_per_unit
+from brittle.measures.severities import Severities, scale_of, severities_of
 from brittle.measures.sweep import Brackets, Trails, narrowed, trails
 
 KIND = "failure-points"
@@ -51,23 +68,14 @@ class Found(NamedTuple):
 class FailurePoints(FailurePointsOptions, Measure):
     """The severity at which the prediction becomes wrong, per image and path, and accuracy at every severity."""
 
+    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, PATH})
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    leaves_out: ClassVar[bool] = True
-    needs_origin: ClassVar[bool] = False
-    walks: ClassVar[bool] = True
-
-    @property
-    def prior_column(self) -> str:
-        return "repeat"
 
     def grid(self, about: About) -> Severities:
         assert about.nuisance is not None
         return severities_of(about.nuisance, self.severities, self.step, self.limit)
 
-    def distorted(self) -> str:
-        return "" if self.only == "first" else "over all severities"
-
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         self.grid(about)
         check_path(about)
         if about.subject is not None and not bool((about.subject.labels >= 0).any()):
@@ -92,15 +100,13 @@ class FailurePoints(FailurePointsOptions, Measure):
         places, rows = len(self.grid(about).values), rows_per_unit(about.numbers)
         paths = max(1, rows // places)
         repeats = min(self.repeats, paths)
-        return Grid(about.count, self.repeats * places, max(1, paths // repeats), repeats * places)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        places = len(self.grid(about).values)
-        return {"repeat": np.arange(self.repeats).repeat(places), "place": np.tile(np.arange(places), self.repeats)}
+        columns = {"repeat": np.arange(self.repeats).repeat(places), "place": np.tile(np.arange(places), self.repeats)}
+        per_unit = max(1, paths // repeats)
+        return Grid(about.count, self.repeats * places, per_unit, repeats * places, columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        severities = self.grid(task.about).tensor(task.batch.images.device)
+        severities = self.grid(task.about).tensor(task.device)
         walk = Walk(task, len(severities))
         if self.only == "first":
             found = {name: self._until_failure(walk, name, severities) for name in task.classifiers}
@@ -112,14 +118,11 @@ class FailurePoints(FailurePointsOptions, Measure):
         """T_θ x is computed once, and every classifier sees it."""
         task, paths, names = walk.task, walk.paths(), list(walk.task.classifiers)
 
-        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
-            rows = paths.rows[path]
-            moved = walk.moved(rows, state, severities[place])
-            said = [walk.said(name, rows, moved) for name in names]
-            return Outcome(*(torch.stack(each, 1) for each in zip(*said, strict=True)))
+        def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
+            return walk.all(paths.rows[path], state, severities[place])
 
         count, places = len(paths.rows), len(severities)
-        whole = trails(count, places, task.batch_size, walk.begin(paths), evaluate, tick=task.tick, device=walk.device)
+        whole = trails(count, places, task.batch_size, walk.begin(paths), submit, device=walk.device)
         # Without a path nothing was said, and there is no axis of classifiers.
         own = {
             name: Outcome(*(each[..., at] if count else each for each in whole.outcome))
@@ -133,14 +136,11 @@ class FailurePoints(FailurePointsOptions, Measure):
         """Images that are wrong at 0 have failed already."""
         task, paths = walk.task, walk.paths(walk.right(name))
 
-        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
-            rows = paths.rows[path]
-            return walk.said(name, rows, walk.moved(rows, state, severities[place]))
+        def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
+            return walk.submit(name, paths.rows[path], state, severities[place])
 
         size = lane_size(task.batch_size, walk.device)
-        found = trails(
-            len(paths.rows), len(severities), size, walk.begin(paths), evaluate, left, task.tick, walk.device
-        )  # fmt: skip
+        found = trails(len(paths.rows), len(severities), size, walk.begin(paths), submit, left, walk.device)
         return self._found(walk, name, paths, found, severities)
 
     def _found(self, walk: Walk, name: str, paths: Paths, found: Trails, severities: Tensor) -> Found:
@@ -153,17 +153,17 @@ class FailurePoints(FailurePointsOptions, Measure):
         chosen, at = paths.some(own), wrong[own].to(torch.uint8).argmax(1)
         ends = torch.cat((severities.new_zeros(1), severities))
 
-        def evaluate(path: Tensor, state: State, severity: Tensor) -> Outcome:
-            rows = chosen.rows[path]
-            return walk.said(name, rows, walk.moved(rows, state, severity))
+        def submit(path: Tensor, state: State, severity: Tensor) -> PendingOutcome:
+            return walk.submit(name, chosen.rows[path], state, severity)
 
         task, size = walk.task, lane_size(walk.task.batch_size, walk.device)
         width = self.tolerance / self.grid(task.about).per_severity
-        brackets = narrowed(ends[at], ends[at + 1], width, size, walk.begin(chosen), evaluate, left, task.tick)
+        brackets = narrowed(ends[at], ends[at + 1], width, size, walk.begin(chosen), submit, left)
         return Found(paths, found, (chosen, brackets))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run)
+        said = summarise_run(self, run)
+        return said if self.only == "first" else said | {BESIDE: beside(run, "over all severities")}
 
 
 def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
@@ -178,7 +178,7 @@ def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
         raise BadAnswer(row, f"{bad.wrong} at severity {severity[place[bad.row]]:g}")
     keys = {name: values[path] for name, values in _keys(task, paths, len(severity)).items()}
     at = {"place": place.astype(np.int32), "severity": severity[place]}
-    told = {ROWS: pa.table(keys | at | columns)}
+    told = {ROWS: numbering_draws(pa.table(keys | at | columns), "repeat")}
     if found.narrowed is not None:
         chosen, brackets = found.narrowed
         finite = brackets.finite.cpu().numpy()

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from brittle.measures.base import ClassifierFacts, RunView, pairs_of
 from brittle.measures.failure_points.curve import average, class_map, curve, falls
-from brittle.measures.failure_points.grid import Severities, followable
 from brittle.measures.failure_points.pooled import pooled
 from brittle.measures.failure_points.trajectories import REFINED, Array, Trajectories, trajectories
+from brittle.measures.severities import Severities, followable
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.survival import median_interval
 

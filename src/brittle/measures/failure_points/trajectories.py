@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from brittle.errors import Failure
 from brittle.measures.base import RunView
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.failure_points.grid import followable
 from brittle.measures.outcomes import outcome_columns
+from brittle.measures.severities import followable
 
 Array = NDArray[np.float64]
 REFINED = "refined"  # the table of failure points that were narrowed

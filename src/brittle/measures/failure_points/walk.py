@@ -9,12 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import ROWS, Task, looked_up
+from brittle.measures.changes import Along
 from brittle.measures.clean.measure import KIND as CLEAN
 from brittle.measures.draws import draw_theta
-from brittle.measures.failure_points.grid import followable
-from brittle.measures.outcomes import Outcome, outcome
-from brittle.measures.places import State
+from brittle.measures.lanes import State
+from brittle.measures.outcomes import Outcome
+from brittle.measures.severities import followable
 from brittle.measures.sweep import Begin
 from brittle.random import stream_root
 
@@ -36,7 +38,7 @@ class Walk:
     def __init__(self, task: Task, places: int) -> None:
         assert task.about.nuisance is not None
         self.task, self.places, self.nuisance = task, places, task.about.nuisance
-        self.device = task.batch.images.device
+        self.device = task.device
         self.root = stream_root(task.about.seed, task.about.stream, self.device)
 
     def right(self, classifier: str) -> NDArray[np.bool_]:
@@ -64,11 +66,13 @@ class Walk:
 
         return drawn
 
-    def moved(self, rows: Tensor, state: State, severity: Tensor) -> Tensor:
-        """Images (B, C, H, W) of the batch at severities (B,)."""
-        batch = self.task.batch.take(rows)
-        return self.nuisance.apply(batch, self.nuisance.at(state["theta"], severity, batch))
+    def submit(self, classifier: str, rows: Tensor, state: State, severity: Tensor) -> PendingOutcome:
+        """What a classifier says of images at `rows` (B,) of the batch at severities (B,) of their paths."""
+        at, right = {"theta": state["theta"], "severity": severity}, self.task.labels[classifier]
+        return self.task.answers.submit(classifier, rows, at, Along(self.nuisance), right)
 
-    def said(self, classifier: str, rows: Tensor, images: Tensor) -> Outcome:
-        log_probs = self.task.classifiers[classifier].log_probs(images)
-        return outcome(log_probs, self.task.labels[classifier][rows])
+    def all(self, rows: Tensor, state: State, severity: Tensor) -> PendingOutcome:
+        """(B, classifiers) the same of all of them, about the same changed images."""
+        at = {"theta": state["theta"], "severity": severity}
+        said = self.task.answers.all(rows, at, Along(self.nuisance), self.task.labels).outcomes.values()
+        return lambda: Outcome(*(torch.stack(each, 1) for each in zip(*(found() for found in said), strict=True)))

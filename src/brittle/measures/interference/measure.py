@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from brittle.measures import register
-from brittle.measures.base import IMAGES, NUISANCE, Measure, Read, RunView
+from brittle.measures.base import IMAGES, NUISANCE, Derived, Read, RunView
 from brittle.measures.distortion import interference, labelled, models
 from brittle.measures.interference.options import InterferenceOptions
 
@@ -20,7 +20,7 @@ ROBUSTNESS = "robustness"
 
 @register(KIND)
 @dataclass(frozen=True)
-class Interference(InterferenceOptions, Measure):
+class Interference(InterferenceOptions, Derived):
     """Whether the errors that a nuisance makes go to one class, over several runs of a model: the DI index."""
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.measures.lanes import lane_size
 from brittle.measures.layered import activations
-from brittle.measures.places import lane_size
 from brittle.measures.targeted import Found, Goal, adam
 from brittle.memory import slices
 from brittle.random import fold, stream_root, uniform
-from brittle.types import Change
+from brittle.types import LayerChange
 
 STREAM = "layers targets"  # names the random numbers
 HELD = 1 << 26  # numbers of what layers give that are held at once
@@ -94,7 +94,7 @@ class LayerSearch:
         return values.shape[1:], torch.cat(found).to(self.images.device)
 
 
-def added(rms: Tensor, change: Tensor) -> Change:
+def added(rms: Tensor, change: Tensor) -> LayerChange:
     """What a layer gives of B images plus rms·u, for rms (B,) and u (B, …)."""
     return lambda values: values + (rms.view(-1, *(1,) * (change.ndim - 1)) * change).to(values)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, Pending, RunView, Tables, Task
+from brittle.measures.base import ROWS, About, Asked, Pending, RunView, Tables, Task
 from brittle.measures.layer_choice import chosen_layers
 from brittle.measures.layer_noise.noise import NoisyLayer
 from brittle.measures.layer_noise.options import LayerNoiseOptions
@@ -56,13 +56,13 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
         networks = self.networks if chosen and chosen[-1] == len(layers) - 1 else 0
         return (len(chosen) - bool(networks)) * width + networks
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         if not 1 <= self.limit / self.step + 1e-9 < MOST_SEVERITIES:
             raise BrittleError(
                 f"layer-noise: σ can't rise to {self.limit:g} in steps of {self.step:g}",
                 f"Give a step below the limit, and fewer than {MOST_SEVERITIES} of them.",
             )
-        super().check(about)
+        super().check(about, asked)
 
     def calls(self, unit: Unit) -> int:
         return unit.size * len(self.severities)

@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers.layers import WEIGHTS
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.criteria import left
+from brittle.measures.lanes import State, lane_size, lanes_on
 from brittle.measures.layered import activations
 from brittle.measures.outcomes import Outcome, joined, outcome
-from brittle.measures.places import State, lane_size, lanes_on
 from brittle.measures.sweep import Crossings, sweep
 from brittle.memory import slices
 from brittle.random import fold, key_of, normal_field, stream_root
-from brittle.types import Change, Differentiable
+from brittle.types import Differentiable, LayerChange
 
 STREAM = "layers"  # names the random numbers
 CARRIED = 1 << 27  # numbers of z that paths carry along; longer ones are drawn again at every σ
@@ -73,13 +74,15 @@ class NoisyLayer:
             keys = self._keys(image[path], repeat[path])
             return {"keys": keys} | ({"z": normal_field(keys, numbers)} if carried else {})
 
-        def evaluate(path: Tensor, state: State, place: Tensor) -> Outcome:
+        def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
             keys = fold(state["keys"], place) if self.fresh else state["keys"]
             z = state["z"] if carried else normal_field(keys, numbers)
             with self.classifier.perturbed(self.layer, multiplied(self.severities[place], z)):
-                return self._said(image[path])
+                said = self._said(image[path])
+            self.tick(len(path))
+            return lambda: said
 
-        return sweep(len(image), self.severities, size, begin, evaluate, gone, self.tick)
+        return sweep(len(image), self.severities, size, begin, submit, gone)
 
     def _of_weights(self, image: Tensor, repeat: Tensor) -> Crossings:
         """Network by network: what has not crossed yet is asked again at the next σ, in batches of one size."""
@@ -103,7 +106,7 @@ class NoisyLayer:
         for part in slices(len(image), size):
             here = image[part]
             padded = torch.cat([here, here[-1:].expand(size - len(here))])
-            parts.append(Outcome(*(each[: len(here)] for each in self._said(padded))))
+            parts.append(self._said(padded).take(slice(len(here))))
             self.tick(len(here))
         return joined(parts)
 
@@ -119,7 +122,7 @@ class _NoisyWeights:
         self.key, self.fresh = key, fresh
         self._z: Tensor | None = None
 
-    def at(self, place: int, sigma: float) -> Change:
+    def at(self, place: int, sigma: float) -> LayerChange:
         def change(weights: Tensor) -> Tensor:
             if self._z is None or self.fresh:
                 key = fold(self.key, place) if self.fresh else self.key
@@ -129,7 +132,7 @@ class _NoisyWeights:
         return change
 
 
-def multiplied(sigma: Tensor, z: Tensor) -> Change:
+def multiplied(sigma: Tensor, z: Tensor) -> LayerChange:
     """What a layer gives of B images times 1 + σz, for σ (B,) and z (B, n)."""
 
     def change(values: Tensor) -> Tensor:

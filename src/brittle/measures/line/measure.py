@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, NUISANCE, About, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.line.attributes import is_number, partials, unsaid
@@ -42,22 +42,21 @@ class CleanImages(NamedTuple):
 
 @register(KIND)
 @dataclass(frozen=True)
-class OnTheLine(LineOptions, Measure):
+class OnTheLine(LineOptions, Derived):
     """Whether accuracy under shifts follows from accuracy without, over classifiers, and what is left once it does."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
-    leaves_out: ClassVar[bool] = True
-    needs_origin: ClassVar[bool] = False
+    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
     reads: ClassVar[tuple[Read, ...]] = (READ, CLEAN)
 
-    def unshifted(self) -> Sequence[str]:
-        return (self.id,) if self.id else ()
+    def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
+        return {self.id: False} if self.id else {}
 
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
-        if self.id and self.id not in images:
+    def check(self, about: About, asked: Asked) -> None:
+        classifiers = asked.classifiers
+        if self.id and self.id not in asked.images:
             raise BrittleError(
                 f"there is no image set {self.id!r} to take accuracy without a shift from",
-                did_you_mean(self.id, images),
+                did_you_mean(self.id, asked.images),
             )
         known = {key for each in classifiers.values() for key, value in each.attributes.items() if is_number(value)}
         for attribute in self.attributes:
@@ -80,8 +79,6 @@ class OnTheLine(LineOptions, Measure):
                 )
         if self.baseline and len(self._drawn_through(models)) < FEWEST:
             raise BrittleError(f"the baseline has fewer than {FEWEST} models", "Name more, or none for all.")
-
-    def check(self, about: About) -> None:
         if about.subject is not None and not about.subject.origin and self.id in ("", about.images):
             raise BrittleError(
                 f"the image set {about.images!r} has no images at scale 0 to take accuracy without a shift from",

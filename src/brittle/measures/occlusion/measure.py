@@ -14,7 +14,7 @@ single point, as it is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -22,23 +22,22 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.answers import At, Notes, PendingOutcome
+from brittle.measures.base import ROWS, About, Asked, BadAnswer, Measure, Pending, Read, RunView, Tables, Task, tested
+from brittle.measures.changes import UnderNuisance
 from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.draws import draw_theta
 from brittle.measures.occlusion.options import OcclusionOptions
 from brittle.measures.occlusion.summary import summarise_run
-from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.outcomes import first_bad
 from brittle.measures.plan import Grid, rows_per_unit
-from brittle.memory import slices
-from brittle.nuisances.occlusion.occluder import Occluder
-from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.random import stream_root
-from brittle.types import Nuisance
+from brittle.types import Batch, HidesPixels, HidesShare, Nuisance
 
 KIND = "occlusion"
 KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
@@ -50,18 +49,17 @@ class Occlusion(OcclusionOptions, Measure):
     """Accuracy as more and more of an image is hidden, on test images and on those that were trained on."""
 
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    with_training: ClassVar[bool] = True
 
     def shares_of(self, nuisance: Nuisance) -> tuple[float | None, ...]:
         """The hidden shares, in rising order; a single None where the nuisance draws its own."""
-        exact = isinstance(nuisance, ShareLaw) and nuisance.law == "exact" and not _overhangs(nuisance)
+        exact = isinstance(nuisance, HidesShare) and nuisance.share_is_exact
         return tuple(sorted(set(self.shares))) if exact else (None,)
 
-    def distorted(self) -> str:
-        return "over all hidden shares"
+    def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
+        return {trained_on[name]: True for name in asked if name in trained_on}
 
-    def check(self, about: About) -> None:
-        if not isinstance(about.nuisance, Occluder):
+    def check(self, about: About, asked: Asked) -> None:
+        if not isinstance(about.nuisance, HidesPixels):
             raise BrittleError(
                 f"occlusion is measured under nuisances that hide pixels, and {about.nuisance_name!r} does not",
                 'Name others for it: nuisances = ["patch", "fourier-mask"].',
@@ -77,50 +75,46 @@ class Occlusion(OcclusionOptions, Measure):
 
     def plan(self, about: About) -> Grid:
         assert about.nuisance is not None
-        points = self.repeats * len(self.shares_of(about.nuisance))
-        rows = rows_per_unit(about.numbers)
-        return Grid(about.count, points, max(1, rows // points), min(points, rows))
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        assert about.nuisance is not None
         shares = len(self.shares_of(about.nuisance))
-        return {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
+        points, rows = self.repeats * shares, rows_per_unit(about.numbers)
+        columns = {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
+        return Grid(about.count, points, max(1, rows // points), min(points, rows), columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        """T_θ x is computed once, and every classifier sees it."""
-        nuisance, device = task.about.nuisance, task.batch.images.device
-        assert isinstance(nuisance, Occluder)
-        shares = self.shares_of(nuisance)
-        asked = torch.tensor([share or 0.0 for share in shares], dtype=torch.float64, device=device)
-        rows, points = task.pairs.rows.to(device), task.pairs.axis.to(device)
-        root = stream_root(task.about.seed, task.about.stream, device)
-        found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
-        hidden = []
-        for part in slices(len(rows), task.batch_size):
-            batch = task.batch.take(rows[part])
-            theta = draw_theta(nuisance, batch, points[part] // len(shares), root)
-            if isinstance(nuisance, ShareLaw) and shares[0] is not None:
-                theta = nuisance.with_share(theta, asked[points[part] % len(shares)])
-            hidden.append(nuisance.mask(theta[:, : nuisance.mask_size(batch)], batch).flatten(1).float().mean(1))
-            occluded = nuisance.apply(batch, theta)
-            for name, classifier in task.classifiers.items():
-                found[name].append(outcome(classifier.log_probs(occluded), task.labels[name][rows[part]]))
-            task.tick(len(theta) * len(task.classifiers))
-        covered = torch.cat(hidden)
-        return {name: partial(_tables, task, joined(parts), covered, len(shares)) for name, parts in found.items()}
+        nuisance, device = task.about.nuisance, task.device
+        assert isinstance(nuisance, HidesPixels)
+        shares, points = self.shares_of(nuisance), task.pairs.axis.to(device)
+        at = {"draw": points // len(shares)}
+        if shares[0] is not None:
+            at["share"] = torch.tensor(shares, dtype=torch.float64, device=device)[points % len(shares)]
+        hiding = Hiding(nuisance, stream_root(task.about.seed, task.about.stream, device))
+        said = task.answers.all(task.pairs.rows.to(device), at, hiding, task.labels)
+        hidden = said.notes["hidden"]
+        return {name: partial(_tables, task, each, hidden, len(shares)) for name, each in said.outcomes.items()}
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run)
+        # Of images that were trained on the DI index says nothing.
+        return summarise_run(self, run) | {BESIDE: beside(run, "over all hidden shares", tested(run.images))}
 
 
-def _overhangs(nuisance: Nuisance) -> bool:
-    """Whether part of the mask may lie outside the image, so that no share is exact."""
-    return getattr(nuisance, "place", "inside") == "overhanging"
+@dataclass(frozen=True)
+class Hiding(UnderNuisance):
+    """A drawn mask over images, grown or shrunk to the `share` that is asked for; notes the share `hidden` of each."""
+
+    nuisance: HidesPixels
+    root: Tensor
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        nuisance, theta = self.nuisance, draw_theta(self.nuisance, batch, at["draw"], self.root)
+        if isinstance(nuisance, HidesShare) and "share" in at:
+            theta = nuisance.with_share(theta, at["share"])
+        hidden = nuisance.hidden_pixels(theta, batch).flatten(1).float().mean(1)
+        return nuisance.apply(batch, theta), {"hidden": hidden}
 
 
-def _tables(task: Task, found: Outcome, hidden: Tensor, shares: int) -> Tables:
-    columns, pairs = found.columns(), task.pairs
+def _tables(task: Task, pending: PendingOutcome, hidden: Tensor, shares: int) -> Tables:
+    columns, pairs = pending().columns(), task.pairs
     points = pairs.axis.numpy()
     bad = first_bad(columns)
     if bad is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from brittle.measures.base import RunView, tested
 from brittle.measures.clean.measure import clean_columns
 from brittle.nuisances import nuisances
-from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.statistics.intervals import betting_bounds, simultaneous
 from brittle.statistics.ratio import quotient_bounds
 from brittle.statistics.ratios import (
@@ -30,6 +28,7 @@ from brittle.statistics.ratios import (
     ratios_apart,
     standard_errors,
 )
+from brittle.types import HidesPixels, HidesShare
 
 if TYPE_CHECKING:
     from brittle.measures.occlusion.measure import Occlusion
@@ -158,14 +157,14 @@ def _mean(runs: Sequence[Both]) -> Both:
 def _protocol(measure: Occlusion, run: RunView, images: str, train: str, nuisance: str) -> dict[str, Any]:
     """How the numbers came about, which belongs to each of them."""
     space = run.nuisances[nuisance]
-    assert isinstance(space, Occluder)
+    assert isinstance(space, HidesPixels)
     return {
         "images": len(run.images[images]),
         "train_images": len(run.images[train]) if train else None,
         "as_drawn": measure.shares_of(space) == (None,),
-        "share_of": "sides" if getattr(space, "of", "area") == "side" else "pixels",
+        "share_of": space.share_of if isinstance(space, HidesShare) else "pixels",
         "filled_with": space.filled_with,
-        "mask": nuisances.spec_of(replace(space, fill=0.0, texture=None)),
+        "mask": nuisances.spec_of(space.unfilled()),
         "prior": run.prior(images, nuisance),
         "repeats": measure.repeats,
         "confidence": measure.confidence,

@@ -14,16 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import BrittleError
-from brittle.imagenet import ids, shown, shown_labels, taken_for_imagenets
+from brittle.imagenet import ids, shown, taken_for_imagenets
 from brittle.measures import register
 from brittle.measures.base import (
     CLASSIFIER,
     IMAGES,
     About,
+    Asked,
     ClassifierFacts,
     Measure,
     Pending,
@@ -34,16 +34,16 @@ from brittle.measures.base import (
 )
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
+from brittle.measures.lanes import lane_size
 from brittle.measures.perturbation.aims import ALL, NONE, aimed, named_classes, slots
 from brittle.measures.perturbation.options import PerturbationOptions
 from brittle.measures.perturbation.signs import signs
 from brittle.measures.perturbation.summary import summarise_perturbation
 from brittle.measures.perturbation.work import BATCHES_AT_ONCE, Pairs, Part, tables, tried
-from brittle.measures.places import lane_size
-from brittle.measures.plan import Grid, Plan, Unit
+from brittle.measures.plan import Grid, Listed, Plan, Unit
 from brittle.measures.targeted import UNTARGETED, Found, Goal, adam
 from brittle.random import fold, stream_root
-from brittle.types import Classifier, Differentiable
+from brittle.types import Differentiable
 
 KIND = "perturbation"
 PAIRS_PER_UNIT, FEWEST_PAIRS, NUMBERS_PER_UNIT = 1024, 64, 1 << 20
@@ -64,7 +64,7 @@ class Perturbation(PerturbationOptions, Measure):
     def targeted(self) -> bool:
         return self.method != "fgsm" and self.targets != (NONE,)
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         if self.method == "fgsm" and self.targets not in ((ALL,), (NONE,)):
             raise BrittleError("perturbation: fgsm has no targets", "Use t-fgsm, or leave them out.")
         if self.method in ("adam", "t-fgsm") and self.targets == (NONE,):
@@ -77,9 +77,9 @@ class Perturbation(PerturbationOptions, Measure):
         classes = len(about.classifier.labels)
         return slots(self._named(about, about.classifier), classes, self.draw) if self.targeted else 1
 
-    def _named(self, about: About, classifier: ClassifierFacts | Classifier) -> list[int]:
+    def _named(self, about: About, classifier: ClassifierFacts) -> list[int]:
         """The targets that are named; a classifier without names of its own has those of the image set's classes."""
-        labels, named = list(shown_labels(classifier.labels)), bool(getattr(classifier, "named", True))
+        labels, named = list(classifier.labels), classifier.named
         classes = about.subject.classes if about.subject is not None else ()
         if taken_for_imagenets(labels, named, classes):
             labels = list(map(shown, ids()))
@@ -104,13 +104,10 @@ class Perturbation(PerturbationOptions, Measure):
         assert about.subject is not None
         places, axis = self.places(about.subject), self._axis(about)
         pairs = max(FEWEST_PAIRS, min(PAIRS_PER_UNIT, NUMBERS_PER_UNIT // about.numbers))
-        grid = Grid(len(places), axis, max(1, pairs // axis), min(axis, pairs))
+        grid = Grid(len(places), axis, max(1, pairs // axis), min(axis, pairs), columns={})
         if self.per_class is None:
             return grid
-        return [Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid]
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {}
+        return Listed([Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid], columns={})
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         assert task.about.subject is not None
@@ -136,7 +133,7 @@ class Perturbation(PerturbationOptions, Measure):
         origin = torch.from_numpy(predictions(task.given[name], task.ids)).to(device)[rows]
         if not self.targeted:
             return Pairs(units, rows, origin, torch.full_like(origin, UNTARGETED))
-        classifier = task.classifiers[name]
+        classifier = task.facts[name]
         keys = fold(stream_root(task.about.seed, f"{KIND} targets", device), task.batch.ids)[rows]
         candidates = self._named(task.about, classifier)
         target = aimed(candidates, len(classifier.labels), self.draw, origin, slot, keys)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from brittle.measures.places import State, worked_off
+from brittle.measures.lanes import State, final_states, in_turn
 from brittle.measures.targeted import Answer, Found, Goal, asked, blank, finished, like, noted, where
 
 FIRST = 2.0**-10  # ε: a quarter of a level of 8 bits
@@ -91,5 +91,5 @@ def signs(
         tick(int(ends.sum()))
         return changes, ends
 
-    found = worked_off(pairs, size, begin, step, (*blank(goal.origin[:1]), "end"), goal.origin.device)
+    found = final_states(pairs, size, begin, in_turn(step), (*blank(goal.origin[:1]), "end"), goal.origin.device)
     return finished(found, start)

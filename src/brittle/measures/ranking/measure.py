@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, NUISANCE, ClassifierFacts, Measure, Read, RunView
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView
 from brittle.measures.ranking.options import RankingOptions
 from brittle.measures.shifted import READ, Shifted, covered, shifted
 from brittle.statistics.ranking import (
@@ -49,16 +49,14 @@ class Contest(NamedTuple):
 
 @register(KIND)
 @dataclass(frozen=True)
-class Ranking(RankingOptions, Measure):
+class Ranking(RankingOptions, Derived):
     """Which classifier is best at each severity, which can't be told apart, and which change places."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
-    leaves_out: ClassVar[bool] = True
-    needs_origin: ClassVar[bool] = False
+    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
     reads: ClassVar[tuple[Read, ...]] = (READ,)
 
-    def check_together(self, classifiers: Mapping[str, ClassifierFacts], images: Sequence[str]) -> None:
-        if len(classifiers) < 2:
+    def check(self, about: About, asked: Asked) -> None:
+        if len(asked.classifiers) < 2:
             raise BrittleError("a ranking needs at least two classifiers", "Name another: --against SPEC.")
 
     def summarise(self, run: RunView) -> dict[str, Any]:

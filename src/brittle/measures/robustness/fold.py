@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from brittle.measures.base import ROWS, About, Given, Tables
@@ -9,6 +10,7 @@ from brittle.measures.clean.measure import predictions
 from brittle.measures.outcomes import outcome_columns
 from brittle.measures.plan import Unit
 from brittle.measures.robustness.estimate import Reach, enough
+from brittle.measures.robustness.tally import Tally
 
 if TYPE_CHECKING:
     from brittle.measures.robustness.measure import Robustness
@@ -22,9 +24,16 @@ class RobustnessFold:
     def __init__(self, measure: Robustness, about: About) -> None:
         assert about.subject is not None
         self.measure, self.subject, self.units = measure, about.subject, len(measure.plan(about))
-        self.tally = measure.tally(about.count)
         self.reach = Reach(0, 0, 0, False)
         self._read, self._looked_at = 0, 0
+
+    @cached_property
+    def tally(self) -> Tally:
+        return self.measure.tally(len(self.subject))
+
+    @property
+    def can_stop(self) -> bool:
+        return self.measure.stops
 
     @property
     def finished(self) -> bool:

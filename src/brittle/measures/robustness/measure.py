@@ -15,21 +15,33 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, BadAnswer, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.answers import PendingOutcome
+from brittle.measures.base import (
+    ROWS,
+    About,
+    Asked,
+    BadAnswer,
+    Measure,
+    Pending,
+    Read,
+    RunView,
+    Tables,
+    Task,
+    numbering_draws,
+)
+from brittle.measures.changes import Drawn
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
-from brittle.measures.draws import draw_theta
-from brittle.measures.outcomes import Outcome, first_bad, joined, outcome
+from brittle.measures.distortion import BESIDE, beside
+from brittle.measures.outcomes import first_bad
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.summary import summarise_run
 from brittle.measures.robustness.tally import Array, Tally
-from brittle.memory import slices
 from brittle.random import stream_root
 from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 
@@ -45,11 +57,8 @@ class Robustness(RobustnessOptions, Measure):
     reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
 
     @property
-    def prior_column(self) -> str:
-        return "draw"
-
-    @property
     def stops(self) -> bool:
+        """Whether a tolerance may end the plan early."""
         return self.tolerance is not None
 
     @property
@@ -59,50 +68,37 @@ class Robustness(RobustnessOptions, Measure):
             return self.samples
         return 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
 
-    def distorted(self) -> str:
-        return "under the nuisance"
-
-    def check(self, about: About) -> None:
-        asked, there = (None, 0) if about.subject is None else (about.subject.asked, about.subject.population)
-        if self.estimand == "set" and asked is not None and asked < there:
+    def check(self, about: About, asked: Asked) -> None:
+        wanted, there = (None, 0) if about.subject is None else (about.subject.asked, about.subject.population)
+        if self.estimand == "set" and wanted is not None and wanted < there:
             raise BrittleError(
-                f"estimand 'set' uses every image, but only {asked} of {there} are asked for",
+                f"estimand 'set' uses every image, but only {wanted} of {there} are asked for",
                 "Leave the count out, or use the estimand 'drawn'.",
             )
 
     def plan(self, about: About) -> Grid:
         """The units in planned order; with a tolerance they are small, since stopping looks at their ends."""
-        images, rows = about.count, rows_per_unit(about.numbers)
+        images, rows, columns = about.count, rows_per_unit(about.numbers), {"draw": np.arange(self.draws)}
         if self.estimand == "set":
             rounds = 1 if self.stops else max(1, rows // images)
-            return Grid(images, self.draws, min(images, rows), rounds, by_round=True)
+            return Grid(images, self.draws, min(images, rows), rounds, by_round=True, columns=columns)
         per_unit = IMAGES_BETWEEN_STOPS if self.stops else max(1, rows // self.draws)
-        return Grid(images, self.draws, per_unit, min(self.draws, rows))
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {"draw": np.arange(self.draws)}
+        return Grid(images, self.draws, per_unit, min(self.draws, rows), columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        """T_θ x is computed once, and every classifier sees it."""
-        about, device = task.about, task.batch.images.device
+        about, device = task.about, task.device
         assert about.nuisance is not None
-        rows, draws = task.pairs.rows.to(device), task.pairs.axis.to(device)
-        root = stream_root(about.seed, about.stream, device)
+        drawn = Drawn(about.nuisance, stream_root(about.seed, about.stream, device))
         right = {name: references(task, name) for name in task.classifiers}
-        found: dict[str, list[Outcome]] = {name: [] for name in task.classifiers}
-        for part in slices(len(rows), task.batch_size):
-            chosen = task.batch.take(rows[part])
-            transformed = about.nuisance.apply(chosen, draw_theta(about.nuisance, chosen, draws[part], root))
-            for name, classifier in task.classifiers.items():
-                found[name].append(outcome(classifier.log_probs(transformed), right[name][rows[part]]))
-        return {name: partial(_tables, task, joined(parts)) for name, parts in found.items()}
+        said = task.answers.all(task.pairs.rows.to(device), {"draw": task.pairs.axis.to(device)}, drawn, right)
+        return {name: partial(_tables, task, pending) for name, pending in said.outcomes.items()}
 
     def fold(self, about: About) -> RobustnessFold:
         return RobustnessFold(self, about)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run)
+        return summarise_run(self, run) | {BESIDE: beside(run, "under the nuisance")}
 
     def tally(self, images: int) -> Tally:
         return Tally(images, self.worst_of, self.draws if self.estimand == "set" else 0)
@@ -142,11 +138,11 @@ class Robustness(RobustnessOptions, Measure):
         return rounds_bounds(by_round, confidence, planned=draws, target=target, support=support)
 
 
-def _tables(task: Task, found: Outcome) -> Tables:
+def _tables(task: Task, pending: PendingOutcome) -> Tables:
     """Fetched from the device, and refused where an answer is not a distribution."""
-    columns, pairs = found.columns(), task.pairs
+    columns, pairs = pending().columns(), task.pairs
     rows, draws = pairs.rows.numpy(), pairs.axis.numpy()
     bad = first_bad(columns)
     if bad is not None:
         raise BadAnswer(int(rows[bad.row]), bad.wrong, draw=int(draws[bad.row]))
-    return {ROWS: pa.table(task.keys("draw") | columns)}
+    return {ROWS: numbering_draws(pa.table(task.keys("draw") | columns), "draw")}

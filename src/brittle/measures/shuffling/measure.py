@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -11,15 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
+from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
     CLASSIFIER,
     IMAGES,
     ROWS,
     About,
+    Asked,
     BadAnswer,
     Measure,
     Pending,
@@ -28,14 +30,13 @@ from brittle.measures.base import (
     Tables,
     Task,
 )
+from brittle.measures.changes import Drawn
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
-from brittle.measures.draws import draw_theta
-from brittle.measures.outcomes import Outcome, first_bad, outcome
+from brittle.measures.outcomes import first_bad, joined
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.measures.shuffling.options import ShufflingOptions
 from brittle.measures.shuffling.summary import summarise_shuffling
-from brittle.memory import slices
 from brittle.nuisances.structure.shuffle import Shuffle
 from brittle.random import stream_root
 
@@ -58,7 +59,7 @@ class Shuffling(ShufflingOptions, Measure):
         """The name of a grid's random numbers."""
         return f"shape: shuffle {grid}"
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         twice = next((grid for grid in self.grids if self.grids.count(grid) > 1), None)
         if twice is not None:
             raise BrittleError(f"shuffling: grids names {twice} twice", "Name each grid once.")
@@ -69,40 +70,29 @@ class Shuffling(ShufflingOptions, Measure):
     def plan(self, about: About) -> Grid:
         """A unit is some images with all their shuffles."""
         axis, rows = len(self.grids) * self.samples, rows_per_unit(about.numbers)
-        return Grid(about.count, axis, max(1, rows // axis), min(axis, rows))
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {
+        columns = {
             "grid": np.repeat(self.grids, self.samples),
             "draw": np.tile(np.arange(self.samples), len(self.grids)),
         }
+        return Grid(about.count, axis, max(1, rows // axis), min(axis, rows), columns=columns)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        """Shuffled images are made once, and every classifier sees them."""
-        device = task.batch.images.device
+        """Grid by grid, and then in planned order again."""
+        device = task.device
         rows, axis = task.pairs.rows.to(device), task.pairs.axis.to(device)
         right = {name: references(task, name) for name in task.classifiers}
-        found: dict[str, list[torch.Tensor]] = {name: [] for name in task.classifiers}
-        order = []
+        parts, order = [], []
         for number, grid in enumerate(self.grids):
-            space, root = self.shuffle(grid), stream_root(task.about.seed, self.stream(grid), device)
+            shuffled = Drawn(self.shuffle(grid), stream_root(task.about.seed, self.stream(grid), device))
             own = (axis // self.samples == number).nonzero()[:, 0]
             order.append(own)
-            for part in slices(len(own), task.batch_size):
-                at = own[part]
-                chosen = task.batch.take(rows[at])
-                shuffled = space.apply(chosen, draw_theta(space, chosen, axis[at] % self.samples, root))
-                for name, classifier in task.classifiers.items():
-                    said = outcome(classifier.log_probs(shuffled), right[name][rows[at]])
-                    found[name].append(said.packed())
+            parts.append(task.answers.all(rows[own], {"draw": axis[own] % self.samples}, shuffled, right).outcomes)
         back = torch.cat(order).argsort()
-        return {
-            name: partial(self._tables, task, Outcome.unpacked(torch.cat(parts)[back])) for name, parts in found.items()
-        }
+        return {name: partial(self._tables, task, [each[name] for each in parts], back) for name in right}
 
-    def _tables(self, task: Task, found: Outcome) -> Tables:
-        columns, pairs = found.columns(), task.pairs
+    def _tables(self, task: Task, parts: Sequence[PendingOutcome], order: Tensor) -> Tables:
+        columns, pairs = joined([pending() for pending in parts]).take(order).columns(), task.pairs
         bad = first_bad(columns)
         if bad is not None:
             raise BadAnswer(int(pairs.rows[bad.row]), bad.wrong, draw=int(pairs.axis[bad.row]))

@@ -13,7 +13,7 @@ from brittle.measures.weak_points.posterior import Posterior
 from brittle.random import fold
 from brittle.samplers.diagnostics import bulk_ess, family_ess, family_kish, kish, pareto_k, split_rhat, weighted_ess
 from brittle.samplers.target import PosteriorDraws
-from brittle.types import Told
+from brittle.types import ReadableTheta
 
 GREATEST_RHAT = 1.05
 GREATEST_K = 0.7  # beyond it the largest weights rule (Vehtari, Simpson, Gelman, Yao & Gabry 2024)
@@ -240,10 +240,10 @@ def _shares(log_weight: Tensor) -> Tensor:
 def _with_told(posterior: Posterior, theta: Tensor, places: Tensor) -> Tensor:
     """θ (B, n, d) → the numbers that are looked at, and after them those that θ can be told in."""
     space, own = posterior.nuisance, theta[..., places]
-    if not isinstance(space, Told):
+    if not isinstance(space, ReadableTheta):
         return own
     height, width = posterior.batch.images.shape[-2:]
-    return torch.cat((own, space.tell(theta, height, width).to(own)), -1)
+    return torch.cat((own, space.read_theta(theta, height, width).to(own)), -1)
 
 
 def judge(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, Measure, Pending, Piece, Read, RunView, Tables, Task
+from brittle.measures.base import ROWS, About, Asked, Measure, Pending, Piece, Read, RunView, Tables, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
 from brittle.measures.outcomes import COLUMNS, Outcome
@@ -59,17 +59,14 @@ class WeakPoints(WeakPointsOptions, Measure):
         """Draws kept of an image whose θ has so many numbers."""
         return min(self.keep, max(FEWEST_KEPT, STORED_NUMBERS // numbers))
 
-    def check(self, about: About) -> None:
+    def check(self, about: About, asked: Asked) -> None:
         sampler(self.sampler)
 
     def plan(self, about: About) -> Grid:
         """A unit is some images with all that is kept of them: fewer where a call is expensive."""
         per_unit = max(1, min(MOST_PER_UNIT, (1 << 17) // about.numbers))
         kept = self.kept(about.theta_size)
-        return Grid(min(about.count, self.count), kept, per_unit, kept)
-
-    def axis(self, about: About) -> dict[str, NDArray[Any]]:
-        return {}
+        return Grid(min(about.count, self.count), kept, per_unit, kept, columns={})
 
     def calls(self, unit: Unit) -> int:
         if not isinstance(sampler(self.sampler), ChainSampler):
@@ -86,22 +83,20 @@ class WeakPoints(WeakPointsOptions, Measure):
         return {
             name: self.sampled(
                 Posterior(
-                    task.batch,
+                    task.answers.of(task.batch),
+                    name,
                     references(task, name),
                     fold(root, ids),
                     fold(prior, ids),
-                    classifier,
                     about.nuisance,
-                    task.batch_size,
                     drawn.space,
                     measured_draws(task, name),
-                    task.tick,
                     self.failing,
                 ),
                 task.pieces,
                 keep,
             ).tables
-            for name, classifier in task.classifiers.items()
+            for name in task.classifiers
         }
 
     def summarise(self, run: RunView) -> dict[str, Any]:
@@ -148,7 +143,7 @@ def measured_draws(task: Task, classifier: str) -> Outcome | None:
     for name in COLUMNS:
         values = np.empty((len(ids), count), np.float32)
         values[row, draw] = rows[name].to_numpy()[here]
-        columns.append(torch.from_numpy(values).to(task.batch.images.device))
+        columns.append(torch.from_numpy(values).to(task.device))
     return Outcome(*columns)
 
 
@@ -184,7 +179,7 @@ class Block(NamedTuple):
             "step": (picked % self.steps).astype(np.int32),
             "found": self.found[places].repeat_interleave(kept).cpu().numpy(),
         }
-        columns |= Outcome(*(each[places] for each in self.outcomes)).columns()
+        columns |= self.outcomes.take(places).columns()
         columns["log_prior"] = self.log_prior[places].flatten().float().cpu().numpy()
         numbers = pa.array(self.theta[places].flatten().float().cpu().numpy())
         offsets = pa.array(np.arange(len(order) * kept + 1, dtype=np.int32) * size)

@@ -5,16 +5,16 @@ With `failing`, a θ counts only where the prediction is another label, and then
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from brittle.measures.answers import Answers
 from brittle.measures.base import BadAnswer
+from brittle.measures.changes import Placed
 from brittle.measures.outcomes import Outcome, outcome
-from brittle.memory import slices
 from brittle.random import fold, normal
 from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
 from brittle.samplers.target import Evaluation, PriorDraws, standard_normal
@@ -37,17 +37,23 @@ class Posterior:
     What is remembered of each position are its outcomes. Evaluation batches are padded to one size, so that the same
     images give the same chains in any order."""
 
-    batch: Batch
+    answers: Answers  # about B images
+    name: str  # of the classifier
     labels: Tensor  # (B,) what counts as right
     keys: Tensor  # (B,) roots of what the sampler itself draws
     prior_keys: Tensor  # (B,) roots of the prior's draws, those of the measure `robustness`
-    classifier: Classifier
     nuisance: Nuisance
-    batch_size: int
     space: Literal["latent", "parameters"] = "latent"
     known: Outcome | None = None  # (B, m) outcomes of the prior's first m draws, where they are known already
-    tick: Callable[[int], None] = lambda _: None  # told of calls while the work goes on
     failing: bool = False  # p(θ | the prediction is not ℓ, x) ∝ [prediction ≠ ℓ] · p(θ | x) instead
+
+    @property
+    def batch(self) -> Batch:
+        return self.answers.batch
+
+    @property
+    def classifier(self) -> Classifier:
+        return self.answers.classifiers[self.name]
 
     @property
     def gaussian(self) -> bool:
@@ -140,15 +146,9 @@ class Posterior:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         theta = self.theta(position).to(self.batch.images.dtype).flatten(0, 1)
-        found = []
-        for part in slices(len(rows), self.batch_size):
-            lacking = self.batch_size - len(rows[part])
-            padded = torch.cat((rows[part], rows[:1].expand(lacking)))
-            at = torch.cat((theta[part], theta[:1].expand(lacking, -1)))
-            answers = self.classifier.log_probs(self.nuisance.apply(self.batch.take(padded), at))
-            found.append(outcome(answers, self.labels[padded]).packed()[: self.batch_size - lacking])
-            self.tick(self.batch_size - lacking)
-        return self._evaluation(torch.cat(found).view(images, count, -1), theta)
+        right = {self.name: self.labels}
+        said = self.answers.all(rows, {"theta": theta}, Placed(self.nuisance), right, padded=True)
+        return self._evaluation(said.outcomes[self.name]().packed().view(images, count, -1), theta)
 
     def _evaluation(self, record: Tensor, theta: Tensor) -> Evaluation:
         seen = Outcome.unpacked(record)
@@ -166,31 +166,28 @@ class Posterior:
         images, count = position.shape[:2]
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         found, gradients = [], []
-        flat = position.flatten(0, 1)
-        for part in slices(len(rows), self.batch_size):
-            at = torch.cat((flat[part], flat[:1].expand(self.batch_size - len(flat[part]), -1)))
-            padded = torch.cat((rows[part], rows[:1].expand(self.batch_size - len(flat[part]))))
-            chosen = self.batch.take(padded)
+        for part in self.answers.parts(rows, {"position": position.flatten(0, 1)}, padded=True):
+            chosen = self.batch.take(part.rows)
             with torch.enable_grad():
-                moving = at.detach().requires_grad_()
+                moving = part.at["position"].detach().requires_grad_()
                 theta = self.nuisance.push(moving[:, None], chosen)[:, 0] if self.gaussian else moving
                 images_there = self.nuisance.apply(chosen, theta.to(self.batch.images.dtype))
-                seen = outcome(self.classifier.log_probs(images_there), self.labels[padded])
+                seen = outcome(self.classifier.log_probs(images_there), self.labels[part.rows])
                 (gradient,) = torch.autograd.grad(seen.log_p_other.sum(), moving)
-            found.append(seen.packed().detach()[: len(flat[part])])
-            self.tick(CALLS_OF_A_GRADIENT * len(flat[part]))
-            gradients.append(gradient[: len(flat[part])])
+            found.append(seen.packed().detach()[: part.own])
+            self.answers.tick(CALLS_OF_A_GRADIENT * part.own)
+            gradients.append(gradient[: part.own])
         seen_there = self._evaluation(torch.cat(found).view(images, count, -1), self.theta(position))
         return seen_there, torch.cat(gradients).view_as(position).nan_to_num()
 
     def take(self, images: Tensor) -> Posterior:
         return replace(
             self,
-            batch=self.batch.take(images),
+            answers=self.answers.of(self.batch.take(images)),
             labels=self.labels[images],
             keys=self.keys[images],
             prior_keys=self.prior_keys[images],
-            known=None if self.known is None else Outcome(*(each[images] for each in self.known)),
+            known=None if self.known is None else self.known.take(images),
         )
 
     def knowing(self, drawn: PriorDraws) -> Posterior:

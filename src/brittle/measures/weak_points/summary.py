@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from brittle.measures.base import Cell, ClassifierFacts, RunView, pairs_of
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.weak_points.diagnosis import MAY_MISS, NO_OTHER_LABEL, NOTHING, TRUSTED, judged
-from brittle.types import Nuisance, Told
+from brittle.types import Nuisance, ReadableTheta
 
 DOUBTING = "p(θ | not ℓ, x): the more probable, the less the classifier gives the label"
 FAILING = "p(θ | the prediction is not ℓ, x): the prior, where the prediction is another label"
@@ -155,7 +155,7 @@ def parameters(weak: Sequence[Weak], nuisance: Nuisance) -> list[dict[str, Any]]
             "signed_shift": float(signed[:, at].mean()),
             "spread": float(ratio[:, at].mean()),
             "information": float(information[:, at].mean()),
-            "told": isinstance(nuisance, Told) and words[at] in nuisance.told,
+            "told": isinstance(nuisance, ReadableTheta) and words[at] in nuisance.readings,
         }
         for at in range(numbers)
         if np.all(prior_deviation[:, at] > 1e-12)
@@ -166,8 +166,8 @@ def parameters(weak: Sequence[Weak], nuisance: Nuisance) -> list[dict[str, Any]]
 def parameter_names(nuisance: Nuisance, numbers: int) -> list[str]:
     """A name for each parameter that was looked at."""
     words = list(nuisance.parameters)
-    if isinstance(nuisance, Told) and numbers > len(judged(len(words))):
-        return [*(words[place] for place in judged(len(words)).tolist()), *nuisance.told]
+    if isinstance(nuisance, ReadableTheta) and numbers > len(judged(len(words))):
+        return [*(words[place] for place in judged(len(words)).tolist()), *nuisance.readings]
     if len(words) >= numbers and numbers == len(judged(len(words))):
         return [words[place] for place in judged(len(words)).tolist()]
     return [f"{words[0]} {place + 1}" for place in range(numbers)]

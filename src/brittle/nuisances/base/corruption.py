@@ -22,18 +22,19 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from brittle.nuisances.base.levels import Levelled, level_scale
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.random import normal
 from brittle.registry import option
-from brittle.types import Batch
+from brittle.types import Batch, SeverityScale
 
 REFERENCE_SIDE = 224
 ROUNDING = 1e-6  # of float32 draws, relative to the level
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corruption(ABC):
+class Corruption(Levelled, ABC):
     """A nuisance whose θ is a level, followed by directions and a seed."""
 
     level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0", above=0)
@@ -44,6 +45,10 @@ class Corruption(ABC):
     differentiable: ClassVar[bool] = True
 
     piece: ClassVar[int] = 2_500_000  # values that a CPU corrupts at a time: sixteen photographs
+
+    @property
+    def severity_scale(self) -> SeverityScale:
+        return level_scale(self.level, "median level" if self.spread > 0 else "level")
 
     @abstractmethod
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
@@ -62,7 +67,7 @@ class Corruption(ABC):
         """The range of each uniform direction; the seed, if there is one, comes last and is not listed."""
         return ()
 
-    def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
+    def check(self, shape: tuple[int, int, int]) -> None:
         """Accepts every image, unless a subclass says otherwise."""
 
     def latent(self, batch: Batch) -> int:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances.ops.constants import constant
+from brittle.types import Nuisance, SeverityScale
 
 LEVEL_HELP = "ImageNet-C's level, 1 to 5 or any number between, in place of "
 
@@ -49,6 +51,25 @@ def growth(table: Sequence[float], level: float | None, factor: Tensor) -> Tenso
     if level is None:
         return factor
     return strengths(level * factor.flatten(), table)[0].view_as(factor) / at_level(table, level)
+
+
+class Levelled:
+    """What nuisances share whose `level`, where they have one, severity multiplies."""
+
+    level: Any  # a number above 0, or None
+
+    @property
+    def severity_scale(self) -> SeverityScale:
+        return SeverityScale() if self.level is None else level_scale(self.level)
+
+    def whole_path(self) -> Nuisance | None:
+        """From level 1."""
+        return None if self.level is None else cast(Nuisance, replace(cast(Any, self), level=1.0))
+
+
+def level_scale(level: float, unit: str = "level") -> SeverityScale:
+    """Severity 1 is the level; the fine grid has a tenth of that, up to ten times as much."""
+    return SeverityScale(unit, level, (1.0, 2.0, 3.0, 4.0, 5.0), level / 10, 10 * level)
 
 
 def check_level(thing: Any, name: str) -> None:

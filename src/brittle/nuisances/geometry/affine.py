@@ -53,9 +53,19 @@ class Affine(MatrixNuisance):
     metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: by how much a map changes the image")
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
-    told: ClassVar = ("rotation", "zoom x", "zoom y", "shear", "shift right", "shift down")
+    readings: ClassVar = ("rotation", "zoom x", "zoom y", "shear", "shift right", "shift down")
+    parameter_units: ClassVar = {
+        "rotation": "degrees clockwise",
+        "shear": "degrees",
+        "zoom x": "factor",
+        "zoom y": "factor",
+        "shift right": "pixels",
+        "shift down": "pixels",
+        "shift x": "half widths",
+        "shift y": "half heights",
+    }
 
-    def tell(self, theta: Tensor, height: int, width: int) -> Tensor:
+    def read_theta(self, theta: Tensor, height: int, width: int) -> Tensor:
         """θ (…, 6) → (…, 6): what happens to the content, in degrees (clockwise), factors and pixels.
 
         θ says where pixels come from, in half widths and heights. The content moves by the inverse M of that map in
@@ -69,8 +79,8 @@ class Affine(MatrixNuisance):
         shear = torch.atan((m11 * m12 + m21 * m22) / (zoom_x * zoom_y))
         x, y = t1 * (width / 2), t2 * (height / 2)
         turned = torch.atan2(m21, m11)
-        told = (turned.rad2deg(), zoom_x, zoom_y, shear.rad2deg(), -(m11 * x + m12 * y), -(m21 * x + m22 * y))
-        return torch.stack(told, -1)
+        read = (turned.rad2deg(), zoom_x, zoom_y, shear.rad2deg(), -(m11 * x + m12 * y), -(m21 * x + m22 * y))
+        return torch.stack(read, -1)
 
     def centre(self, batch: Batch) -> Tensor:
         return constant(IDENTITY, batch.images.device)

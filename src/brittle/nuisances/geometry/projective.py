@@ -40,6 +40,7 @@ class Projective(GeometricNuisance):
     )
 
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y", "perspective x", "perspective y")
+    parameter_units: ClassVar = {"shift x": "half widths", "shift y": "half heights"}
 
     def centre(self, batch: Batch) -> Tensor:
         return constant((*IDENTITY, 0.0, 0.0), batch.images.device)

@@ -18,6 +18,11 @@ from brittle.registry import option
 from brittle.types import Batch
 
 
+def _shift_units(unit: Unit) -> dict[str, str]:
+    sides = {"shift x": "width", "shift y": "height"}
+    return {name: "pixels" if unit == "pixels" else f"share of the {side}" for name, side in sides.items()}
+
+
 def _in_pixels(theta: Tensor, unit: Unit, height: int, width: int) -> Tensor:
     """Shifts (B, 2) in `unit` → pixels."""
     return theta if unit == "pixels" else theta * constant((width, height), theta.device, theta.dtype)
@@ -50,6 +55,10 @@ class Translation(MatrixNuisance):
     unit: Unit = option("share", "share (of the image's width and height) or pixels")
 
     parameters: ClassVar = ("shift x", "shift y")
+
+    @property
+    def parameter_units(self) -> dict[str, str]:
+        return _shift_units(self.unit)
 
     def deviations(self, batch: Batch) -> Tensor:
         return constant((self.sigma, self.sigma), batch.images.device)
@@ -131,6 +140,10 @@ class Similarity(MatrixNuisance):
     unit: Unit = option("share", "share (of the image's width and height) or pixels, for the shifts")
 
     parameters: ClassVar = ("angle", "log zoom", "shift x", "shift y")
+
+    @property
+    def parameter_units(self) -> dict[str, str]:
+        return _shift_units(self.unit)
 
     def deviations(self, batch: Batch) -> Tensor:
         return constant((self.rotation, self.zoom, self.shift, self.shift), batch.images.device)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances.base.gaussian import GaussianNuisance
-from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_level, strengths
+from brittle.nuisances.base.levels import LEVEL_HELP, Levelled, at_level, check_level, strengths
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.registry import option
 from brittle.types import Batch
@@ -41,7 +41,7 @@ class Adjustment(GaussianNuisance):
 
 
 @dataclass(frozen=True)
-class LevelledAdjustment(Adjustment):
+class LevelledAdjustment(Levelled, Adjustment):
     """An adjustment that ImageNet-C also has: with a level, θ is a single point, and there is nothing to draw."""
 
     level: float | None = option(None, LEVEL_HELP + "the prior: every image alike", above=0)

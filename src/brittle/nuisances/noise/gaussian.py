@@ -7,7 +7,7 @@ strength is ImageNet-C's, piecewise linear between its levels.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -15,17 +15,18 @@ from torch import Tensor
 
 from brittle.nuisances import register
 from brittle.nuisances.base.field import FieldNuisance
-from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_level, growth
+from brittle.nuisances.base.levels import LEVEL_HELP, Levelled, at_level, check_level, growth
 from brittle.random import normal_field
 from brittle.registry import option
-from brittle.types import Batch
+from brittle.types import OF_255, Batch, Nuisance, SeverityScale
 
+WHITE = 255.0
 GAUSSIAN_SIGMA = (0.0, 0.08, 0.12, 0.18, 0.26, 0.38)
 SPECKLE_SIGMA = (0.0, 0.15, 0.2, 0.35, 0.45, 0.6)
 
 
 @dataclass(frozen=True)
-class GaussianField(FieldNuisance):
+class GaussianField(Levelled, FieldNuisance):
     """θ ~ N(0, σ²), independent numbers, with σ given by `sigma` or ImageNet-C's table."""
 
     sigma: float = option(0.1, "standard deviation of the noise", above=0)
@@ -65,6 +66,20 @@ class Noise(GaussianField):
     clip: bool = option(True, "clip to [0, 1]; false lets values leave it, as closed forms have it")
 
     table: ClassVar = GAUSSIAN_SIGMA
+
+    @property
+    def severity_scale(self) -> SeverityScale:
+        """σ where white is 255, unless the noise has a level."""
+        if self.level is not None:
+            return super().severity_scale
+        return SeverityScale(OF_255, WHITE * self.sigma, tuple(10.0 * place for place in range(1, 11)), 1.0, WHITE)
+
+    @property
+    def clipped(self) -> bool:
+        return self.clip
+
+    def whole_path(self) -> Nuisance | None:
+        return replace(self, sigma=Noise.sigma) if self.level is None else super().whole_path()
 
     def change(self, images: Tensor, theta: Tensor) -> Tensor:
         return images + theta

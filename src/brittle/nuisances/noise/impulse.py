@@ -13,7 +13,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.base.field import FieldNuisance
-from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_level, growth
+from brittle.nuisances.base.levels import LEVEL_HELP, Levelled, at_level, check_level, growth
 from brittle.random import uniform_field
 from brittle.registry import option
 from brittle.types import Batch
@@ -23,7 +23,7 @@ IMPULSE_AMOUNT = (0.0, 0.03, 0.06, 0.09, 0.17, 0.27)
 
 @register("impulse")
 @dataclass(frozen=True)
-class Impulse(FieldNuisance):
+class Impulse(Levelled, FieldNuisance):
     """Salt and pepper: a share of the values become 1 or 0. Prior: θ = amount/v, v uniform on (−1, 1), independent.
 
     A value is hit if |θ| > 1, that is if |v| < amount; it becomes white if θ is positive and black if it is negative.

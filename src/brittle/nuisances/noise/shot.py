@@ -17,7 +17,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.nuisances import register
-from brittle.nuisances.base.levels import LEVEL_HELP, at_level, check_level, growth
+from brittle.nuisances.base.levels import LEVEL_HELP, Levelled, at_level, check_level, growth
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.ops.broadcast import as_factor
 from brittle.random import uniform, uniform_field
@@ -62,7 +62,7 @@ def _expanded(shares: Tensor, means: Tensor) -> Tensor:
 
 @register("shot")
 @dataclass(frozen=True)
-class Shot:
+class Shot(Levelled):
     """Shot noise: a white pixel receives `photons` photons on average, darker pixels fewer, and black ones none.
 
     Prior: the grain is 1/√photons, and the counts are Poisson, independent in every pixel and channel; θ is the grain

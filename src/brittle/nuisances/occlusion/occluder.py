@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 import torch
@@ -162,6 +162,12 @@ class Occluder(ABC):
         if self.fill == 0:
             return images * hidden.logical_not()  # black, without torch.where, which takes twice as long
         return torch.where(hidden, self.fill, images)
+
+    def hidden_pixels(self, theta: Tensor, batch: Batch) -> Tensor:
+        return self.mask(theta[:, : self.mask_size(batch)], batch)
+
+    def unfilled(self) -> Occluder:
+        return replace(self, fill=0.0, texture=None)
 
     @property
     def filled_with(self) -> str:

@@ -35,6 +35,15 @@ class Patch(ShareLaw, BlindOccluder):
     place: Literal["inside", "overhanging"] = option("inside", "inside, or overhanging: only its centre is inside")
     of: Literal["area", "side"] = option("area", "what the share is a share of: the image's area or each of its sides")
 
+    @property
+    def share_is_exact(self) -> bool:
+        """An overhanging patch hides less than its share."""
+        return self.law == "exact" and self.place == "inside"
+
+    @property
+    def share_of(self) -> str:
+        return "sides" if self.of == "side" else "pixels"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_law()

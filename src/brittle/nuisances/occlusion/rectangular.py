@@ -58,6 +58,10 @@ class Occlusion(BlindOccluder):
         return (0.05 if self.scale is None else self.scale) * height * width
 
     @property
+    def parameter_units(self) -> dict[str, str]:
+        return dict.fromkeys(self.mask_names, "pixels")
+
+    @property
     def mask_names(self) -> tuple[str, ...]:
         if self.rectangles == 1:
             return _SIDES

@@ -58,6 +58,14 @@ class ShareLaw:
         # θ is rounded to float32, and exactly at 0 and 1 a density with a or b below 1 is infinite.
         return torch.lerp(table[below], table[below + 1], place - below).clamp(_SMALLEST, _LARGEST)
 
+    @property
+    def share_is_exact(self) -> bool:
+        return self.law == "exact"
+
+    @property
+    def share_of(self) -> str:
+        return "pixels"
+
     def with_share(self, theta: Tensor, share: Tensor) -> Tensor:
         """θ (..., d) that hides another share (...) at the same place: the first number of θ is the share."""
         return torch.cat((share[..., None].to(theta), theta[..., 1:]), -1)

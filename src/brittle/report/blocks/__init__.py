@@ -27,7 +27,19 @@ from brittle.report.blocks.figure import (
     category_axis,
 )
 from brittle.report.blocks.pictures import Answer, At, Card, Drawn, Original, Pixels, Source, Strip
-from brittle.report.blocks.text import ClassifierName, Count, Estimate, Link, Span, Styled, Text, Verdict, spans
+from brittle.report.blocks.text import (
+    ClassifierName,
+    Count,
+    Estimate,
+    Link,
+    Span,
+    Styled,
+    TableCell,
+    Text,
+    Verdict,
+    cell_spans,
+    spans,
+)
 
 VERSION = 1
 
@@ -35,7 +47,7 @@ __all__ = [
     "VERSION", "Answer", "At", "Axis", "Band", "Bars", "Block", "Card", "Cell", "Cells", "ClassifierName", "Column",
     "Count", "Drawn", "Estimate", "Figure", "Group", "Image", "Intervals", "Line", "Link", "Mark", "Of", "Original",
     "Panel", "Pictures", "Pixels", "Points", "Raw", "Role", "Rule", "Sentence", "Series", "Source", "Span", "Strip",
-    "Styled", "Table", "TableCell", "Text", "Verdict", "Weighted", "category_axis", "spans",
+    "Styled", "Table", "TableCell", "Text", "Verdict", "Weighted", "category_axis", "cell_spans", "spans",
 ]  # fmt: skip
 
 SentenceRole = Literal[
@@ -59,9 +71,6 @@ class Sentence:
 
     text: Text
     role: SentenceRole = "text"
-
-
-TableCell = Span | tuple[Span, ...] | None
 
 
 @piece

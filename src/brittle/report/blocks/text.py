@@ -72,6 +72,14 @@ Span = str | Styled | Link | ClassifierName | Count | Estimate | Verdict
 Text = str | tuple[Span, ...]
 
 
+TableCell = Span | tuple[Span, ...] | None
+
+
+def cell_spans(cell: TableCell) -> tuple[Span, ...]:
+    """A cell of a table as text; – where there is nothing."""
+    return ("–",) if cell is None else cell if isinstance(cell, tuple) else (cell,)
+
+
 def spans(text: Text) -> tuple[Span, ...]:
     """Text in its general form."""
     return (text,) if isinstance(text, str) else text

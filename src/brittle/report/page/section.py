@@ -10,9 +10,8 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from brittle.engine.view import View
-from brittle.errors import BrittleError
 from brittle.measures.base import NUISANCE
-from brittle.measures.distortion import BESIDE, beside
+from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import Block, Weighted
 from brittle.report.page import distortion
 from brittle.report.page.colours import Look
@@ -76,14 +75,8 @@ class MeasureRun:
 
     @property
     def _interference(self) -> Sequence[Mapping[str, Any]]:
-        """As the summary has it; where a run was summed up before there was such a thing, from its rows."""
-        assigned = self.whole.job.assignments.get(self.name)
-        where = "" if assigned is None else assigned.measure.distorted()
-        if BESIDE in self.summary or not where:
-            found: Sequence[Mapping[str, Any]] = self.summary.get(BESIDE, ())
-            return found
-        view, training = self.view, assigned is not None and assigned.measure.with_training
-        return self.once(BESIDE, lambda: () if view is None else _computed(view, where, training))
+        found: Sequence[Mapping[str, Any]] = self.summary.get(BESIDE, ())
+        return found
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
         """What is costly and needed in several places is made once."""
@@ -91,13 +84,6 @@ class MeasureRun:
             self._made[what] = make()
         found: T = self._made[what]
         return found
-
-
-def _computed(view: View, where: str, with_training: bool) -> Sequence[Mapping[str, Any]]:
-    try:
-        return beside(view, where, with_training)
-    except (BrittleError, OSError):  # what can't be read any more has been said elsewhere
-        return ()
 
 
 class Section(Protocol):

@@ -16,7 +16,7 @@ from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
 from brittle.nuisances import nuisances
-from brittle.report.blocks import Block, Cell, Sentence, Text
+from brittle.report.blocks import Block, Cell, Sentence, Text, Weighted
 from brittle.report.blocks import Figure as BlockFigure
 from brittle.report.blocks.wording import plain
 from brittle.report.page import figures
@@ -78,7 +78,7 @@ def render(run: LoadedRun, section_of: SectionOf) -> Page:
     missing = list(run.missing)
     every = [_said(each, section_of, missing) for each in shown]
     appearance = looks(list(run.study.classifiers))
-    findings = [*_class_orders(run), *map(plain_block, ranked(shown))]
+    findings = [*_class_orders(run), *map(plain_block, _top(shown))]
     cautions = _cautions(run, every)
     page = environment().get_template("page.html.j2")
     text = page.render(
@@ -113,7 +113,7 @@ def document(run: LoadedRun, section_of: SectionOf) -> Document:
     every = [_blocks(each, section_of, missing) for each in shown]
     return Document(
         _title(run, shown),
-        tuple(ranked(shown)),
+        tuple(_top(shown)),
         (*_class_orders(run), *(sentence(text) for text in run.summary["warnings"] if text), *missing),
         tuple(
             MeasureBlocks(each.run.name, each.run.summary["kind"], each.title, tuple(blocks))
@@ -208,9 +208,12 @@ def _body(run: LoadedRun, each: Said, appearance: Mapping[str, Look], places: Pl
     return Body(key, each.shown.title, markup, parts)
 
 
-def ranked(shown: Iterable[ShownMeasure]) -> list[Block]:
-    """What sections put on top, the weightiest first; of what is about the same thing only the weightiest."""
-    every = itertools.chain.from_iterable(each.section.top(each.run) for each in shown)
+def _top(shown: Iterable[ShownMeasure]) -> list[Block]:
+    return ranked(itertools.chain.from_iterable(each.section.top(each.run) for each in shown))
+
+
+def ranked(every: Iterable[Weighted]) -> list[Block]:
+    """The weightiest first; of what is about the same thing only the weightiest."""
     kept: dict[Hashable, Block] = {}
     for each in sorted(every, key=lambda weighted: -weighted.weight):
         kept.setdefault(each.about or id(each), each.block)

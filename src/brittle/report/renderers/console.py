@@ -18,8 +18,8 @@ from brittle.report.blocks import (
     Sentence,
     Styled,
     Table,
-    TableCell,
     Text,
+    cell_spans,
     spans,
 )
 from brittle.report.blocks.wording import plain, said
@@ -84,19 +84,15 @@ def _table(table: Table, indent: str) -> Iterator[RenderableType]:
     shown = SHOWN if table.shown is None else table.shown
     if table.layout == "pairs":
         for name, value in table.rows[:shown]:
-            yield _line((*_spans(name), ": ", *_spans(value)), indent)
+            yield _line((*cell_spans(name), ": ", *cell_spans(value)), indent)
         return
     titles = [plain(column.title) if isinstance(column, Column) else column for column in table.columns]
     made = NamesTable(*map(visible, titles), names=_leading_names(table))
     for row in table.rows[:shown]:
-        made.add_row(*(visible(plain(_spans(cell))) for cell in row))
+        made.add_row(*(visible(plain(cell_spans(cell))) for cell in row))
     yield made
     if (more := len(table.rows) - shown) > 0:
         yield line(f"{indent}… and {more:,} more {table.noun}{'s' * (more > 1)} ({EVERYTHING})")
-
-
-def _spans(cell: TableCell) -> tuple[object, ...]:  # type: ignore[type-arg]
-    return ("–",) if cell is None else cell if isinstance(cell, tuple) else (cell,)
 
 
 def _leading_names(table: Table) -> int:

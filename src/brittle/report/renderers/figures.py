@@ -98,8 +98,8 @@ class _Drawing:
             "sharex": figure.share in ("x", "both"),
             "sharey": "row" if figure.share == "rows" else figure.share in ("y", "both"),
         }
-        polar = {"projection": "polar"} if figure.panels[0].polar else {}
-        ratios = {"height_ratios": figure.heights} if figure.heights else {}
+        polar: dict[str, Any] = {"projection": "polar"} if figure.panels[0].polar else {}
+        ratios: dict[str, Any] = {"height_ratios": figure.heights} if figure.heights else {}
         grid = self.canvas.subplots(lines, columns, squeeze=False, subplot_kw=polar, **share, **ratios)
         if any(panel.x.slanted for panel in figure.panels):  # whose words the layout takes for shorter than they are
             self.canvas.set_layout_engine("constrained", h_pad=0.1)
@@ -222,7 +222,7 @@ class _Drawing:
         at, length = _numbers(mark.at), _numbers(mark.length)
         start = _numbers(mark.start) if mark.start else np.zeros(len(at))
         draw = axes.bar if mark.along == "y" else axes.barh
-        base = {"bottom" if mark.along == "y" else "left": start}
+        base: dict[str, Any] = {"bottom" if mark.along == "y" else "left": start}
         hatch: dict[str, Any] = {"hatch": "////", "edgecolor": "#888888"} if mark.hatched else {"edgecolor": "white"}
         drawn = draw(at, length, mark.width, color=look.colour, alpha=0.75, linewidth=0.6, **base, **hatch)
         for bar, opacity in zip(drawn, mark.faint, strict=False):
@@ -232,7 +232,7 @@ class _Drawing:
             end = low + size / 2 if mark.texts_on else low + size
             x, y = (place, end) if mark.along == "y" else (end, place)
             beyond = {"ha": "center", "va": "bottom"} if mark.along == "y" else {"ha": "left", "va": "center"}
-            where = {"ha": "center", "va": "center"} if mark.texts_on else beyond
+            where: dict[str, Any] = {"ha": "center", "va": "center"} if mark.texts_on else beyond
             axes.text(x, y, text if mark.texts_on else f" {text}", fontsize=9, color=INK, **where)
 
     def _intervals(self, axes: Axes, mark: Intervals) -> None:
@@ -271,16 +271,16 @@ class _Drawing:
                 middle = (x[column] + x[column + 1]) / 2, (y[line] + y[line + 1]) / 2
                 axes.text(*middle, text, ha="center", va="center", color="white" if dark else INK, fontsize=9)
 
-    def _colour_bars(self, grid: NDArray[np.object_], panels: Sequence[Panel]) -> None:
+    def _colour_bars(self, grid: NDArray[Any], panels: Sequence[Panel]) -> None:
         """One bar for all maps on the same scale."""
         labelled: dict[tuple[Any, ...], list[Axes]] = {}
         for axes, panel in zip(grid.flat, panels, strict=False):
             for mark in panel.marks:
                 if isinstance(mark, Cells) and mark.label:
                     labelled.setdefault((mark.label, mark.scale, mark.low, mark.high), []).append(axes)
-        for (label, scale, low, high), axes in labelled.items():
+        for (label, scale, low, high), together in labelled.items():
             made = ScalarMappable(Normalize(low, high), SCALES[scale])
-            bar = self.canvas.colorbar(made, ax=axes, shrink=0.85, pad=0.01)
+            bar = self.canvas.colorbar(made, ax=together, shrink=0.85, pad=0.01)
             bar.set_label(label, fontsize=9)
 
 

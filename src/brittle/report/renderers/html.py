@@ -28,6 +28,7 @@ from brittle.report.blocks import (
     TableCell,
     Text,
     Verdict,
+    cell_spans,
     spans,
 )
 from brittle.report.blocks.wording import number_of, plain, said
@@ -181,10 +182,6 @@ class _Column(NamedTuple):
         return next((each for each in cell_spans(cell) if isinstance(each, Estimate) and each.value is not None), None)
 
 
-def cell_spans(cell: TableCell) -> tuple[Span, ...]:
-    return ("–",) if cell is None else cell if isinstance(cell, tuple) else (cell,)
-
-
 def row_colour(row: Sequence[TableCell], drawn: str, looks: Mapping[str, Look]) -> str:
     """Of what is drawn in a row: the better classifier's for differences, the row's own otherwise."""
     every = [span for cell in row for span in cell_spans(cell)]
@@ -192,7 +189,7 @@ def row_colour(row: Sequence[TableCell], drawn: str, looks: Mapping[str, Look]) 
         better = next((each.classifier for each in every if isinstance(each, Verdict)), None)
         return looks[better].colour if better else TIE
     own = next((each.classifier for each in every if isinstance(each, ClassifierName)), None)
-    return looks[own].colour if own in looks else TIE
+    return looks[own].colour if own is not None and own in looks else TIE
 
 
 def _column(table: Table, place: int) -> _Column:

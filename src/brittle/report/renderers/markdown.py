@@ -16,7 +16,9 @@ from brittle.report.blocks import (
     Span,
     Styled,
     Table,
+    TableCell,
     Text,
+    cell_spans,
     spans,
 )
 from brittle.report.blocks.wording import said
@@ -78,5 +80,5 @@ def _table(table: Table) -> Iterator[str]:
         yield f"\n… and {len(table.rows) - len(rows)} more"
 
 
-def _cell(cell: object) -> str:
-    return "–" if cell is None else _text(cell if isinstance(cell, tuple) else (cell,))  # type: ignore[arg-type]
+def _cell(cell: TableCell) -> str:
+    return _text(cell_spans(cell))

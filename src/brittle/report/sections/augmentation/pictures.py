@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from brittle.measures.augmentation.augmented import augmented, in_pairs, opened
+from brittle.measures.augmentation.augmented import SHARE, augmented, in_pairs, opened
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri
 from brittle.report.page.section import MeasureRun
 from brittle.types import Batch
@@ -47,11 +47,11 @@ def strips(run: MeasureRun, images: str) -> Strips:
 
 
 def _strip(name: str, batch: Batch, place: int, specs: list[str], seed: int) -> Strip:
-    one, other = batch.take(torch.tensor([place])), batch.images[1 - place : 2 - place]
-    shown: list[tuple[str, Any]] = [("image", one.images[0]), ("partner", other[0])]
+    one, at = batch.take(torch.tensor([place])), {"draw": torch.tensor([0]), "partner": torch.tensor([1 - place])}
+    shown: list[tuple[str, Any]] = [("image", one.images[0]), ("partner", batch.images[1 - place])]
     for spec in specs:
         what = opened(spec)
-        made = augmented(what, one, other, torch.zeros(1, dtype=torch.int64), seed)
-        share = f", {100 * float(made.share[0]):.0f} %" if in_pairs(what) else ""
-        shown.append((f"{spec}{share}", made.images[0]))
+        made, notes = augmented(what, batch.images, seed).make(one, at)
+        share = f", {100 * float(notes[SHARE][0]):.0f} %" if in_pairs(what) else ""
+        shown.append((f"{spec}{share}", made[0]))
     return Strip(name, [(caption, data_uri(image)) for caption, image in shown])

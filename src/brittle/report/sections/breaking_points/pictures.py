@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from brittle.engine.view import View
-from brittle.measures.breaking_points.grid import Grid
 from brittle.measures.breaking_points.measure import BreakingPoints
 from brittle.measures.breaking_points.summary import Points, points_of
+from brittle.measures.severities import Severities
 from brittle.report.blocks import Answer, Block, Card, ClassifierName, Drawn, Original, Pictures, Sentence, Strip
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.breaking_points.words import Row, places
@@ -48,7 +48,7 @@ class _Strips(NamedTuple):
     view: View
     row: Row
     fresh: bool
-    grid: Grid
+    grid: Severities
     found: Mapping[str, Points]
 
     def of(self, place: int) -> Strip:
@@ -69,7 +69,7 @@ class _Strips(NamedTuple):
         step = round(value / self.grid.step) - 1
         said = f"at {value:.{places(self.row)}f}"
         source = Drawn(
-            images, image, nuisance, 0, float(self.grid.severities()[step]), step if self.fresh else None,
+            images, image, nuisance, 0, float(self.grid.tensor()[step]), step if self.fresh else None,
             classifier if self.run.whole.job.needs(nuisance) else "",
         )  # fmt: skip
         answer = Answer(classifier, names(label), float(points.p_star[place, 0]), False, label)

@@ -32,7 +32,7 @@ def difference(row: Row, pair: Row) -> Estimate:
 
 
 def unit(row: Row) -> str:
-    return "σ of additive Gaussian noise, where white is 255" if row["of_255"] else "severity"
+    return "σ of additive Gaussian noise, where white is 255" if row["of_255"] else str(row["unit"])
 
 
 def how(row: Row) -> str:

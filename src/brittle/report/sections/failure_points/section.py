@@ -116,10 +116,10 @@ def _cell(row: Row) -> tuple[str, str]:
 
 
 def _later(pair: Row, row: Row) -> str:
-    names, bounds = (pair["first"], pair["second"]), pair["interval"]
+    names, (low, high) = (pair["first"], pair["second"]), pair["interval"]
     if better(pair) == pair["second"]:
-        names, bounds = names[::-1], [-bounds[1], -bounds[0]]
-    by = plain((Estimate(abs(pair["difference"]), *bounds, places=words.places(row)),))
+        names, (low, high) = names[::-1], (-high, -low)
+    by = plain((Estimate(abs(pair["difference"]), low, high, places=words.places(row)),))
     return f"under {pair['nuisance']} {names[0]} fails later than {names[1]}, by {by} ({row['unit']})"
 
 

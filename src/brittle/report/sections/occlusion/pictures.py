@@ -12,10 +12,10 @@ from torch import Tensor
 
 from brittle.engine.view import View
 from brittle.measures.occlusion.measure import Occlusion
-from brittle.nuisances.occlusion.shares import ShareLaw
 from brittle.report.page.confirmation import Confirmation, StoredAnswer, confirm
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.occlusion import words
+from brittle.types import HidesShare
 
 IMAGES, CLASSIFIERS, SHARES = 3, 4, 5
 
@@ -64,7 +64,7 @@ def strips(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[st
     found, confirmation = [], Confirmation()
     for place in sorted(firsts.tolist())[:IMAGES]:
         theta = replay.theta(place, 0).expand(len(shares), -1)
-        if isinstance(space, ShareLaw) and shares[0] is not None:
+        if isinstance(space, HidesShare) and shares[0] is not None:
             theta = space.with_share(theta, torch.tensor(shares, dtype=torch.float64))
         made = replay.at(place, theta)
         answers = {name: _answers(run, view, name, images, nuisance, place) for name in seeing}

@@ -14,7 +14,7 @@ from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
 from brittle.measures.weak_points.summary import parameter_names
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.random import fold, stream_root, uniform
-from brittle.types import Nuisance, Told
+from brittle.types import Nuisance, ReadableTheta
 
 SHOWN = "weak points shown"  # the stream that says which draws are shown
 
@@ -108,9 +108,9 @@ def columns(entry: Row, nuisance: Nuisance, theta: NDArray[np.float32], size: tu
     """θ (k, d) on images of this height and width, as the numbers (k,) that tell most, by name."""
     places = judged(theta.shape[1]).tolist()
     named = {name: theta[:, place] for name, place in zip(parameter_names(nuisance, len(places)), places, strict=True)}
-    if isinstance(nuisance, Told):
-        told = nuisance.tell(torch.from_numpy(theta), *size).numpy()
-        named |= dict(zip(nuisance.told, told.T, strict=True))
+    if isinstance(nuisance, ReadableTheta):
+        told = nuisance.read_theta(torch.from_numpy(theta), *size).numpy()
+        named |= dict(zip(nuisance.readings, told.T, strict=True))
     names = [row["parameter"] for row in telling(entry)]
     return {name: named[name] for name in [name for name in names if name in named][:most]}
 

@@ -16,7 +16,6 @@ from brittle.engine.view import View
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
 from brittle.measures.clean.measure import clean_columns
-from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.report.page.confirmation import MOST, Confirmation
 from brittle.report.page.fewer import MOST_CLASSIFIERS, some_of
 from brittle.report.page.label_names import LabelNames
@@ -45,7 +44,7 @@ from brittle.report.sections.weak_points.maps import (
 )
 from brittle.report.sections.weak_points.strips import PictureSource, Smallest, Strip, badge
 from brittle.report.sections.weak_points.units import with_unit
-from brittle.types import Classifier, Nuisance
+from brittle.types import Classifier, HidesPixels, Nuisance
 
 IMAGES, SMALLEST, PARAMETERS, TRACES, TRACED = 8, 8, 8, 3, 3
 MAPS, MAPS_OF_MANY, MANY = 3, 1, 6  # past this many entries each has fewer maps
@@ -276,7 +275,7 @@ class EntryMaker:
 
     def _occlusion(self) -> Markup:
         """Where occluders hide pixels: the mean over the images that can be trusted, and some images."""
-        if not isinstance(self.nuisance, Occluder):
+        if not isinstance(self.nuisance, HidesPixels):
             return Markup()
         most = POOLED if math.prod(self.images.shape) <= LARGE else AVERAGED_OF_LARGE
         trusted = [self._hidden(row) for row in self.pooled[:most] if row["id"] in self.draws]
@@ -286,7 +285,7 @@ class EntryMaker:
 
     def _hidden(self, row: Row) -> OcclusionMap:
         nuisance, theta = self.nuisance, torch.from_numpy(self.draws[row["id"]].theta)
-        assert isinstance(nuisance, Occluder)
+        assert isinstance(nuisance, HidesPixels)
         batch = self.source.replay.batch([self.source.place(row)])
         return OcclusionMap(
             self._titled(row),

@@ -20,11 +20,10 @@ from brittle.engine.replay import Replay
 from brittle.measures.outcomes import outcome
 from brittle.measures.weak_points.posterior import log_likelihood
 from brittle.memory import slices
-from brittle.nuisances.occlusion.occluder import Occluder
 from brittle.report.page.figures import WIDTH, svg
 from brittle.report.page.pictures import EXACT_UP_TO, LONGEST, to_picture
 from brittle.report.sections.weak_points.figures import POSTERIOR, RISING, UNTRUSTED
-from brittle.types import Batch, Classifier
+from brittle.types import Batch, Classifier, HidesPixels
 
 REACH = 3.0  # standard deviations of the prior to either side
 Numbers = NDArray[np.float64]
@@ -108,13 +107,13 @@ class OcclusionMap(NamedTuple):
 
 
 @torch.inference_mode()
-def hidden_share(nuisance: Occluder, batch: Batch, theta: Tensor) -> Numbers:
+def hidden_share(nuisance: HidesPixels, batch: Batch, theta: Tensor) -> Numbers:
     """(H, W): how many of the draws θ (k, d) hide each pixel, as a share; all have the same weight."""
     height, width = batch.images.shape[-2:]
-    size, total = nuisance.mask_size(batch), torch.zeros(height, width, dtype=torch.float64)
+    total = torch.zeros(height, width, dtype=torch.float64)
     for part in slices(len(theta), 256):
         same = batch.take(torch.zeros(part.stop - part.start, dtype=torch.int64))
-        total += nuisance.mask(theta[part, :size], same)[:, 0].double().sum(0)
+        total += nuisance.hidden_pixels(theta[part], same)[:, 0].double().sum(0)
     return np.asarray((total / len(theta)).numpy())
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 State = dict[str, Tensor]  # (n, …) each: what is known of n items
+Stepped = Callable[[], tuple[State, Tensor]]  # what a step changes of the state, and which items have finished
 
 LANES, LANES_ON_A_GPU = 8, 4  # a GPU wants large batches
 
@@ -26,18 +28,24 @@ def lane_size(batch_size: int, device: torch.device | str = "cpu") -> int:
     return max(1, batch_size // lanes_on(device))
 
 
-def worked_off(
+def in_turn(step: Callable[[Tensor, State], tuple[State, Tensor]]) -> Callable[[Tensor, State], Stepped]:
+    """A step that begins when it is waited for, so that one lane at a time holds what its gradients need."""
+    return lambda item, state: partial(step, item, state)
+
+
+def final_states(
     items: int,
     size: int,
     begin: Callable[[Tensor], State],
-    step: Callable[[Tensor, State], tuple[State, Tensor]],
+    step: Callable[[Tensor, State], Stepped],
     kept: Sequence[str],
     device: torch.device | str = "cpu",
 ) -> State:
     """What is `kept` (items, …) of the state in which each item finished.
 
-    `begin` gives the state of some items (n,); `step` takes the items (B,) of a lane and their state, and gives what
-    changes of it and which items (B,) have finished. A place without an item is worked on as if it held the last one.
+    `begin` gives the state of some items (n,); `step` takes the items (B,) of a lane and their state, and gives, once
+    it is waited for, what changes of it and which items (B,) have finished. All lanes are stepped before any is waited
+    for. A place without an item is worked on as if it held the last one.
     """
     if not items:
         return {}
@@ -48,8 +56,9 @@ def worked_off(
         lanes_left.append(_Lane(item.clamp(max=items - 1), item < items, begin(item.clamp(max=items - 1))))
         following = min(items, following + size)
     while lanes_left:
-        for lane in lanes_left:
-            after, finished = step(lane.item, lane.state)
+        waiting = [step(lane.item, lane.state) for lane in lanes_left]
+        for lane, stepped in zip(lanes_left, waiting, strict=True):
+            after, finished = stepped()
             lane.state.update(after)
             done = (finished & lane.busy).nonzero()[:, 0]
             if not len(done):

@@ -1,0 +1,118 @@
+"""Answers: images are gathered, changed and classified, and outcomes read off; the one place where measures ask.
+
+A measure says which images, where each is changed, and how; it never calls a classifier for an outcome itself. What
+stands behind this step (a compiled graph, a classifier on another machine) is nobody else's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from brittle.measures.outcomes import Outcome, joined, outcome
+from brittle.memory import slices
+from brittle.types import Batch, Classifier
+
+At = Mapping[str, Tensor]  # (R, …) each: where R images are changed, such as the number of a draw, θ, a severity
+Notes = Mapping[str, Tensor]  # (R, …) each: what is known of changed images once they are made
+PendingOutcome = Callable[[], Outcome]  # (R,) to be waited for, if need be
+
+
+class Change(Protocol):
+    """What is done to images before a classifier sees them."""
+
+    @property
+    def traceable(self) -> bool:
+        """Whether `make` may become part of a compiled graph: tensors alone decide what it does."""
+        ...
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        """Images (B, C, H, W) changed, each as the values (B, …) of `at` say."""
+        ...
+
+
+class Answered(NamedTuple):
+    """What classifiers say of R changed images, and what is known of these."""
+
+    outcomes: Mapping[str, PendingOutcome]
+    notes: Notes
+
+
+class Asked(NamedTuple):
+    """A part of what is asked, of one batch; padded by its first image to the batch's size, where that is wanted."""
+
+    rows: Tensor
+    at: At
+    own: int  # those that are not padding
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Some classifiers' answers about the images of a task."""
+
+    batch: Batch
+    classifiers: Mapping[str, Classifier]
+    size: int  # images that are classified at once
+    tick: Callable[[int], None] = lambda _: None  # told of classifier calls as they are made
+
+    def all(
+        self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor], *, padded: bool = False
+    ) -> Answered:
+        """Of images at `rows` (R,), repeats allowed, what every classifier of `right` says; that names what counts as
+        right (B,) for each image of the task. Changed images are made once, and every classifier sees them.
+
+        Where answers decide what is asked next, batches are `padded` to one size: none then depends on how many there
+        are."""
+        found: dict[str, list[Outcome]] = {name: [] for name in right}
+        notes: dict[str, list[Tensor]] = {}
+        for part in self.parts(rows, at, padded=padded):
+            said, noted = self._step(part.rows, part.at, change, right)
+            for name, each in said.items():
+                found[name].append(each.take(slice(part.own)) if padded else each)
+            for key, values in noted.items():
+                notes.setdefault(key, []).append(values[: part.own])
+            self.tick(part.own * len(right))
+        return Answered(
+            {name: partial(joined, parts) for name, parts in found.items()},
+            {key: torch.cat(values) for key, values in notes.items()},
+        )
+
+    def submit(self, name: str, rows: Tensor, at: At, change: Change, right: Tensor) -> PendingOutcome:
+        """Of one batch of images at `rows` (B,) what a classifier will have said; lanes submit all of theirs before
+        they wait for any."""
+        said, _ = self._step(rows, at, change, {name: right})
+        self.tick(len(rows))
+        return lambda: said[name]
+
+    def _step(
+        self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Outcome], Notes]:
+        """Gather → change → classify → outcome, of one batch."""
+        made, notes = change.make(self.batch.take(rows).in_numbers(), at)
+        said = {name: outcome(self.classifiers[name].log_probs(made), labels[rows]) for name, labels in right.items()}
+        return said, notes
+
+    def of(self, batch: Batch) -> Answers:
+        """The same about other images."""
+        return replace(self, batch=batch)
+
+    def parts(self, rows: Tensor, at: At, *, padded: bool = False) -> Iterator[Asked]:
+        """What is asked, batch by batch."""
+        for part in slices(len(rows), self.size):
+            own = part.stop - part.start
+            lacking = self.size - own if padded else 0
+            yield Asked(
+                _filled(rows, part, lacking), {name: _filled(values, part, lacking) for name, values in at.items()}, own
+            )
+
+
+def _filled(values: Tensor, part: slice, lacking: int) -> Tensor:
+    """A part of values (R, …), and the first of them as often as it takes."""
+    if not lacking:
+        return values[part]
+    return torch.cat((values[part], values[:1].expand(lacking, *values.shape[1:])))

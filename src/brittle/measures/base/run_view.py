@@ -1,0 +1,102 @@
+"""A run as its measures read it back: cells, rows in planned order, and folds that read these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from brittle.measures.base.facts import About, ClassifierFacts, Subject
+from brittle.measures.base.task import ROWS, Given, Tables
+from brittle.measures.plan import Plan, Unit
+from brittle.types import Nuisance
+
+
+class Cell(NamedTuple):
+    """One measure of one classifier on one image set under one nuisance; "" where the measure has no use for one."""
+
+    measure: str
+    classifier: str = ""
+    images: str = ""
+    nuisance: str = ""
+
+
+class Fold(Protocol):
+    """Reads a cell's units in planned order and says when there are enough."""
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether it may ever have enough before the plan ends: so from the first, and for good."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the units so far are enough."""
+        ...
+
+    def feed(self, unit: Unit, tables: Tables, given: Given) -> None: ...
+
+
+class RunView(Protocol):
+    """A run's rows of one measure, as it reads them back. No classifier is loaded for it."""
+
+    @property
+    def name(self) -> str:
+        """Of the measure in the study."""
+        ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def classifiers(self) -> Mapping[str, ClassifierFacts]:
+        """Those that this measure is asked about; so with images and nuisances."""
+        ...
+
+    @property
+    def images(self) -> Mapping[str, Subject]: ...
+
+    @property
+    def nuisances(self) -> Mapping[str, Nuisance]: ...
+
+    def about(self, cell: Cell) -> About: ...
+
+    def plan(self, cell: Cell) -> Plan: ...
+
+    def cell(self, classifier: str = "", images: str = "", nuisance: str = "") -> Cell:
+        """This measure's cell; what it has no use for is left out."""
+        ...
+
+    def cells(self) -> Iterator[Cell]: ...
+
+    def rows(self, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
+        """What is finished, in planned order, and never past the point where the measure stopped."""
+        ...
+
+    def table(self, cell: Cell, table: str = ROWS) -> pa.Table:
+        """All of that as one table."""
+        ...
+
+    def fold(self, cell: Cell) -> Fold:
+        """The measure's fold, fed with all of that."""
+        ...
+
+    def read(self, kind: str) -> RunView | None:
+        """A measure that this one reads; None where the study has none."""
+        ...
+
+    def references(self, classifier: str, images: str) -> NDArray[np.int64]:
+        """(M,) labels as the classifier counts its classes; −1 where an image has none."""
+        ...
+
+    def prior(self, images: str, nuisance: str) -> str:
+        """What the nuisance's prior means on these images, in words."""
+        ...
+
+
+def pairs_of(run: RunView) -> list[tuple[str, str]]:
+    """The image sets and nuisances of a run's cells: an image set in scales has nuisances of its own."""
+    return list(dict.fromkeys((cell.images, cell.nuisance) for cell in run.cells()))

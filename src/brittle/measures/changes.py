@@ -1,0 +1,70 @@
+"""What measures do to images before they ask: nothing, a draw of a nuisance, a given θ, a place on a path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from brittle.measures.answers import At, Notes
+from brittle.measures.draws import draw_theta
+from brittle.types import Batch, Nuisance
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """Images as they are."""
+
+    traceable: bool = True
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        return batch.images, {}
+
+
+@dataclass(frozen=True)
+class UnderNuisance:
+    """What changes by a nuisance have in common."""
+
+    nuisance: Nuisance
+
+    @property
+    def traceable(self) -> bool:
+        """Through code that computes with something other than tensors, no gradient flows."""
+        return self.nuisance.differentiable
+
+
+@dataclass(frozen=True)
+class Drawn(UnderNuisance):
+    """T_θ x, with θ the draw of the prior that has the number `draw`; `root` is the key of (seed, nuisance)."""
+
+    root: Tensor
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        return self.nuisance.apply(batch, draw_theta(self.nuisance, batch, at["draw"], self.root)), {}
+
+
+@dataclass(frozen=True)
+class Placed(UnderNuisance):
+    """T_θ x, with θ given."""
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        return self.nuisance.apply(batch, at["theta"]), {}
+
+
+@dataclass(frozen=True)
+class Along(UnderNuisance):
+    """The path through θ at a `severity`."""
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        return self.nuisance.apply(batch, self.nuisance.at(at["theta"], at["severity"], batch)), {}
+
+
+@dataclass(frozen=True)
+class AlongFresh(UnderNuisance):
+    """A `severity` of the path through a θ of its own: that of a `draw`, and within it of the `place` on a grid."""
+
+    root: Tensor
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        theta = draw_theta(self.nuisance, batch, at["draw"], self.root, within=at["place"])
+        return self.nuisance.apply(batch, self.nuisance.at(theta, at["severity"], batch)), {}
