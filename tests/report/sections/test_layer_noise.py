@@ -45,7 +45,7 @@ def test_what_is_printed_names_every_layer_and_how_the_numbers_came_about(cli):
         "--limit", 2, "--repeats", 2, "--networks", 3,
     )  # fmt: skip
     assert said.status == 0
-    for words in ("0         input", "9         layers.9", "10        weights", "3 of 11 layers, as asked"):
+    for words in ("0 input", "9 layers.9", "10 weights", "3 of 11 layers, as asked"):
         assert words in said.out
     assert "path: one field of noise per path, scaled by σ; σ in steps of 0.5 up to 2" in said.out
     assert "2 fields per image and layer; 3 noisy networks" in said.out

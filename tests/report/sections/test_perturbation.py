@@ -9,7 +9,8 @@ import pytest
 import brittle
 from brittle.report.html import write_report
 from brittle.report.page.colours import looks
-from brittle.report.sections.perturbation.figures import FAILED, Bubble, bubble_figure, matrix_figure
+from brittle.report.renderers.figures import WORDS, as_svg
+from brittle.report.sections.perturbation.figures import FAILED, NOTHING, Bubble, bubble_figure, matrix_figure
 
 pytestmark = pytest.mark.warned("did not reach p")
 
@@ -64,6 +65,7 @@ def test_the_report_shows_matrices_bubbles_pictures_and_bounds(run):
     assert page.count('alt="difference in channel 1"') >= 4
     assert "x &lt;i&gt;" in page
     assert "x <i>" not in page
+    assert "no classifier could be loaded" not in page
 
 
 def test_the_report_tells_the_summary_where_images_are_gone(run, folder):
@@ -80,12 +82,19 @@ def test_the_report_tells_the_summary_where_images_are_gone(run, folder):
 
 def test_failures_are_yellow_in_a_matrix_and_at_the_rim_of_a_bubble():
     values = np.array([[np.nan, 0.1, np.inf], [0.2, np.nan, 0.05], [0.3, 0.1, np.nan]])
-    drawn = matrix_figure("m", {"net": values}, {"net": ["a", "b", "c"]})
-    assert FAILED.lower() in drawn.lower()
-    assert "1 failures" in drawn
-    without = matrix_figure("m", {"net": np.where(np.isinf(values), 0.1, values)}, {"net": ["a", "b", "c"]})
-    assert drawn.lower().count(FAILED.lower()) > without.lower().count(FAILED.lower())
-    assert "<svg" in bubble_figure("b", [Bubble("image", {"net": values[0]})], ["a", "b", "c"], looks(["net"]))
+    figure = matrix_figure({"net": values}, {"net": ["a", "b", "c"]})
+    (cells,) = figure.panels[0].marks
+    assert cells.values[0] == (NOTHING, pytest.approx(10), FAILED)
+    assert "1 failures" in figure.alt
+    drawn = as_svg("m", figure, looks(["net"])).lower()
+    without = matrix_figure({"net": np.where(np.isinf(values), 0.1, values)}, {"net": ["a", "b", "c"]})
+    yellow = WORDS[0].lower()
+    assert drawn.count(yellow) > as_svg("m", without, looks(["net"])).lower().count(yellow)
+    bubbles = bubble_figure([Bubble("image", {"net": values[0]})], ["a", "b", "c"])
+    outline, failed = bubbles.panels[0].marks
+    assert outline.y == (pytest.approx(10), pytest.approx(10))
+    assert failed.y == (bubbles.panels[0].y.high,)
+    assert "<svg" in as_svg("b", bubbles, looks(["net"]))
 
 
 def test_the_command_the_function_and_the_study_say_the_same(folder, run, cli):

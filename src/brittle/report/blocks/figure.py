@@ -92,12 +92,13 @@ class Intervals:
 
 @piece
 class Band:
-    """The area between low and high."""
+    """The area between low and high; `level` steps keep a value until the next one."""
 
     of: Of
     x: Numbers
     low: Numbers
     high: Numbers
+    step: Literal["", "level"] = ""
 
 
 @piece
@@ -125,6 +126,7 @@ class Cells:
     y: tuple[float, float] | None = None
     texts: tuple[tuple[str, ...], ...] = ()
     label: str = ""  # of the colour bar; none without
+    words: tuple[str, ...] = ()  # that stand in place of values, in the order of their colours
     over: bool = False  # lets what is beneath show where values are near 0
 
 

@@ -46,7 +46,7 @@ class Count:
 @piece
 class Estimate:
     """A number, with the interval where it has one. Percent is a share, and shown times 100; a p-value has its own
-    form; `censored` is a value that is only known to be exceeded."""
+    form; `censored` is a value that is only known to be exceeded. An interval with `low` alone has no upper end."""
 
     value: float | None
     low: float | None = None

@@ -56,14 +56,14 @@ def _count(count: Count) -> str:
 
 
 def _estimate(found: Estimate) -> Said:
-    if found.value is None:
-        return Said(found.missing)
     unit = " %" if found.format == "percent" else f" {found.unit}" if found.unit else ""
-    value = f"{'> ' * found.censored}{_number(found.value, found)}{unit}"
-    if found.low is None or found.high is None:
+    value = found.missing
+    if found.value is not None:
+        value = f"{'> ' * found.censored}{_number(found.value, found)}{unit}"
+    if found.low is None:
         return Said(value)
-    exact = found.low == found.high
-    return Said(value, "exact" if exact else f"[{_number(found.low, found)}, {_number(found.high, found)}]")
+    high = "∞" if found.high is None else _number(found.high, found)
+    return Said(value, "exact" if found.low == found.high else f"[{_number(found.low, found)}, {high}]")
 
 
 def _number(value: float, found: Estimate) -> str:
@@ -95,3 +95,8 @@ def bounded(value: float | None, bounds: Sequence[float] | None, **more: Any) ->
     """An estimate and its interval, where it has one."""
     low, high = bounds or (None, None)
     return Estimate(value, low, high, **more)
+
+
+def exceeded(limit: float) -> Estimate:
+    """What is only known to lie beyond a limit: > 255"""
+    return Estimate(limit, places=6, format="significant", censored=True)

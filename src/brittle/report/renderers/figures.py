@@ -101,9 +101,11 @@ class _Drawing:
         polar: dict[str, Any] = {"projection": "polar"} if figure.panels[0].polar else {}
         ratios: dict[str, Any] = {"height_ratios": figure.heights} if figure.heights else {}
         grid = self.canvas.subplots(lines, columns, squeeze=False, subplot_kw=polar, **share, **ratios)
+        if any(panel.x.slanted for panel in figure.panels):  # whose words the layout takes for shorter than they are
+            self.canvas.set_layout_engine("constrained", h_pad=0.1)
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_visible(False)
-        small = len(figure.panels) > 3
+        small = len(figure.panels) > 3 or figure.panels[0].polar
         for place, (axes, panel) in enumerate(zip(grid.flat, figure.panels, strict=False)):
             self._panel(axes, panel, small)
             if place % columns and figure.share in ("y", "rows", "both"):
@@ -145,7 +147,8 @@ class _Drawing:
             case Band():
                 look = self._look(mark.of)
                 x, low, high = map(_numbers, (mark.x, mark.low, mark.high))
-                axes.fill_between(x, low, high, color=look.colour, alpha=0.14, linewidth=0)
+                steps: Any = "post" if mark.step else None
+                axes.fill_between(x, low, high, step=steps, color=look.colour, alpha=0.14, linewidth=0)
             case Rule():
                 look, style = self._look(mark.of), DASHED.get(mark.dash) or self._look(mark.of).dashes
                 draw = axes.axvline if mark.along == "y" else axes.axhline
@@ -257,7 +260,7 @@ class _Drawing:
             flat: dict[str, Any] = {"rasterized": values.size > 4096}
             shown = np.ma.masked_invalid(values)
             axes.pcolormesh(x, y, shown, cmap=SCALES[mark.scale], vmin=mark.low, vmax=mark.high, **flat, **edge)
-        for word in dict.fromkeys(v for row in mark.values for v in row if isinstance(v, str)):
+        for word in dict.fromkeys((*mark.words, *(v for row in mark.values for v in row if isinstance(v, str)))):
             colour = self.words.setdefault(word, WORDS[len(self.words) % len(WORDS)])
             there = np.array([[v == word for v in row] for row in mark.values])
             one = LinearSegmentedColormap.from_list(word, [colour, colour])

@@ -18,10 +18,12 @@ Remade = Original | Drawn | At
 
 
 class Resolved(NamedTuple):
-    """Pixels (C, H, W) of every source that is made again, and how the answers compare with those stored."""
+    """Pixels (C, H, W) of every source that is made again, and how the answers compare with those stored; `asked` where
+    there are such answers."""
 
     pixels: Mapping[Remade, Tensor]
     confirmation: Confirmation
+    asked: bool = False
 
 
 def resolve(run: LoadedRun, blocks: Iterable[Block]) -> Resolved:
@@ -38,7 +40,7 @@ def resolve(run: LoadedRun, blocks: Iterable[Block]) -> Resolved:
         classifier = run.classifier(name)
         if classifier is not None:
             found = found.plus(confirm(classifier, answers[: max(1, MOST // len(stored))]))
-    return Resolved(pixels, found)
+    return Resolved(pixels, found, bool(stored))
 
 
 def pictures_of(blocks: Iterable[Block]) -> Iterator[Pictures]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
-from matplotlib.axes import Axes
 
-from brittle.report.page.figures import short
+from brittle.report.blocks import Axis, category_axis
 from brittle.report.page.section import Summary
 from brittle.report.page.words import number
 from brittle.report.sections.flatten import arrow, flat
@@ -55,10 +54,6 @@ def _with_ends(layer: Row) -> dict[str, Any]:
     return ends
 
 
-def share(given: float | None) -> str:
-    return "–" if given is None else f"{100 * given:.1f} %"
-
-
 def which(row: Row, there: int) -> str:
     """all 11 layers; 12 of 60 layers, evenly spaced"""
     if row["chosen"] == "all":
@@ -73,10 +68,25 @@ def moves(correlation: float) -> str:
     return f"{said} (Spearman {number(correlation, 2, '+')})"
 
 
-def named_layers(axes: Axes, layers: Sequence[Row]) -> None:
-    """Numbers and names of the layers below an axis."""
-    axes.set_xticks(range(len(layers)), [f"{each['number']} {short(each['layer'], 20)}" for each in layers])
-    axes.tick_params(axis="x", rotation=40)
-    for label in axes.get_xticklabels():
-        label.set_horizontalalignment("right")
-        label.set_rotation_mode("anchor")
+def layer_axis(layers: Sequence[Row]) -> Axis:
+    """Numbers and names of the layers."""
+    return category_axis([layer_name(each) for each in layers], slanted=True)
+
+
+def layer_name(layer: Row) -> str:
+    return f"{layer['number']} {layer['layer']}"
+
+
+def apart(rows: Sequence[Row], place: int) -> list[float]:
+    """Where the layers of one of several classifiers stand on that axis, beside each other."""
+    return [at + APART * (place - (len(rows) - 1) / 2) for at in range(len(rows[place]["layers"]))]
+
+
+def chosen_layers(rows: Sequence[Row], which: Callable[[Row], str]) -> str:
+    return "; ".join(f"{row['classifier']}: {which(row)}" for row in rows)
+
+
+def compared_pairs(summary: Summary) -> list[list[Row]]:
+    """The comparisons of two classifiers on an image set, layer by layer."""
+    groups = groupby(summary["comparisons"], lambda pair: (pair["first"], pair["second"], pair["image_set"]))
+    return [list(pairs) for _, pairs in groups]

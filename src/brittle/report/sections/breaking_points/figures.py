@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from markupsafe import Markup
-from matplotlib.figure import Figure
-
-from brittle.report.page.colours import Look
-from brittle.report.page.figures import WIDTH, svg
+from brittle.report.blocks import Axis, Band, ClassifierName, Figure, Line, Mark, Panel, Points, Rule
+from brittle.report.page.words import percent
 from brittle.report.sections.breaking_points.words import Row, unit
 
+MOST_CURVES = 8
 
-def survival_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
+
+def survival_figure(rows: Sequence[Row]) -> Figure:
     """A curve per classifier, with an interval for each severity."""
+    shown = _spread(rows)
+    marks: list[Mark] = [Rule(0.5, "x", dash="dotted")]
+    for row in shown:
+        who, curve = ClassifierName(row["classifier"]), row["survival"]
+        if curve["share"]:
+            at = tuple(curve["values"])
+            marks.append(Band(who, at, tuple(curve["low"]), tuple(curve["high"]), step="level"))
+            marks.append(Line(who, at, tuple(curve["share"]), step="level"))
+        if row["median"] is not None:
+            marks.append(Points(who, (row["median"],), (0.5,)))
+    some = (
+        f" Eight of {len(rows)} classifiers, from the one that breaks last to the one that breaks first."
+        if len(rows) > len(shown)
+        else ""
+    )
+    return Figure(
+        f"share of paths of {', '.join(row['classifier'] for row in shown)} that are not broken, against "
+        f"{unit(rows[0])}",
+        (
+            Panel(
+                tuple(marks),
+                Axis(unit(rows[0]), low=0, high=rows[0]["limit"]),
+                Axis("share of paths not yet broken", low=0, high=1, grid=True),
+            ),
+        ),
+        "Share of paths of a classifier’s own correct images that are not broken yet; bands are "
+        f"{percent(rows[0]['confidence'])} intervals over images, each for one severity and not for the whole curve, "
+        f"marks are medians.{some}",
+        height=3.6,
+    )
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        for row in rows:
-            look, curve = looks[row["classifier"]], row["survival"]
-            if not curve["share"]:
-                continue
-            axes.fill_between(
-                curve["values"], curve["low"], curve["high"], step="post", color=look.colour, alpha=0.15, linewidth=0
-            )
-            axes.step(curve["values"], curve["share"], where="post", color=look.colour, linestyle=look.dashes)
-            if row["median"] is not None:
-                axes.plot([row["median"]], [0.5], look.marker, color=look.colour, markersize=5, clip_on=False)
-        axes.axhline(0.5, color="#bbbbbb", linewidth=0.8, linestyle=(0, (1, 3)))
-        axes.set_xlim(0, rows[0]["limit"])
-        axes.set_ylim(0, 1)
-        axes.set_xlabel(unit(rows[0]))
-        axes.set_ylabel("share of paths not yet broken")
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
 
-    names = ", ".join(row["classifier"] for row in rows)
-    return svg(key, (WIDTH, 3.6), f"share of paths of {names} that are not broken, against {unit(rows[0])}", draw)
+def _spread(rows: Sequence[Row]) -> Sequence[Row]:
+    """As many classifiers as a figure can show, from the one that breaks last to the one that breaks first."""
+    if len(rows) <= MOST_CURVES:
+        return rows
+    order = sorted(rows, key=lambda row: -(row["mean"] or 0.0))
+    return [order[place * (len(order) - 1) // (MOST_CURVES - 1)] for place in range(MOST_CURVES)]

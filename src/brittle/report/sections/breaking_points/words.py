@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from brittle.report.page.words import number
+from brittle.report.blocks import Estimate
+from brittle.report.blocks.wording import estimate, exceeded
 
 Row = Mapping[str, Any]
 
 
-def value(row: Row, given: float | None, sign: str = "-") -> str:
+def places(row: Row) -> int:
     """Of 255 one decimal is enough; severities need two."""
-    return number(given, 1 if row["of_255"] else 2, sign)
+    return 1 if row["of_255"] else 2
 
 
-def estimate(row: Row, mean: float | None, bounds: Sequence[float] | None, sign: str = "-") -> str:
-    """73.5 [61.6, 88.6]"""
-    ends = "" if bounds is None else f" [{value(row, bounds[0], sign)}, {value(row, bounds[1], sign)}]"
-    return f"{value(row, mean, sign)}{ends}"
+def mean(row: Row, over: Row | None = None) -> Estimate:
+    """Over a classifier's own correct images, or over those that all get right."""
+    return estimate(over or row, "mean", "interval", places=places(row))
 
 
-def share(given: float | None) -> str:
-    return "–" if given is None else f"{100 * given:.1f} %"
+def median(row: Row) -> Estimate:
+    if row["mean"] is None:
+        return Estimate(None)
+    return exceeded(row["limit"]) if row["median"] is None else Estimate(row["median"], places=places(row))
+
+
+def difference(row: Row, pair: Row) -> Estimate:
+    return estimate(pair, "difference", "interval", places=places(row), signed=True, simultaneous=pair["family"])
 
 
 def unit(row: Row) -> str:
@@ -30,7 +36,7 @@ def unit(row: Row) -> str:
 
 
 def how(row: Row) -> str:
-    """noise drawn once per path, steps of 1 up to 255, 1 path per image, clipped to [0, 1]"""
+    """path: θ is drawn once per path and scaled; steps of 1 up to 255; 1 path per image, clipped to valid values"""
     drawn = "θ is drawn once per path and scaled" if row["noise"] == "path" else "θ is drawn anew at each severity"
     clipped = {None: "", True: ", clipped to valid values", False: ", not clipped"}[row["clipped"]]
     paths = f"{row['repeats']} path{'s' * (row['repeats'] != 1)} per image"

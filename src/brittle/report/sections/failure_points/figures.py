@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from brittle.report.page.colours import Look
-from brittle.report.page.figures import WIDTH, short, svg
+from brittle.report.blocks import (
+    Axis,
+    Band,
+    Bars,
+    Cells,
+    ClassifierName,
+    Figure,
+    Line,
+    Mark,
+    Panel,
+    Rule,
+    category_axis,
+)
+from brittle.report.page.words import percent
+from brittle.report.sections.failure_points import words
 from brittle.report.sections.failure_points.words import Row
 
 MOST_CLASSES, AT_EACH_END = 32, 15
@@ -17,77 +26,115 @@ MOST_TICKS = 12
 PANELS = {"accuracy": "accuracy", "drop": "drop (accuracy at 0 − accuracy)", "failed": "share that has failed by then"}
 
 
-def curve_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
+def curve_figure(rows: Sequence[Row], of: int) -> Figure:
     """Accuracy, drop and the share of failed images against severity, with intervals as bands; those that are known."""
+    first = rows[0]
     there = {name for row in rows for entry in row["severities"] for name in PANELS if entry[name] is not None}
-    names = [name for name in PANELS if name in there and (rows[0]["only"] is None or name == "failed")]
-
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, len(names), squeeze=False)[0]
-        for axes, name in zip(panels, names, strict=True):
-            for row in rows:
-                _line(axes, row, name, looks[row["classifier"]])
-            axes.set_xlim(*_ends(rows[0]))
-            lowest = min((entry[name] or 0.0 for row in rows for entry in row["severities"]), default=0.0)
-            axes.set_ylim(min(0.0, 1.1 * lowest), 1)
-            axes.set_xlabel(rows[0]["unit"])
-            axes.set_ylabel(PANELS[name])
-            axes.grid(axis="y")
-            axes.set_axisbelow(True)
-
-    about = ", ".join(PANELS[name] for name in names)
-    told = ", ".join(row["classifier"] for row in rows)
-    return svg(key, (WIDTH, 3.2), f"{about} of {told} against {rows[0]['unit']}, with intervals", draw)
+    names = [name for name in PANELS if name in there and (first["only"] is None or name == "failed")]
+    failed = "The share of images that have been wrong at this severity or below it"
+    drop = " the drop A₀ − Aₛ, paired image by image;" if words.drops(first) else ""
+    reading = (
+        f"Accuracy;{drop} and t{failed[1:]}, whatever they are now."
+        if first["only"] is None
+        else f"{failed}. Paths end at their first failure, so accuracy beyond is not known."
+    )
+    return Figure(
+        f"{', '.join(PANELS[name] for name in names)} of {_told(rows)} against {first['unit']}, with intervals",
+        tuple(_curves(rows, name) for name in names),
+        f"{reading} Bands are pointwise {percent(first['confidence'])} intervals over images.{_cut(rows, of)}",
+        height=3.4,
+    )
 
 
-def _ends(row: Row) -> tuple[float, float]:
-    """Of the axis of severities; a single one stands in the middle of it."""
-    first, last = row["severities"][0]["value"], row["limit"]
-    return (first, last) if first < last else (0.9 * first, 1.1 * first)
+def _told(rows: Sequence[Row]) -> str:
+    return ", ".join(row["classifier"] for row in rows)
 
 
-def _line(axes: Axes, row: Row, name: str, look: Look) -> None:
-    entries = [entry for entry in row["severities"] if entry[name] is not None]
-    x, y = [entry["value"] for entry in entries], [entry[name] for entry in entries]
-    bounds = [entry[f"{name}_interval"] or (entry[name], entry[name]) for entry in entries]
-    low, high = [each[0] for each in bounds], [each[1] for each in bounds]
-    axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
-    marker = look.marker if len(x) <= MOST_TICKS else None
-    axes.plot(x, y, color=look.colour, linestyle=look.dashes, marker=marker, markersize=3.5, linewidth=1.5)
+def _cut(rows: Sequence[Row], of: int) -> str:
+    return f" {len(rows)} of {of} classifiers." if len(rows) < of else ""
 
 
-def histogram_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
+def _curves(rows: Sequence[Row], name: str) -> Panel:
+    marks: list[Mark] = []
+    for row in rows:
+        entries = [entry for entry in row["severities"] if entry[name] is not None]
+        who, at = ClassifierName(row["classifier"]), tuple(entry["value"] for entry in entries)
+        ends = [entry[f"{name}_interval"] or (entry[name], entry[name]) for entry in entries]
+        marks.append(Band(who, at, tuple(low for low, _ in ends), tuple(high for _, high in ends)))
+        marks.append(Line(who, at, tuple(entry[name] for entry in entries), markers=len(at) <= MOST_TICKS))
+    lowest = min((entry[name] or 0.0 for row in rows for entry in row["severities"]), default=0.0)
+    # A single severity stands in the middle of the axis.
+    begin, end = rows[0]["severities"][0]["value"], rows[0]["limit"]
+    begin, end = (begin, end) if begin < end else (0.9 * begin, 1.1 * begin)
+    return Panel(
+        tuple(marks),
+        Axis(rows[0]["unit"], low=begin, high=end),
+        Axis(PANELS[name], low=min(0.0, 1.1 * lowest), high=1, grid=True),
+    )
+
+
+def histogram_figure(rows: Sequence[Row], of: int) -> Figure:
     """First failures at each severity as bars, side by side; a line over each for all that are wrong there."""
-    values = [f"{entry['value']:g}" for entry in rows[0]["severities"]]
-    width = 0.84 / len(rows)
+    entries, width = rows[0]["severities"], 0.84 / len(rows)
+    marks: list[Mark] = []
+    for place, row in enumerate(rows):
+        who, paths = ClassifierName(row["classifier"]), max(1, row["paths"])
+        at = tuple(each - 0.42 + (place + 0.5) * width for each in range(len(entries) + 1))
+        first = [entry["first_failures"] / paths for entry in row["severities"]] + [row["never"] or 0.0]
+        marks.append(Bars(who, at, tuple(first), width=width * 0.9))
+        for x, entry in zip(at, row["severities"], strict=False):
+            if entry["wrong"] is not None:
+                ends = x - width * 0.45, x + width * 0.45
+                marks.append(Line(who, ends, (entry["wrong"] / paths,) * 2, "solid"))
+    marks += [Rule(at, dash="dotted") for at in ([0.5] if entries[0]["value"] == 0 else []) + [len(entries) - 0.5]]
+    step = max(1, -(-len(entries) // MOST_TICKS))
+    ticks = [(float(tick), f"{entries[tick]['value']:g}") for tick in range(0, len(entries), step)]
+    untouched = " at 0 those that are wrong untouched, and" if words.origin(rows[0]) else ""
+    lines = " Lines: all that are wrong here, which counts an image at every severity at which it is wrong."
+    return Figure(
+        f"first failures of {_told(rows)} at each {rows[0]['unit']}, and those that never fail",
+        (
+            Panel(
+                tuple(marks),
+                Axis(rows[0]["unit"], (*ticks, (float(len(entries)), "never")), -0.5, len(entries) + 0.5),
+                Axis("share of paths", grid=True),
+            ),
+        ),
+        f"Bars: paths that fail here for the first time;{untouched} on the right those that never fail: together all "
+        f"paths.{lines if rows[0]['only'] is None else ''}{_cut(rows, of)}",
+    )
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        for place, row in enumerate(rows):
-            look, paths = looks[row["classifier"]], max(1, row["paths"])
-            x = [at - 0.42 + (place + 0.5) * width for at in range(len(values) + 1)]
-            first = [entry["first_failures"] / paths for entry in row["severities"]] + [row["never"] or 0.0]
-            axes.bar(x, first, width * 0.9, color=look.colour, alpha=0.75, linewidth=0)
-            for at, entry in zip(x, row["severities"], strict=False):
-                if entry["wrong"] is not None:
-                    wrong = entry["wrong"] / paths
-                    ends = [at - width * 0.45, at + width * 0.45]
-                    axes.plot(ends, [wrong, wrong], color=look.colour, linewidth=1.8, solid_capstyle="butt")
-        if rows[0]["severities"][0]["value"] == 0:
-            axes.axvline(0.5, color="#bbbbbb", linewidth=0.8, linestyle=(0, (1, 3)))
-        axes.axvline(len(values) - 0.5, color="#bbbbbb", linewidth=0.8, linestyle=(0, (1, 3)))
-        step = max(1, -(-len(values) // MOST_TICKS))
-        ticks = [*range(0, len(values), step), len(values)]
-        axes.set_xticks(ticks, [[*values, "never"][tick] for tick in ticks])
-        axes.set_xlim(-0.5, len(values) + 0.5)
-        axes.set_xlabel(rows[0]["unit"])
-        axes.set_ylabel("share of paths")
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
 
-    told = ", ".join(row["classifier"] for row in rows)
-    return svg(
-        key, (WIDTH, 3.2), f"first failures of {told} at each {rows[0]['unit']}, and those that never fail", draw
+def class_figure(rows: Sequence[Row]) -> Figure:
+    """A map per classifier: accuracy, or the share that has not failed yet, of each class at each severity."""
+    first, whole = rows[0], rows[0]["only"] is None
+    shown = shown_classes(first)
+    entries = first["severities"]
+    step = max(1, -(-len(entries) // (MOST_TICKS // len(rows) + 2)))
+    ticks = tuple((float(at), f"{entries[at]['value']:g}") for at in range(0, len(entries), step))
+    what, blank = "accuracy" if whole else "share not failed yet", (None,) * len(entries)
+    return Figure(
+        f"{what} of each class at each {first['unit']}",
+        tuple(
+            Panel(
+                (
+                    Cells(
+                        tuple(blank if place is None else _held(row["classes"][place]) for place in shown),
+                        scale="accuracy",
+                        label=what,
+                    ),
+                ),
+                Axis(first["unit"], ticks),
+                category_axis(["⋮" if at is None else first["classes"][at]["class"] for at in shown], falling=True),
+                row["classifier"],
+            )
+            for row in rows
+        ),
+        f"{'Accuracy of each class' if whole else 'Share of each class that has not failed yet'}, those that fail "
+        f"soonest for {first['classifier']} on top. Classes have few images each: no interval is given here.",
+        height=1.2 + 0.24 * len(shown),
+        share="y",
+        legend=False,
     )
 
 
@@ -100,32 +147,6 @@ def shown_classes(row: Row) -> list[int | None]:
     return [*order[:AT_EACH_END], None, *order[-AT_EACH_END:]]
 
 
-def class_figure(key: str, rows: Sequence[Row]) -> Markup:
-    """A map per classifier: accuracy, or the share that has not failed yet, of each class at each severity."""
-    whole = rows[0]["only"] is None
-    places = shown_classes(rows[0])
-    values = [f"{entry['value']:g}" for entry in rows[0]["severities"]]
-    names = ["⋮" if place is None else short(rows[0]["classes"][place]["class"], 24) for place in places]
-
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, len(rows), squeeze=False, sharey=True)[0]
-        for axes, row in zip(panels, rows, strict=True):
-            blank = [float("nan")] * len(values)
-            shown = [blank if place is None else _held(row["classes"][place]) for place in places]
-            mesh = axes.imshow(shown, aspect="auto", vmin=0, vmax=1, cmap="cividis")
-            axes.set_title(short(row["classifier"], 24), fontsize=10)
-            step = max(1, -(-len(values) // (MOST_TICKS // len(rows) + 2)))
-            axes.set_xticks(range(0, len(values), step), values[::step])
-            axes.set_xlabel(row["unit"])
-            axes.set_yticks(range(len(places)), names)
-            axes.tick_params(length=0)
-            axes.spines[:].set_visible(False)
-        figure.colorbar(mesh, ax=list(panels), label="accuracy" if whole else "share not failed yet", pad=0.01)
-
-    about = f"{'accuracy' if whole else 'share not failed yet'} of each class at each {rows[0]['unit']}"
-    return svg(key, (WIDTH, 1.2 + 0.24 * len(places)), about, draw)
-
-
-def _held(each: Row) -> list[float]:
+def _held(each: Row) -> tuple[float, ...]:
     """Of a class, accuracy at each severity, or the share that has not failed yet."""
-    return [*each["accuracy"]] if "accuracy" in each else [1 - failed for failed in each["failed"]]
+    return tuple(each["accuracy"]) if "accuracy" in each else tuple(1 - failed for failed in each["failed"])

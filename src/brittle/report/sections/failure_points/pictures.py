@@ -2,80 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from torch import Tensor
 
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.trajectories import Trajectories, trajectories
-from brittle.report.page.confirmation import Confirmation, StoredAnswer, confirm
+from brittle.report.blocks import Answer, Block, Card, Drawn, Original, Pictures, Sentence, Strip
 from brittle.report.page.section import MeasureRun
+from brittle.report.sections.failure_points.words import Row
 
 MOST_IMAGES, MOST_CLASSIFIERS, MOST_FRAMES = 4, 4, 9
 
 
-class Answer(NamedTuple):
-    """What one classifier says of a frame."""
-
-    classifier: str
-    label: str
-    probability: float
-    right: bool
-    fails: bool  # here first
-
-
-class Frame(NamedTuple):
-    value: float
-    image: Tensor  # (C, H, W)
-    answers: tuple[Answer, ...]
-
-
-class Film(NamedTuple):
-    name: str
-    label: str
-    frames: tuple[Frame, ...]
-
-
-class Films(NamedTuple):
-    films: tuple[Film, ...] = ()
-    confirmation: Confirmation = Confirmation()
-    why_not: str = ""
-
-
-def films(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[str]) -> Films:
-    """Images that the classifiers get right at the lowest severity, from the first that fails to the last."""
+def films(run: MeasureRun, rows: Sequence[Row]) -> Block | None:
+    """Images that the classifiers get right at the lowest severity, from the first that fails to the last; or why there
+    are none."""
+    images, nuisance, classifiers = rows[0]["image_set"], rows[0]["nuisance"], [row["classifier"] for row in rows]
     view, why_not = run.view, run.whole.why_unreadable(images, nuisance, classifiers)
-    if view is None or why_not:
-        return Films(why_not=why_not)
+    if why_not:
+        return Sentence(why_not, "note")
+    if view is None:
+        return None
     names = run.whole.seen_by(nuisance, classifiers)[:MOST_CLASSIFIERS]
     measure = view.job.assignments[run.name].measure
     assert isinstance(measure, FailurePoints)
     grid = measure.grid(view.about(view.cell(names[0], images, nuisance)))
-    count = len(grid.values)
+    values, severities, count = (0.0, *grid.values), [0.0, *grid.tensor().tolist()], len(grid.values)
     found = {name: trajectories(view, name, images, nuisance, count, measure.repeats) for name in names}
     first = np.stack([each.first[:, 0] for each in found.values()])  # (classifiers, M)
     begin = found[names[0]].begin
     usable = np.flatnonzero((first > begin).all(0) & (first <= count).any(0))
     if not len(usable):
-        return Films(why_not=f"No image that is right at {(0, *grid.values)[begin]:g} fails along its path.")
+        return Sentence(f"No image that is right at {values[begin]:g} fails along its path.", "note")
     order = usable[np.argsort(first[:, usable].mean(0), kind="stable")]
     chosen = order[np.unique(np.linspace(0, len(order) - 1, MOST_IMAGES).round().astype(int))]
-    replay, subject = run.whole.replay(images, nuisance, names[0]), view.images[images]
-    severities, confirmation, made = [0.0, *grid.tensor().tolist()], Confirmation(), []
+    subject, saw = view.images[images], names[0] if run.whole.job.needs(nuisance) else ""
+    strips = []
     for each in chosen.tolist():
         place = int(found[names[0]].places[each])
-        frames = []
+        image, name = int(subject.ids[place]), subject.names[place]
+        label = subject.class_name(int(subject.labels[place]))
+        cards = []
         for at in _shown(first[:, each], begin, count):
-            image = replay.images.batch([place]).images[0]
-            if at:
-                image = replay.draws([(place, 0)], severities[at])[0]
-            frame = Frame((0.0, *grid.values)[at], image, tuple(_answers(run, images, found, each, at)))
-            frames.append(frame)
-            confirmation = _confirmed(run, frame, found, each, at, confirmation)
-        made.append(Film(subject.names[place], subject.class_name(int(subject.labels[place])), tuple(frames)))
-    return Films(tuple(made), confirmation)
+            made = Drawn(images, image, nuisance, 0, severities[at], classifier=saw)
+            answers = tuple(_answers(run, images, found, each, at))
+            fails, value = any(answer.first for answer in answers), f"{values[at]:g}"
+            caption = f"{value}: fails" if fails else value
+            if at == begin:
+                caption = f"{label}, at {value}" if values[at] else label
+            source = made if at else Original(images, image)
+            cards.append(Card(source, caption, f"{name}, {label}, at {value}", answers, role="fails" if fails else ""))
+        strips.append(Strip(tuple(cards)))
+    return Pictures(tuple(strips), "film")
 
 
 def _shown(first: np.ndarray[tuple[int], np.dtype[np.int64]], begin: int, count: int) -> list[int]:
@@ -89,31 +68,15 @@ def _shown(first: np.ndarray[tuple[int], np.dtype[np.int64]], begin: int, count:
     return sorted(wanted)
 
 
-def _answers(run: MeasureRun, images: str, found: dict[str, Trajectories], image: int, at: int) -> list[Answer]:
-    said = []
+def _answers(run: MeasureRun, images: str, found: Mapping[str, Trajectories], image: int, at: int) -> Iterator[Answer]:
     for name, paths in found.items():
         if paths.seen[image, 0, at]:
             predicted = int(paths.predicted[image, 0, at])
-            said.append(
-                Answer(
-                    name,
-                    run.whole.label_names(name, images)(predicted),
-                    float(np.exp(paths.log_p_predicted[image, 0, at])),
-                    not bool(paths.wrong[image, 0, at]),
-                    int(paths.first[image, 0]) == at,
-                )
+            yield Answer(
+                name,
+                run.whole.label_names(name, images)(predicted),
+                float(np.exp(paths.log_p_predicted[image, 0, at])),
+                not bool(paths.wrong[image, 0, at]),
+                predicted,
+                first=int(paths.first[image, 0]) == at,
             )
-    return said
-
-
-def _confirmed(
-    run: MeasureRun, frame: Frame, found: dict[str, Trajectories], image: int, at: int, before: Confirmation
-) -> Confirmation:
-    for name, paths in found.items():
-        live = run.whole.classifier(name)
-        if live is not None and paths.seen[image, 0, at]:
-            stored = StoredAnswer(
-                frame.image, int(paths.predicted[image, 0, at]), float(np.exp(paths.log_p_predicted[image, 0, at]))
-            )
-            before = before.plus(confirm(live, [stored]))
-    return before

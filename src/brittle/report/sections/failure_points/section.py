@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 import pyarrow as pa
-from markupsafe import Markup
-from rich.console import RenderableType
 
+from brittle.measures.distortion import BESIDE
+from brittle.report.blocks import Block, Cell, Estimate, Group, Sentence, Styled, Text, Weighted
+from brittle.report.blocks.wording import plain
 from brittle.report.page.fewer import some_of
-from brittle.report.page.pictures import EXACT_UP_TO, data_uri
 from brittle.report.page.section import MeasureRun, Summary, compared
-from brittle.report.page.words import counted, percent, sentence
+from brittle.report.page.words import counted, listed, percent, sentence
 from brittle.report.sections import register
-from brittle.report.sections.failure_points import words
-from brittle.report.sections.failure_points.console import mean_drop, printed
+from brittle.report.sections.base import BaseSection
+from brittle.report.sections.comparisons import EVERYTHING, MOST_PRINTED, against, at_once, better, printed
+from brittle.report.sections.distortion import distortion_blocks
+from brittle.report.sections.failure_points import tables, words
 from brittle.report.sections.failure_points.figures import class_figure, curve_figure, histogram_figure
 from brittle.report.sections.failure_points.pictures import films
+from brittle.report.sections.failure_points.words import Row
 from brittle.report.sections.flatten import arrow, flat
-from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.references import CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023
 
 LEADS, ASIDE = 0.5, 0.35  # how much a finding matters
 MOST_FINDINGS = 3
 MOST_PARTS = 3  # nuisances in one sentence
-MOST_PAIRS = 45  # past this many, differences are shown against the classifier that fails last
-MOST_SEVERITIES = 21  # in a table
+MOST_TOLD = 4  # classifiers of which more than a row is printed
 SIDE_BY_SIDE = 4  # classifiers in a histogram or a map of classes
 A_SINK, MANY = 0.5, 20  # the share of failures that fall into one label, of at least so many, that is worth a sentence
 DETAILS = ("severities", "classes")
@@ -40,16 +40,27 @@ LIMITS = (
     "were chosen.",
     "A strong change can destroy what the label names; then being wrong is no fault. Look at the pictures.",
 )
+DEFINITION: Text = (
+    "The first severity at which a prediction is wrong: ", Styled("s", "emphasis"), " = min{", Styled("S", "emphasis"),
+    " | ", Styled("f", "emphasis"), "(", Styled("X", "emphasis"), "(", Styled("S", "emphasis"), ")) ≠ ",
+    Styled("c", "emphasis"), "} (CNS-Bench, equation 3). Along a path nothing but severity changes; severity 0 is the "
+    "image itself.",
+)  # fmt: skip
 
 
 @register("failure-points")
-class FailurePointsSection(LegacySection):
+class FailurePointsSection(BaseSection):
     """Where predictions become wrong along severity, accuracy on the way, and what that looks like."""
 
     title = "Failure points"
 
-    def console(self, summary: Summary) -> RenderableType:
-        return printed(summary)
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        pooled = (Sentence(_over_nuisances(each)) for each in summary["pooled"][:MOST_PRINTED])
+        return [
+            *(_printed(rows, pairs) for rows, pairs in _cells(summary)),
+            *pooled,
+            Sentence(_closing(summary["results"])),
+        ]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier, image set, nuisance and severity."""
@@ -59,110 +70,204 @@ class FailurePointsSection(LegacySection):
             rows += [flat(about | {k: v for k, v in entry.items() if k != "falls"}) for entry in row["severities"]]
         return arrow(rows)
 
-    def findings(self, run: MeasureRun) -> Sequence[Finding]:
+    def top(self, run: MeasureRun) -> Sequence[Weighted]:
         told: dict[tuple[str, str, str], list[str]] = {}
-        units = {_cell(row): row for row in run.summary["results"]}
-        for pair in run.summary["comparisons"]:
-            names = {"first": (pair["first"], pair["second"]), "second": (pair["second"], pair["first"])}
-            if pair["better"] in names:
-                about = pair["image_set"], pair["first"], pair["second"]
-                told.setdefault(about, []).append(_later(*names[pair["better"]], pair, units[_cell(pair)]))
+        for rows, pairs in _cells(run.summary):
+            for pair in pairs:
+                if better(pair) is not None:
+                    about = pair["image_set"], pair["first"], pair["second"]
+                    told.setdefault(about, []).append(_later(pair, rows[0]))
         said = [
-            Finding(sentence("; ".join(parts[:MOST_PARTS])), LEADS, compared(*about)) for about, parts in told.items()
+            Weighted(Sentence(sentence("; ".join(parts[:MOST_PARTS])), "finding"), LEADS, compared(*about))
+            for about, parts in told.items()
         ]
-        alone = [Finding(_alone(row), LEADS) for row in run.summary["results"][:2] if row["mean"] is not None]
+        known = [row for row in run.summary["results"][:2] if row["mean"] is not None]
+        alone = [Weighted(Sentence(_alone(row), "finding"), LEADS) for row in known]
         return [*(said[:MOST_FINDINGS] or alone), *_sinks(run)]
 
-    def remarks(self, run: MeasureRun) -> Remarks:
+    def blocks(self, run: MeasureRun) -> Sequence[Block]:
         first = run.summary["results"][0]
-        return Remarks(
-            explanation="A failure point is the first severity at which a prediction is wrong. Intervals in brackets: "
-            f"{percent(first['confidence'])}.",
-            limits=LIMITS,
-            citing=f"the severities ({words.grid(first)}; {first['unit']}), "
-            f"{counted(first['repeats'], 'path')} per image",
-            references=(CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023),
-        )
+        return [
+            Sentence(DEFINITION),
+            *(_part(run, rows, pairs) for rows, pairs in _cells(run.summary)),
+            *([_pooled(run)] if run.summary["pooled"] else []),
+            Sentence(
+                "A failure point is the first severity at which a prediction is wrong. Intervals in brackets: "
+                f"{percent(first['confidence'])}.",
+                "definition",
+            ),
+            *(Sentence(text, "limit") for text in LIMITS),
+            Sentence(
+                f"the severities ({words.grid(first)}; {first['unit']}), {counted(first['repeats'], 'path')} per image",
+                "citation",
+            ),
+            *(Sentence(text, "reference") for text in (CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023)),
+        ]
 
-    def body(self, run: MeasureRun) -> Markup:
-        groups = groupby(run.summary["results"], _cell)
-        parts = [_part(run, place, list(rows)) for place, (_, rows) in enumerate(groups)]
-        return self.rendered(
-            "body.html.j2", run, parts=parts, words=words, uri=data_uri, mean_drop=mean_drop,
-            first=run.summary["results"][0], pooled=_pooled(run.summary["pooled"]),
-        )  # fmt: skip
+
+def _cells(summary: Summary) -> Iterator[tuple[list[Row], list[Row]]]:
+    """The results and the comparisons of each image set under each nuisance."""
+    for cell, rows in groupby(summary["results"], _cell):
+        yield list(rows), [pair for pair in summary["comparisons"] if _cell(pair) == cell]
 
 
-def _cell(row: words.Row) -> tuple[str, str]:
+def _cell(row: Row) -> tuple[str, str]:
     return row["image_set"], row["nuisance"]
 
 
-def _later(later: str, sooner: str, pair: words.Row, row: words.Row) -> str:
-    bounds = pair["interval"] if later == pair["first"] else [-pair["interval"][1], -pair["interval"][0]]
+def _later(pair: Row, row: Row) -> str:
+    names, (low, high) = (pair["first"], pair["second"]), pair["interval"]
+    if better(pair) == pair["second"]:
+        names, (low, high) = names[::-1], (-high, -low)
+    by = plain((Estimate(abs(pair["difference"]), low, high, places=words.places(row)),))
+    return f"under {pair['nuisance']} {names[0]} fails later than {names[1]}, by {by} ({row['unit']})"
+
+
+def _alone(row: Row) -> Text:
     return (
-        f"under {pair['nuisance']} {later} fails later than {sooner}, by "
-        f"{words.estimate(row, abs(pair['difference']), bounds)} ({row['unit']})"
+        f"Under {row['nuisance']}, {row['classifier']} fails at ",
+        Estimate(row["mean"], places=words.places(row)),
+        f" on average ({row['unit']}; {words.mean_is(row)}), and ",
+        Estimate(row["never"], places=1, format="percent"),
+        " of the images never fail.",
     )
 
 
-def _alone(row: words.Row) -> str:
-    return (
-        f"Under {row['nuisance']}, {row['classifier']} fails at {words.value(row, row['mean'])} on average "
-        f"({row['unit']}; {words.mean_is(row)}), and {words.share(row['never'])} of the images never fail."
-    )
-
-
-def _sinks(run: MeasureRun) -> list[Finding]:
+def _sinks(run: MeasureRun) -> list[Weighted]:
     """Where failures have one name (CNS-Bench, section 5.3: "comic book" under a cartoon style)."""
-    found = []
-    for row in run.summary["results"]:
-        sink = words.sink(row)
-        if sink is not None and sink.share >= A_SINK and sink.failures >= MANY:
-            name = run.whole.label_names(row["classifier"], row["image_set"])(sink.label)
-            text = (
-                f"Under {row['nuisance']}, {words.share(sink.share)} of the {sink.failures} first failures of "
-                f"{row['classifier']} fall into one label: {name}."
-            )
-            found.append((sink.share, Finding(text, ASIDE)))
-    return [finding for _, finding in sorted(found, key=lambda each: -each[0])[:1]]
+    found = [(sink, row) for row in run.summary["results"] if (sink := words.sink(row)) is not None]
+    worth = [(sink, row) for sink, row in found if sink.share >= A_SINK and sink.failures >= MANY]
+    said = []
+    for sink, row in sorted(worth, key=lambda each: -each[0].share)[:1]:
+        name = run.whole.label_names(row["classifier"], row["image_set"])(sink.label)
+        text = (
+            f"Under {row['nuisance']}, ",
+            Estimate(sink.share, places=1, format="percent"),
+            f" of the {sink.failures} first failures of {row['classifier']} fall into one label: {name}.",
+        )
+        said.append(Weighted(Sentence(text, "finding"), ASIDE))
+    return said
 
 
-def _pooled(averages: Sequence[words.Row]) -> list[words.Row]:
-    """The classifiers that lose least over all nuisances first."""
-    return sorted(averages, key=lambda each: (each["image_set"], each["drop"] or 0.0))
+def _some(rows: Sequence[Row], **most: int) -> list[Row]:
+    means = {row["classifier"]: row["mean"] or 0.0 for row in rows}
+    chosen = some_of(list(means), means, **most)
+    return [row for row in rows if row["classifier"] in chosen]
 
 
-def _thinned(entries: Sequence[words.Row]) -> list[words.Row]:
-    """Of a fine grid some severities, with both ends."""
-    wanted = min(len(entries), MOST_SEVERITIES)
-    return [entries[place * (len(entries) - 1) // max(1, wanted - 1)] for place in range(wanted)]
+def _printed(rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
+    first, some = rows[0], _some(rows)
+    more = f"… and {len(rows) - len(some)} more classifiers ({EVERYTHING})"
+    return Group(
+        (
+            Styled(first["nuisance"]),
+            f" on {first['image_set']}, {first['images']} images: where predictions become wrong",
+        ),
+        (
+            tables.briefly(rows),
+            Sentence(f"{'accuracy' if first['only'] is None else 'share failed'} at each {first['unit']}:"),
+            tables.along(some),
+            *[Sentence(more)] * (len(rows) > len(some)),
+            *printed(pairs, lambda pair: _difference(first, pair), "difference"),
+            *(Sentence((f"{row['classifier']}: ", *said)) for row in rows[:MOST_TOLD] if (said := _aside(row))),
+            Sentence(words.how(first)),
+        ),
+    )
 
 
-def _part(run: MeasureRun, place: int, rows: list[words.Row]) -> dict[str, Any]:
-    """Everything of one image set under one nuisance, ready for the template."""
-    images, nuisance = _cell(rows[0])
-    by = {row["classifier"]: row for row in rows}
-    means = {name: row["mean"] or 0.0 for name, row in by.items()}
-    some = [by[name] for name in some_of(list(by), means)]
-    few = [by[name] for name in some_of(list(by), means, SIDE_BY_SIDE)]
-    chosen = run.whole.chosen(images)
-    pairs = [pair for pair in run.summary["comparisons"] if _cell(pair) == (images, nuisance)]
-    best = max(means, key=lambda name: means[name])
-    cut = len(pairs) > MOST_PAIRS
-    return {
-        "images": images,
-        "nuisance": nuisance,
-        "rows": rows,
-        "some": some,
-        "few": few,
-        "pairs": [pair for pair in pairs if best in (pair["first"], pair["second"])] if cut else pairs,
-        "cut": best if cut else "",
-        "curves": curve_figure(run.anchor(f"c{place}"), some, run.looks),
-        "histogram": histogram_figure(run.anchor(f"h{place}"), few, run.looks),
-        "classes": class_figure(run.anchor(f"m{place}"), few) if len(rows[0]["classes"]) > 1 else None,
-        "shown": films(run, images, nuisance, [row["classifier"] for row in few]),
-        "small": chosen is not None and max(chosen.images.shape[1:]) <= EXACT_UP_TO,
-        "looks": {row["classifier"]: run.looks[row["classifier"]] for row in some},
-        "numbers": {row["classifier"]: _thinned(row["severities"]) for row in few},
-        "names": {row["classifier"]: run.whole.label_names(row["classifier"], images) for row in few},
-    }
+def _difference(row: Row, pair: Row) -> Text:
+    if pair["difference"] is None:
+        return f"{pair['first']} − {pair['second']}: no image is right for all classifiers"
+    later = better(pair)
+    return (
+        f"{pair['first']} − {pair['second']}, paired over {words.common(row, pair['images'])}: ",
+        words.difference(row, pair),
+        f"{at_once(pair)}, {'a tie' if later is None else f'{later} fails later'}",
+    )
+
+
+def _aside(row: Row) -> tuple[str | Estimate, ...]:
+    sink, saved = words.sink(row), words.saved(row) if row["calls_saved"] else ""
+    if sink is None:
+        return (saved,) if saved else ()
+    into = Estimate(sink.share, places=1, format="percent")
+    return f"failures most often fall into {sink.label} (", into, f" of {sink.failures})", f"; {saved}" * bool(saved)
+
+
+def _over_nuisances(each: Row) -> Text:
+    return (
+        f"{each['classifier']} on {each['image_set']}, over images with {listed(each['nuisances'])} pooled: mean drop ",
+        words.points(each, "drop"),
+        " points",
+    )
+
+
+def _closing(rows: Sequence[Row]) -> str:
+    first = rows[0]
+    drop = "drop: accuracy at 0 minus accuracy there, in points; " if any(map(words.drops, rows)) else ""
+    return (
+        f"{percent(first['confidence'])} intervals over images. mean: {words.mean_is(first)}, {words.over(first)}; "
+        f"never: right at every severity; recovered: wrong, then right further along; {drop}seed {first['seed']}."
+    )
+
+
+def _part(run: MeasureRun, rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
+    """Everything of one image set under one nuisance."""
+    first, (images, nuisance) = rows[0], _cell(rows[0])
+    some, few = _some(rows), _some(rows, most=SIDE_BY_SIDE)
+    blocks: list[Block] = [
+        tables.about(first),
+        curve_figure(some, len(rows)),
+        tables.in_full(rows),
+        *([Sentence(_narrowed(first["refined"]), "note")] if first["refined"] else []),
+        *distortion_blocks([row for row in run.summary.get(BESIDE, ()) if _cell(row) == (images, nuisance)]),
+        Group("When images fail", (histogram_figure(few, len(rows)),)),
+    ]
+    if pairs:
+        blocks.append(_differences(rows, pairs))
+    if (pictures := films(run, few)) is not None:
+        blocks.append(_films(first, pictures))
+    if len(first["classes"]) > 1:
+        blocks.append(Group("Classes along severity", (class_figure(few),)))
+    names = {row["classifier"]: run.whole.label_names(row["classifier"], images) for row in few}
+    blocks.append(Group("Numbers at each severity", tuple(tables.by_severity(few, names)), "closed"))
+    on = f", on {images}" if run.many_sets else ""
+    return Group(f"{nuisance}{on}", tuple(blocks), about=Cell(images, nuisance))
+
+
+def _narrowed(refined: Row) -> str:
+    return (
+        "Narrowed: bisection between the last severity that is right and the first that is wrong, to "
+        f"{refined['tolerance']:g}. It finds a crossing in that bracket, not necessarily the first."
+    )
+
+
+def _differences(rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
+    best = max(rows, key=lambda row: row["mean"] or 0.0)["classifier"]
+    shown = against(pairs, best)
+    cut = Sentence(f"Against {best}, which fails last; all pairs are in summary.json.", "note")
+    over = "the images that both get right at 0" if words.origin(rows[0]) else "all images"
+    return Group(
+        f"Differences, paired over {over}", (*[cut] * (len(shown) < len(pairs)), tables.differences(rows[0], shown))
+    )
+
+
+def _films(row: Row, pictures: Block) -> Group:
+    note = (
+        f"Images that all shown classifiers get right at {row['severities'][0]['value']:g}, from one that fails early "
+        "to one that fails late. Framed in red: some classifier fails here for the first time."
+    )
+    there = [Sentence(note, "note")] * (not isinstance(pictures, Sentence))
+    return Group("Along the path", (*there, pictures))
+
+
+def _pooled(run: MeasureRun) -> Group:
+    note = (
+        "Drops averaged over images, every path of every nuisance counting once. The same image under several "
+        "nuisances is one value for the interval."
+    )
+    return Group(
+        "All nuisances pooled",
+        (Sentence(note, "note"), tables.pooled(run.summary["pooled"], run.many_sets)),
+        key="pooled",
+    )

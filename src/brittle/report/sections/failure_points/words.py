@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from brittle.report.page.words import counted, number
+from brittle.report.blocks import Estimate
+from brittle.report.blocks.wording import estimate, exceeded
+from brittle.report.page.words import counted
 
 Row = Mapping[str, Any]
 UNITS = {
@@ -30,6 +32,11 @@ def origin(row: Row) -> bool:
     return row["wrong_at_0"] is not None
 
 
+def drops(row: Row) -> bool:
+    """Whether accuracy at each severity can be set against accuracy at 0."""
+    return origin(row) and row["only"] is None
+
+
 def over(row: Row) -> str:
     """The images that failure points are averaged over."""
     return "over images right at 0" if origin(row) else "over all images, since none are stored at 0"
@@ -40,41 +47,40 @@ def common(row: Row, count: int) -> str:
     return f"{count} images that both get right at 0" if origin(row) else f"all {count} images"
 
 
-def value(row: Row, given: float | None, sign: str = "-") -> str:
+def places(row: Row) -> int:
     """Of 255 one decimal is enough; levels and severities need two."""
-    return number(given, 1 if row["unit"] == "σ of 255" else 2, sign)
+    return 1 if row["unit"] == "σ of 255" else 2
 
 
-def estimate(row: Row, mean: float | None, bounds: Sequence[float] | None, sign: str = "-") -> str:
-    """2.50 [2.18, 2.81]"""
-    ends = "" if bounds is None else f" [{value(row, bounds[0], sign)}, {value(row, bounds[1], sign)}]"
-    return f"{value(row, mean, sign)}{ends}"
+def mean(row: Row, of: Row | None = None) -> Estimate:
+    """The mean failure point, or that of those narrowed by bisection."""
+    return estimate(of or row, "mean", places=places(row))
 
 
-def median(row: Row) -> str:
-    if row["mean"] is None:
-        return "–"
-    return f"> {row['limit']:g}" if row["median"] is None else value(row, row["median"])
+def difference(row: Row, pair: Row) -> Estimate:
+    return estimate(pair, "difference", "interval", places=places(row), signed=True, simultaneous=pair["family"])
 
 
-def share(given: float | None, bounds: Sequence[float] | None = None) -> str:
-    """22.5 % [15.5, 30.4]"""
-    if given is None:
-        return "–"
-    ends = "" if bounds is None else f" [{100 * bounds[0]:.1f}, {100 * bounds[1]:.1f}]"
-    return f"{100 * given:.1f} %{ends}"
+def median(row: Row) -> Estimate:
+    beyond = row["mean"] is not None and row["median"] is None
+    return (
+        exceeded(row["limit"])
+        if beyond
+        else Estimate(None if row["mean"] is None else row["median"], places=places(row))
+    )
 
 
-def points(given: float | None, bounds: Sequence[float] | None = None, sign: str = "-") -> str:
+def mean_drop(row: Row) -> Estimate:
+    """Over the severities above 0."""
+    found = [entry["drop"] for entry in row["severities"] if entry["value"] > 0]
+    return points({"drop": None if not found or None in found else sum(found) / len(found)}, "drop")
+
+
+def points(row: Row, key: str, interval: str = "", **more: Any) -> Estimate:
     """A difference of shares, in percentage points."""
-    if given is None:
-        return "–"
-    return f"{number(100 * given, 1, sign)} {'' if bounds is None else ends(bounds, sign)}".strip()
-
-
-def ends(bounds: Sequence[float], sign: str = "-") -> str:
-    """The interval of a difference of shares, in percentage points."""
-    return f"[{number(100 * bounds[0], 1, sign)}, {number(100 * bounds[1], 1, sign)}]"
+    found = estimate(row, key, interval)
+    value, low, high = (None if each is None else 100 * each for each in (found.value, found.low, found.high))
+    return Estimate(value, low, high, places=1, **more)
 
 
 def grid(row: Row) -> str:
@@ -93,11 +99,8 @@ def how(row: Row) -> str:
 
 def _incomplete(row: Row) -> str:
     count = row["incomplete"]
-    return (
-        f"; {counted(count, 'image')} not stored at every scale {'is' if count == 1 else 'are'} left out"
-        if count
-        else ""
-    )
+    left_out = f"; {counted(count, 'image')} not stored at every scale {'is' if count == 1 else 'are'} left out"
+    return left_out if count else ""
 
 
 def mean_is(row: Row) -> str:

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from markupsafe import Markup
-from matplotlib.figure import Figure
-
-from brittle.report.page.colours import Look
-from brittle.report.page.figures import WIDTH, svg
-from brittle.report.sections.layered import APART, Row, named_layers
+from brittle.report.blocks import Axis, ClassifierName, Figure, Intervals, Line, Mark, Panel
+from brittle.report.page.words import percent
+from brittle.report.sections.layered import Row, apart, layer_axis
 
 
-def changes_figure(key: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
+def changes_figure(rows: Sequence[Row]) -> Figure:
     """Relative size against layer, one curve per classifier."""
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        layers = rows[0]["layers"]
-        for place, row in enumerate(rows):
-            look, shift = looks[row["classifier"]], APART * (place - (len(rows) - 1) / 2)
-            known = [(at + shift, each) for at, each in enumerate(row["layers"]) if each["relative"] is not None]
-            at, middle = [x for x, _ in known], [each["relative"] for _, each in known]
-            axes.plot(at, middle, look.marker, color=look.colour, linestyle=look.dashes, linewidth=1.2, markersize=5)
-            for x, each in known:
-                low, high = each["relative_interval"]
-                ends = [low, each["relative"] if high is None else high]
-                axes.plot([x, x], ends, color=look.colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
-        axes.set_ylim(bottom=0)
-        axes.set_ylabel("change of the layer, relative to its rms")
-        named_layers(axes, layers)
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
-
+    marks: list[Mark] = []
+    for place, row in enumerate(rows):
+        layers = zip(apart(rows, place), row["layers"], strict=True)
+        known = [(x, each["relative"], each["relative_interval"]) for x, each in layers if each["relative"] is not None]
+        who, at = ClassifierName(row["classifier"]), tuple(x for x, _, _ in known)
+        high = tuple(middle if ends[1] is None else ends[1] for _, middle, ends in known)
+        marks.append(Line(who, at, tuple(middle for _, middle, _ in known), weight="thin", markers=True))
+        marks.append(Intervals(who, at, tuple(ends[0] for _, _, ends in known), high, weight="thick"))
     names = ", ".join(row["classifier"] for row in rows)
-    return svg(key, (WIDTH, 3.8), f"size of targeted changes of each layer of {names}, relative to what it gives", draw)
+    return Figure(
+        f"size of targeted changes of each layer of {names}, relative to what it gives",
+        (
+            Panel(
+                tuple(marks),
+                layer_axis(rows[0]["layers"]),
+                Axis("change of the layer, relative to its rms", low=0, grid=True),
+            ),
+        ),
+        f"Points are medians, bars {percent(rows[0]['confidence'])} intervals, each holding on its own.",
+        height=3.8,
+    )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from brittle.report.page.words import counted, number
+from brittle.report.blocks import Estimate, Text
+from brittle.report.blocks.wording import estimate
+from brittle.report.page.words import counted
 from brittle.report.sections import layered
 from brittle.report.sections.layered import Row, moves
 
 
-def size(value: float | None, bounds: Sequence[float | None] | None = None) -> str:
+def size(layer: Row, key: str, interval: str = "") -> Estimate:
     """0.18 [0.16, 0.19]; what lies among the failures is ∞."""
-    if bounds is None:
-        return number(value, 2)
-    middle, low, high = ("∞" if each is None else number(each, 2) for each in (value, *bounds))
-    return f"{middle} [{low}, {high}]"
+    among_failures = layer.get(interval or f"{key}_interval") is not None
+    return estimate(layer, key, interval, places=2, missing="∞" if among_failures else "–")
 
 
 def how(row: Row) -> str:
@@ -37,15 +35,15 @@ def which(row: Row) -> str:
     return layered.which(row, row["last"])
 
 
-def extremes(row: Row) -> str:
+def extremes(row: Row) -> Text:
     known = sorted((each for each in row["layers"] if each["relative"] is not None), key=lambda each: each["relative"])
     if not known:
         return f"No layer of {row['classifier']} could be changed so that targets are predicted on half of the images."
     least, most = known[0], known[-1]
-    said = f"the layer {least['layer']} ({size(least['relative'], least['relative_interval'])} of its rms)"
+    said = f"the layer {least['layer']} (", size(least, "relative"), " of its rms)"
     if least is most:
-        return f"A targeted change of {said} makes {row['classifier']} predict a target."
+        return "A targeted change of ", *said, f" makes {row['classifier']} predict a target."
     return (
-        f"The smallest targeted changes of {row['classifier']} are those of {said}, the largest those of the layer "
-        f"{most['layer']} ({size(most['relative'], most['relative_interval'])})."
+        *(f"The smallest targeted changes of {row['classifier']} are those of ", *said),
+        *(f", the largest those of the layer {most['layer']} (", size(most, "relative"), ")."),
     )

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from brittle.report.page.words import counted, number
+from brittle.report.blocks import Estimate
+from brittle.report.blocks.wording import estimate, exceeded
+from brittle.report.page.words import counted
 from brittle.report.sections import layered
 from brittle.report.sections.layered import Row, moves
 
 
-def estimate(mean: float | None, bounds: Sequence[float] | None, sign: str = "-") -> str:
-    """1.28 [0.94, 2.08]"""
-    ends = "" if bounds is None else f" [{number(bounds[0], 2, sign)}, {number(bounds[1], 2, sign)}]"
-    return f"{number(mean, 2, sign)}{ends}"
+def mean(layer: Row) -> Estimate:
+    return estimate(layer, "mean", "interval", places=2)
 
 
-def median(row: Row, layer: Row) -> str:
+def difference(pair: Row) -> Estimate:
+    return estimate(pair, "difference", "interval", places=2, signed=True, simultaneous=pair["family"])
+
+
+def median(row: Row, layer: Row) -> Estimate:
     """Of σ*; more than half of the paths may lie past the limit."""
     if layer["mean"] is None:
-        return "–"
-    return f"> {row['limit']:g}" if layer["median"] is None else number(layer["median"], 2)
+        return Estimate(None)
+    return exceeded(row["limit"]) if layer["median"] is None else Estimate(layer["median"], places=2)
 
 
 def how(row: Row) -> str:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup
-from matplotlib.colors import LinearSegmentedColormap, ListedColormap
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from brittle.measures.perturbation.sizes import Sizes
-from brittle.report.page.colours import Look
-from brittle.report.page.figures import WIDTH, short, svg
+from brittle.report.blocks import (
+    Axis,
+    Cells,
+    ClassifierName,
+    Figure,
+    Intervals,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Role,
+    Rule,
+    category_axis,
+)
+from brittle.report.page.figures import short
+from brittle.report.page.words import percent
 from brittle.statistics.selective import risk_coverage
 
 Numbers = NDArray[np.float64]
-# Dark where little is needed, light where much is, as in the paper; failures are yellow there and here.
-RISING = LinearSegmentedColormap.from_list("change", ["#00304d", "#0072B2", "#a9d0e8", "#f4f9fc"])
-FAILED, NOTHING = "#F0E442", "#d9d9d9"
+FAILED, NOTHING = "never reached", "not searched"
 NAMED_CLASSES = 20  # past this many an axis has numbers
+MARKED_CLASSES = 60  # past this many a bubble has a line alone
 MARKED = (4, 8)  # of 255
 MOST_LEVEL = 64  # of 255, where the axis of ε ends
 
@@ -35,45 +42,40 @@ class Bubble(NamedTuple):
     changes: Mapping[str, Numbers]
 
 
-def matrix_figure(key: str, matrices: Mapping[str, Numbers], names: Mapping[str, Sequence[str]]) -> Markup:
+def matrix_figure(matrices: Mapping[str, Numbers], names: Mapping[str, Sequence[str]]) -> Figure:
     """A panel per classifier on one scale: rows are images, one per class; columns are targets."""
     finite = np.concatenate([each[np.isfinite(each)] for each in matrices.values()])
     most = 100 * float(finite.max()) if len(finite) else 1.0
     columns = min(2 if max(map(len, matrices.values())) > 8 else 3, len(matrices))
-    lines = math.ceil(len(matrices) / columns)
-
-    def draw(figure: Figure) -> None:
-        figure.set_layout_engine("constrained", h_pad=0.1)
-        grid = figure.subplots(lines, columns, squeeze=False)
-        for axes in grid.flat[len(matrices) :]:
-            axes.set_visible(False)
-        mesh = None
-        for axes, (classifier, values) in zip(grid.flat, matrices.items(), strict=False):
-            classes = len(values)
-            edge = {"edgecolors": "white", "linewidth": 0.4} if classes <= NAMED_CLASSES else {}
-            shown = np.ma.masked_invalid(100 * values)
-            mesh = axes.pcolormesh(shown, cmap=RISING, vmin=0, vmax=most, rasterized=classes > 64, **edge)
-            for there, colour in ((np.isinf(values), FAILED), (np.isnan(values), NOTHING)):
-                cells = np.ma.masked_where(~there, np.ones_like(values))
-                axes.pcolormesh(cells, cmap=ListedColormap([colour]), rasterized=classes > 64, **edge)
-            axes.set_title(short(classifier), fontsize=10, loc="left")
-            axes.invert_yaxis()
-            axes.set_aspect("equal")
-            axes.tick_params(length=0, labelsize=8)
-            if classes <= NAMED_CLASSES:
-                words = [short(name, 14) for name in names[classifier]]
-                axes.set_xticks(np.arange(classes) + 0.5, words, rotation=45, ha="right", rotation_mode="anchor")
-                axes.set_yticks(np.arange(classes) + 0.5, words)
-            axes.set_xlabel("target", fontsize=9)
-            axes.set_ylabel("class of the image", fontsize=9)
-        if mesh is not None:
-            figure.colorbar(mesh, ax=grid, label="L∞ of the change, % of the value range", shrink=0.8, pad=0.01)
-        handles = [Patch(color=FAILED, label="never reached"), Patch(color=NOTHING, label="not searched")]
-        figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
-
     told = "; ".join(f"{name}: {_spread(values)}" for name, values in matrices.items())
-    height = 0.6 + lines * (4.1 if columns > 1 else 5.4)
-    return svg(key, (WIDTH, height), f"Perturbation matrices, in % of the value range. {told}", draw)
+    return Figure(
+        f"Perturbation matrices, in % of the value range. {told}",
+        tuple(_matrix(name, values, names[name], most) for name, values in matrices.items()),
+        "The first image of each class that is right untouched (row) against every other class (column). Dark: little "
+        "is needed. Yellow: the search never got there. Grey: not searched, or no image of the class is right.",
+        columns=columns,
+        height=4.3 if columns > 1 else 5.6,
+    )
+
+
+def _matrix(classifier: str, values: Numbers, names: Sequence[str], most: float) -> Panel:
+    # Dark where little is needed, light where much is, as in the paper; failures are yellow there and here.
+    cells = Cells(
+        tuple(tuple(_cell(value) for value in row) for row in values.tolist()),
+        high=most,
+        scale="falling",
+        label="L∞ of the change, % of the value range",
+        words=(FAILED, NOTHING),
+    )
+    x, y = Axis("target"), Axis("class of the image", falling=True)
+    if len(values) <= NAMED_CLASSES:
+        shortened = [short(name, 14) for name in names]
+        x, y = category_axis(shortened, "target", slanted=True), category_axis(shortened, y.label, falling=True)
+    return Panel((cells,), x, y, classifier, equal=True)
+
+
+def _cell(value: float) -> float | str:
+    return NOTHING if np.isnan(value) else FAILED if np.isinf(value) else 100 * value
 
 
 def _spread(values: Numbers) -> str:
@@ -84,103 +86,96 @@ def _spread(values: Numbers) -> str:
     return f"{low:.2f} to {high:.2f}, median {middle:.2f}, {failed} failures"
 
 
-def bubble_figure(key: str, bubbles: Sequence[Bubble], names: Sequence[str], looks: Mapping[str, Look]) -> Markup:
+def bubble_figure(bubbles: Sequence[Bubble], names: Sequence[str]) -> Figure:
     """Polar: an angle per class, the radius the change needed towards it."""
-    columns = min(3, len(bubbles))
-    lines = math.ceil(len(bubbles) / columns)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(lines, columns, squeeze=False, subplot_kw={"projection": "polar"})
-        for axes in grid.flat[len(bubbles) :]:
-            axes.set_visible(False)
-        finite = [v for each in bubbles for c in each.changes.values() for v in c[np.isfinite(c)]]
-        rim = 110 * max(finite, default=0.01)
-        for axes, bubble in zip(grid.flat, bubbles, strict=False):
-            for name, changes in bubble.changes.items():
-                look, angle = looks[name], 2 * np.pi * np.arange(len(changes)) / len(changes)
-                there = np.isfinite(changes)
-                around = np.append(np.flatnonzero(there), np.flatnonzero(there)[:1])
-                style = {"color": look.colour, "linestyle": look.dashes}
-                axes.plot(angle[around], 100 * changes[around], linewidth=1.4, **style)
-                if len(changes) <= 60:
-                    axes.plot(angle[there], 100 * changes[there], look.marker, color=look.colour, markersize=3.5)
-                failed = np.isinf(changes)
-                axes.plot(angle[failed], np.full(failed.sum(), rim), "x", color=look.colour, markersize=6)
-            axes.set_ylim(0, rim)
-            axes.set_title(short(bubble.title), fontsize=9)
-            axes.tick_params(labelsize=7)
-            if len(names) <= NAMED_CLASSES:
-                axes.set_xticks(2 * np.pi * np.arange(len(names)) / len(names), [short(n, 11) for n in names])
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
-        shown = dict.fromkeys(name for each in bubbles for name in each.changes)
-        handles = [Line2D([], [], color=looks[n].colour, marker=looks[n].marker, label=short(n)) for n in shown]
-        figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, fontsize=9)
-
-    about = f"Changes needed towards each class for {', '.join(each.title for each in bubbles)}"
-    return svg(key, (WIDTH, 0.4 + 3.4 * lines), about, draw)
+    finite = [v for each in bubbles for c in each.changes.values() for v in c[np.isfinite(c)]]
+    rim = 110 * max(finite, default=0.01)
+    angles = 2 * np.pi * np.arange(len(names)) / len(names)
+    ticks = tuple((float(at), short(name, 11)) for at, name in zip(angles, names, strict=True))
+    around = Axis(ticks=ticks) if len(names) <= NAMED_CLASSES else Axis("class")
+    return Figure(
+        f"Changes needed towards each class for {', '.join(each.title for each in bubbles)}",
+        tuple(
+            Panel(
+                tuple(mark for name, changes in each.changes.items() for mark in _bubble(name, changes, rim)),
+                around,
+                Axis(low=0, high=rim),
+                short(each.title),
+                polar=True,
+            )
+            for each in bubbles
+        ),
+        "An angle per class, the radius the change needed towards it, in % of the value range; the image’s own class "
+        "is left out. × at the rim: the search failed.",
+        columns=min(3, len(bubbles)),
+        height=3.4,
+    )
 
 
-def accuracy_figure(
-    key: str, found: Mapping[str, Sizes], rows: Sequence[Mapping[str, Any]], looks: Mapping[str, Look]
-) -> Markup:
+def _bubble(classifier: str, changes: Numbers, rim: float) -> list[Mark]:
+    who, angle = ClassifierName(classifier), 2 * np.pi * np.arange(len(changes)) / len(changes)
+    there = np.flatnonzero(np.isfinite(changes))
+    closed = np.append(there, there[:1])
+    failed = tuple(angle[np.isinf(changes)].tolist())
+    outline = Line(
+        who,
+        tuple(angle[closed].tolist()),
+        tuple((100 * changes[closed]).tolist()),
+        markers=len(changes) <= MARKED_CLASSES,
+    )
+    return [outline, Points(who, failed, (rim,) * len(failed), "cross")]
+
+
+def accuracy_figure(found: Mapping[str, Sizes], rows: Sequence[Mapping[str, Any]]) -> Figure:
     """The share of images that are right and that no change found so far of at most ε moves."""
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        for row in rows:
-            sizes, look = found[row["classifier"]], looks[row["classifier"]]
-            ends = np.sort(np.where(sizes.correct, sizes.left, -1.0))
-            grid = np.concatenate(([0.0], np.unique(ends[(ends > 0) & np.isfinite(ends)]), [1.0]))
-            right = np.array([(ends > epsilon).mean() for epsilon in grid])
-            axes.step(
-                255 * grid,
-                right,
-                where="post",
-                color=look.colour,
-                linestyle=look.dashes,
-                label=short(row["classifier"]),
-            )
-            for each in row["accuracy"]:
-                low, high = each["interval"]
-                axes.plot([255 * each["epsilon"]] * 2, [low, high], color=look.colour, linewidth=3, alpha=0.3)
-        for level in MARKED:
-            axes.axvline(level, color="#777777", linewidth=0.9, linestyle=":")
-            axes.text(level, 1.02, f"{level}/255", ha="center", va="bottom", fontsize=8, color="#555555")
-        axes.set_xlim(0, MOST_LEVEL)
-        axes.set_ylim(0, 1)
-        axes.set_xlabel("ε, on the scale of 0 to 255")
-        axes.set_ylabel("accuracy at most")
-        axes.grid(axis="y")
-        axes.legend(frameon=False, fontsize=9)
-
+    marks: list[Mark] = [Rule(level, dash="dotted", text=f"{level}/255") for level in MARKED]
+    for row in rows:
+        who, sizes = ClassifierName(row["classifier"]), found[row["classifier"]]
+        ends = np.sort(np.where(sizes.correct, sizes.left, -1.0))
+        grid = np.concatenate(([0.0], np.unique(ends[(ends > 0) & np.isfinite(ends)]), [1.0]))
+        right = tuple(float((ends > epsilon).mean()) for epsilon in grid)
+        at = tuple(255 * each["epsilon"] for each in row["accuracy"])
+        low, high = zip(*(each["interval"] for each in row["accuracy"]), strict=True)
+        marks.append(Line(who, tuple((255 * grid).tolist()), right, step="level"))
+        marks.append(Intervals(who, at, low, high, weight="thick"))
     told = ", ".join(f"{row['classifier']} {row['accuracy'][0]['accuracy']:.3f} untouched" for row in rows)
-    return svg(key, (WIDTH, 3.2), f"Upper bounds on robust accuracy against ε: {told}", draw)
+    return Figure(
+        f"Upper bounds on robust accuracy against ε: {told}",
+        (
+            Panel(
+                tuple(marks),
+                Axis("ε, on the scale of 0 to 255", low=0, high=MOST_LEVEL),
+                Axis("accuracy at most", low=0, high=1, grid=True),
+            ),
+        ),
+        "The share of images that are right and whose label no change found of at most ε moves, whatever its "
+        "probability: an upper bound on robust accuracy, since a smaller change may exist. Bars are "
+        f"{percent(rows[0]['confidence'])} intervals for all ε of a classifier at once.",
+    )
 
 
-def risk_figure(key: str, found: Mapping[str, Sizes]) -> Markup:
+def risk_figure(found: Mapping[str, Sizes]) -> Figure:
     """Risk among the images that are kept, by the least change and by the greatest probability."""
-    columns = min(3, len(found))
-    lines = math.ceil(len(found) / columns)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(lines, columns, squeeze=False, sharey=True)
-        for axes in grid.flat[len(found) :]:
-            axes.set_visible(False)
-        for axes, (name, sizes) in zip(grid.flat, found.items(), strict=False):
-            scores = (
-                ("least change", sizes.smallest(), "#D55E00", "-"),
-                ("greatest probability", sizes.max_softmax, "#0072B2", "--"),
+    return Figure(
+        f"Risk against coverage of {', '.join(found)}",
+        tuple(
+            Panel(
+                (
+                    _risk(Role("second", "least change"), sizes.smallest(), ~sizes.correct),
+                    _risk(Role("first", "greatest probability"), sizes.max_softmax, ~sizes.correct),
+                ),
+                Axis("share of images kept"),
+                Axis("errors among them", low=0, grid=True),
+                short(name),
             )
-            for label, score, colour, dashes in scores:
-                curve = risk_coverage(score, ~sizes.correct)
-                axes.plot(curve.coverage, curve.risk, color=colour, linestyle=dashes, label=label)
-            axes.set_title(short(name), fontsize=10, loc="left")
-            axes.set_xlabel("share of images kept", fontsize=9)
-            axes.set_ylabel("errors among them", fontsize=9)
-            axes.grid(axis="y")
-        grid.flat[0].set_ylim(bottom=0)
-        figure.legend(
-            *grid.flat[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False, fontsize=9
-        )
+            for name, sizes in found.items()
+        ),
+        columns=min(3, len(found)),
+        height=2.6,
+        share="y",
+    )
 
-    return svg(key, (WIDTH, 0.4 + 2.6 * lines), f"Risk against coverage of {', '.join(found)}", draw)
+
+def _risk(who: Role, score: Numbers, wrong: NDArray[np.bool_]) -> Line:
+    curve = risk_coverage(score, wrong)
+    return Line(who, tuple(curve.coverage.tolist()), tuple(curve.risk.tolist()))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from markupsafe import Markup
-from rich.console import RenderableType
 
 from brittle.measures.perturbation.sizes import Sizes, matrix
-from brittle.report.page.pictures import EXACT_UP_TO, data_uri
+from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Text, Weighted
+from brittle.report.blocks.wording import estimate
+from brittle.report.page.label_names import LabelNames
 from brittle.report.page.section import MeasureRun, Summary, compared
-from brittle.report.page.words import percent
+from brittle.report.page.words import counted, percent
 from brittle.report.sections import register
+from brittle.report.sections.base import BaseSection
+from brittle.report.sections.comparisons import EVERYTHING, at_once, better, printed
 from brittle.report.sections.flatten import arrow, flat
-from brittle.report.sections.legacy import Finding, LegacySection, Remarks
-from brittle.report.sections.perturbation import words
-from brittle.report.sections.perturbation.console import printed
+from brittle.report.sections.perturbation import tables, words
 from brittle.report.sections.perturbation.figures import (
     Bubble,
     accuracy_figure,
@@ -27,11 +27,14 @@ from brittle.report.sections.perturbation.figures import (
     risk_figure,
 )
 from brittle.report.sections.perturbation.pictures import changes
+from brittle.report.sections.perturbation.words import Row
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
 
 LEADS, DIFFERS = 0.5, 0.6  # how much findings matter
 BUBBLES = 3  # images
 MOST_SHOWN = 6  # classifiers of which matrices, curves and pictures are shown
+MOST_TOLD = 6  # classifiers of which more than sizes is printed
+MOST_PAIRS = 12  # differences, and transfers, that are printed
 MOST_FINDINGS = 4
 MOST_CLASSES = 1000  # of a matrix that is drawn
 OPEN_CLASSES = 12
@@ -48,54 +51,66 @@ LIMITS = (
 
 
 @register("perturbation")
-class PerturbationSection(LegacySection):
+class PerturbationSection(BaseSection):
     """How far images must be changed for a classifier to see another class in them."""
 
     title = "Targeted perturbations"
 
-    def console(self, summary: Summary) -> RenderableType:
-        return printed(summary)
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        first = summary["results"][0]
+        return [
+            *(_printed(summary, images) for images in _image_sets(summary)),
+            Sentence(f"{words.means(first)}; seed {first['seed']}."),
+        ]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier and image set: per class the summary has more."""
         return arrow([_flat(row) for row in summary["results"]])
 
-    def findings(self, run: MeasureRun) -> Sequence[Finding]:
-        said = [Finding(_headline(row, run.many_sets), LEADS) for row in run.summary["results"] if row["right"]]
+    def top(self, run: MeasureRun) -> Sequence[Weighted]:
+        said = [
+            Weighted(Sentence(_headline(row, run.many_sets), "finding"), LEADS)
+            for row in run.summary["results"]
+            if row["right"]
+        ]
         for pair in run.summary["comparisons"]:
-            if pair["mean_larger"] != "tie":
-                names = pair["first"], pair["second"]
-                more, less = names if pair["mean_larger"] == "first" else names[::-1]
-                text = (
-                    f"{more} needs larger changes than {less}: the mean differs by "
-                    f"{words.sized(pair['mean_difference'], pair['mean_interval'], '+')} of the value range on "
-                    f"{pair['images']} images that both get right."
-                )
-                said.append(Finding(text, DIFFERS, ("perturbed", *compared(pair["image_set"], *names))))
+            if better(pair, "mean_larger") is not None:
+                about = "perturbed", *compared(pair["image_set"], pair["first"], pair["second"])
+                said.append(Weighted(Sentence(_larger(pair), "finding"), DIFFERS, about))
         return sorted(said, key=lambda each: -each.weight)[:MOST_FINDINGS]
 
-    def remarks(self, run: MeasureRun) -> Remarks:
+    def blocks(self, run: MeasureRun) -> Sequence[Block]:
         first = run.summary["results"][0]
-        return Remarks(
-            explanation="A change is the difference between an image and a copy of it in which the classifier sees "
-            f"another class with p ≥ {first['share']:g}; its size is the largest change of any value (L∞), in % of the "
-            "value range.",
-            limits=LIMITS,
-            citing=f"the method ({words.how(first)}), the cap of means ({percent(first['cap'])})",
-            references=(UREM, WAUDBY_SMITH_2023),
-        )
-
-    def body(self, run: MeasureRun) -> Markup:
-        results = run.summary["results"]
-        sets = [
-            _image_set(run, name, place) for place, name in enumerate(dict.fromkeys(r["image_set"] for r in results))
+        title = "On {}" if run.many_sets else "How large changes are, and what becomes of them"
+        return [
+            Sentence(
+                "How far an image must be changed until the classifier gives another class with probability "
+                f"{first['share']} (UREM, section 4). The size of a change is L∞, the largest change of any value, in "
+                "% of the value range; the change that was found is not the smallest there is."
+            ),
+            tables.about(first),
+            *(Group(title.format(images), tuple(_part(run, images))) for images in _image_sets(run.summary)),
+            Sentence(
+                "A change is the difference between an image and a copy of it in which the classifier sees another "
+                f"class with p ≥ {first['share']:g}; its size is the largest change of any value (L∞), in % of the "
+                "value range.",
+                "definition",
+            ),
+            *(Sentence(text, "limit") for text in LIMITS),
+            Sentence(f"the method ({words.how(first)}), the cap of means ({percent(first['cap'])})", "citation"),
+            *(Sentence(text, "reference") for text in (UREM, WAUDBY_SMITH_2023)),
         ]
-        return self.rendered(
-            "body.html.j2", run, sets=sets, first=results[0], words=words, percent=percent, open_classes=OPEN_CLASSES
-        )
 
 
-def _flat(row: words.Row) -> dict[str, Any]:
+def _image_sets(summary: Summary) -> list[str]:
+    return list(dict.fromkeys(row["image_set"] for row in summary["results"]))
+
+
+def _of(rows: Sequence[Row], images: str) -> list[Row]:
+    return [row for row in rows if row["image_set"] == images]
+
+
+def _flat(row: Row) -> dict[str, Any]:
     kept = {key: value for key, value in row.items() if key not in LISTS}
     kept |= {"targets": "/".join(row["targets"]), "smallest": row["smallest"], "survival": row["survival"]}
     for each in row.get("accuracy", ()):
@@ -106,83 +121,169 @@ def _flat(row: words.Row) -> dict[str, Any]:
     return flat(kept)
 
 
-def _headline(row: words.Row, many_sets: bool) -> str:
+def _headline(row: Row, many_sets: bool) -> Text:
     where = f" on {row['image_set']}" if many_sets else ""
-    said = (
-        f"For {row['classifier']} to see another class with p ≥ {row['share']:g}{where}, values must change by "
-        f"{words.sized(row['mean'], row['mean_interval'])} of their range on average, "
-        f"{words.size(row['smallest']['mean'])} towards the nearest class"
+    return (
+        f"For {row['classifier']} to see another class with p ≥ {row['share']:g}{where}, values must change by ",
+        words.size(row, "mean"),
+        " of their range on average, ",
+        Estimate(row["smallest"]["mean"], places=2, format="percent"),
+        " towards the nearest class; ",
+        *((words.failures(row), " searches failed.") if row["failures"] else ("no search failed.",)),
     )
-    return f"{said}; {words.failures(row)} searches failed." if row["failures"] else f"{said}; no search failed."
 
 
-def _image_set(run: MeasureRun, images: str, place: int) -> dict[str, Any]:
-    """Everything of one image set, ready for the template."""
-    summary, view = run.summary, run.view
-    rows = [row for row in summary["results"] if row["image_set"] == images]
-    shown: dict[str, Any] = {
-        "name": images,
-        "rows": rows,
-        "pairs": [pair for pair in summary["comparisons"] if pair["image_set"] == images],
-        "transfers": [each for each in summary["transfers"] if each["image_set"] == images],
-        "note": "",
-        "matrices": Markup(),
-        "bubbles": Markup(),
-        "accuracy": Markup(),
-        "risk": Markup(),
-        "pictures": [],
-    }
-    if view is None or images not in view.images:
-        return shown | {"note": run.whole.why_unreadable(images) or "The rows can't be read any more."}
+def _larger(pair: Row) -> Text:
+    more = better(pair, "mean_larger")
+    less = pair["second"] if more == pair["first"] else pair["first"]
+    return (
+        f"{more} needs larger changes than {less}: the mean differs by ",
+        words.difference(pair, "mean"),
+        f" of the value range on {pair['images']} images that both get right.",
+    )
+
+
+def _printed(summary: Summary, images: str) -> Group:
+    rows, moved = _of(summary["results"], images), _of(summary["transfers"], images)
+    more = f"… and as much of {len(rows) - MOST_TOLD} more classifiers ({EVERYTHING})"
+    return Group(
+        (Styled(images), f": {words.how(rows[0])}"),
+        (
+            tables.briefly(rows),
+            *(Sentence(said) for row in rows[:MOST_TOLD] for said in _remarks(row)),
+            *[Sentence(more)] * (len(rows) > MOST_TOLD),
+            *printed(_of(summary["comparisons"], images), _difference, "comparison", MOST_PAIRS),
+            *([tables.transfers(moved, MOST_PAIRS)] if moved else []),
+        ),
+    )
+
+
+def _remarks(row: Row) -> Iterator[Text]:
+    name = row["classifier"]
+    four, eight = words.at(row, 4), words.at(row, 8)
+    if four is not None and eight is not None:
+        yield (
+            *(f"{name}: accuracy ", Estimate(row["accuracy"][0]["accuracy"]), " untouched, at most "),
+            *(estimate(four, "accuracy", "interval"), " at ε = 4/255 and "),
+            *(estimate(eight, "accuracy", "interval"), " at 8/255 (upper bounds on robust accuracy)"),
+        )
+    rounded, jpeg = ([_share(row["survival"][kind][key]) for key in ("label", "share")] for kind in ("rounded", "jpeg"))
+    if rounded[1].value is not None:
+        yield (
+            *(f"{name}: after rounding to 8 bits ", rounded[0], " of the changes keep their label and ", rounded[1]),
+            *(f" p ≥ {row['share']:g}; after JPEG of quality {row['quality']} ", jpeg[0], " and ", jpeg[1]),
+        )
+    errors = row.get("errors")
+    if errors is not None and errors["change"]["auroc"] is not None:
+        yield (
+            f"{name}: AUROC for telling {counted(errors['errors'], 'error')} from right answers: the least change ",
+            *(estimate(errors["change"], "auroc"), ", the greatest probability "),
+            estimate(errors["max_softmax"], "auroc"),
+        )
+
+
+def _share(value: float | None) -> Estimate:
+    return Estimate(value, places=0, format="percent")
+
+
+def _difference(pair: Row) -> Text:
+    larger = better(pair, "mean_larger")
+    return (
+        f"{pair['first']} − {pair['second']}, paired over {pair['images']} images that both get right: mean ",
+        words.difference(pair, "mean"),
+        f"{at_once(pair)}, {'a tie' if larger is None else f'{larger} needs larger changes'}",
+    )
+
+
+def _part(run: MeasureRun, images: str) -> Iterator[Block]:
+    """Everything of one image set."""
+    rows, pairs = _of(run.summary["results"], images), _of(run.summary["comparisons"], images)
+    yield from tables.sizes(rows)
+    if pairs:
+        yield Group("Differences between classifiers", tuple(tables.differences(pairs)))
     some = rows[:MOST_SHOWN]
-    found = {row["classifier"]: Sizes(view, view.cell(row["classifier"], images)) for row in some}
-    if len(rows) > len(some):
-        shown["note"] = f"Figures and pictures are of the first {len(some)} of {len(rows)} classifiers."
+    found = _found(run, images, some)
+    if not found:
+        yield Sentence(run.whole.why_unreadable(images) or "The rows can't be read any more.", "caution")
+    elif len(rows) > len(some):
+        yield Sentence(f"Figures and pictures are of the first {len(some)} of {len(rows)} classifiers.", "caution")
     names = {name: run.whole.label_names(name, images) for name in found}
-    key = run.anchor(f"s{place}")
-    if rows[0]["targets"]:
-        shown |= _matrices(run, found, names, key)
-    if "accuracy" in rows[0]:
-        shown["accuracy"] = accuracy_figure(f"{key}a", found, some, run.looks)
-    if any((~sizes.correct).any() and sizes.labelled for sizes in found.values()):
-        shown["risk"] = risk_figure(f"{key}r", {n: s for n, s in found.items() if (~s.correct).any()})
-    chosen = run.whole.chosen(images)
-    if chosen is not None:
-        shown["small"] = max(chosen.images.shape[1:]) <= EXACT_UP_TO
-        shown["pictures"] = [
-            (name, [_picture(each) for each in changes(sizes, chosen.images, names[name])])
-            for name, sizes in found.items()
-        ]
-    return shown
+    matrices = _matrices(found, names) if rows[0]["targets"] else {}
+    if matrices:
+        drawn = {name: values for name, (values, _) in matrices.items()}
+        yield Group("Perturbation matrix", (matrix_figure(drawn, {name: names[name].names for name in drawn}),))
+    if rows[0]["classes"]:
+        few = len(rows[0]["classes"]) <= OPEN_CLASSES and len(rows) <= 2
+        title = "Class by class: changes away from it and towards it, over all images that are right"
+        yield Group(title, tuple(tables.by_class(rows)), "open" if few else "closed")
+    if bubbles := _bubbles(found, names, matrices):
+        yield Group("Bubbles", (bubble_figure(bubbles, names[next(iter(matrices))].names),))
+    yield from _pictures(run, images, found, names)
+    if found and "accuracy" in rows[0]:
+        yield Group("Accuracy against ε", (accuracy_figure(found, some),))
+    yield Group("Do changes survive?", tuple(tables.survival(rows)))
+    if moved := _of(run.summary["transfers"], images):
+        note = (
+            "Of changes that were found, on images that are right and of which both classifiers say the same "
+            "untouched; intervals hold for the whole table at once."
+        )
+        yield Group("Do they transfer?", (tables.transfers(moved), Sentence(note, "note")))
+    told = [row for row in rows if row.get("errors") and row["errors"]["change"]["auroc"]]
+    if told:
+        wrong = {name: sizes for name, sizes in found.items() if sizes.labelled and (~sizes.correct).any()}
+        figure = [risk_figure(wrong)] if wrong else []
+        yield Group("Is the distance a confidence?", (*tables.as_confidence(told), *figure))
 
 
-def _matrices(run: MeasureRun, found: dict[str, Sizes], names: dict[str, Any], key: str) -> dict[str, Any]:
-    """The matrices, and the rows of them that the first classifier's images make, as bubbles."""
-    matrices, places = {}, {}
-    for name, sizes in found.items():
-        classes = len(names[name].names)
-        if classes <= MOST_CLASSES:
-            matrices[name], places[name] = matrix(sizes, classes)
-    if not matrices:
+def _found(run: MeasureRun, images: str, rows: Sequence[Row]) -> dict[str, Sizes]:
+    """The rows of some classifiers; nothing where they can't be read any more."""
+    view = run.view
+    if view is None or images not in view.images:
         return {}
-    shown = {"matrices": matrix_figure(f"{key}m", matrices, {name: names[name].names for name in matrices})}
+    return {row["classifier"]: Sizes(view, view.cell(row["classifier"], images)) for row in rows}
+
+
+def _matrices(found: dict[str, Sizes], names: dict[str, LabelNames]) -> dict[str, Any]:
+    """The matrix of each classifier that has not too many classes, with the places of the images of its rows."""
+    classes = {name: len(names[name].names) for name in found}
+    return {name: matrix(sizes, classes[name]) for name, sizes in found.items() if classes[name] <= MOST_CLASSES}
+
+
+def _bubbles(found: dict[str, Sizes], names: dict[str, LabelNames], matrices: dict[str, Any]) -> list[Bubble]:
+    """Rows of the first classifier's matrix, and of those that have the same image there."""
+    if not matrices:
+        return []
     first = next(iter(matrices))
-    alike = {name: values for name, values in matrices.items() if len(values) == len(matrices[first])}
-    same = [row for row in range(len(matrices[first])) if places[first][row] >= 0]
+    values, places = matrices[first]
     bubbles = [
         Bubble(
-            f"{found[first].subject.names[places[first][row]]} ({names[first].names[row]})",
-            {name: values[row] for name, values in alike.items() if places[name][row] == places[first][row]},
+            f"{found[first].subject.names[places[row]]} ({names[first].names[row]})",
+            {
+                name: others[row]
+                for name, (others, there) in matrices.items()
+                if len(others) == len(values) and there[row] == places[row]
+            },
         )
-        for row in same[:BUBBLES]
+        for row in [row for row in range(len(values)) if places[row] >= 0][:BUBBLES]
     ]
-    if bubbles and any(np.isfinite(c).sum() > 2 for each in bubbles for c in each.changes.values()):
-        shown["bubbles"] = bubble_figure(f"{key}b", bubbles, names[first].names, run.looks)
-    return shown
+    enough = any(np.isfinite(each).sum() > 2 for bubble in bubbles for each in bubble.changes.values())
+    return bubbles if enough else []
 
 
-def _picture(each: Any) -> dict[str, Any]:
-    pictures = {"original": each.original, "changed": each.changed, "example": each.example}
-    uris = {name: None if image is None else data_uri(image) for name, image in pictures.items()}
-    told = {name: getattr(each, name) for name in ("name", "label", "target", "linf", "stretched")}
-    return told | uris | {"differences": [data_uri(image) for image in each.differences]}
+def _pictures(run: MeasureRun, images: str, found: dict[str, Sizes], names: dict[str, LabelNames]) -> Iterator[Group]:
+    chosen = run.whole.chosen(images)
+    if chosen is None:
+        return
+    made = {name: changes(sizes, chosen.images, names[name]) for name, sizes in found.items()}
+    shown = {name: pictures for name, pictures in made.items() if pictures.strips}
+    note = (
+        "The image, an example of the target, the changed image, and the difference per channel: grey is no change, "
+        "white and black are the largest, stretched as told. For some images the target that needs least and the one "
+        "that needs most."
+    )
+    groups = [
+        Group((ClassifierName(name),), (pictures,), "closed" if place else "open")
+        for place, (name, pictures) in enumerate(shown.items())
+    ]
+    if groups:
+        yield Group("What changes look like", (Sentence(note, "note"), *groups))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from brittle.imagenet import shown
+from brittle.report.blocks import Count, Estimate
+from brittle.report.blocks.wording import share
 from brittle.report.page.words import listed, percent
 
 Row = Mapping[str, Any]
@@ -17,26 +19,19 @@ METHODS = {
 }
 
 
-def size(value: float | None, sign: str = "-") -> str:
-    """13.7 %; – where there is none."""
-    return "–" if value is None else f"{100 * value:{sign}.2f} %".replace("-", "−")
+def size(row: Row, key: str, interval: str = "", **more: Any) -> Estimate:
+    """13.70 % [12.10, 15.00], of the value range."""
+    return share(row, key, interval, places=2, **more)
 
 
-def level(value: float | None) -> str:
+def level(value: float | None) -> Estimate:
     """34.9, on the scale of 0 to 255."""
-    return "–" if value is None else f"{255 * value:.1f}"
+    return Estimate(None if value is None else 255 * value, places=1)
 
 
-def bounds(interval: Sequence[float] | None, sign: str = "-") -> str:
-    if interval is None:
-        return ""
-    low, high = (f"{100 * value:{sign}.2f}".replace("-", "−") for value in interval)
-    return f"[{low}, {high}]"
-
-
-def sized(value: float | None, interval: Sequence[float] | None, sign: str = "-") -> str:
-    """13.7 % [12.1, 15.0]"""
-    return f"{size(value, sign)} {bounds(interval, sign)}".strip()
+def difference(pair: Row, what: str) -> Estimate:
+    """Of the mean over targets, or of the smallest."""
+    return size(pair, f"{what}_difference", f"{what}_interval", signed=True, simultaneous=pair["family"])
 
 
 def aims(row: Row) -> str:
@@ -75,9 +70,8 @@ def at(row: Row, of_255: int) -> Mapping[str, Any] | None:
     return found
 
 
-def failures(row: Row) -> str:
-    """12 of 900"""
-    return f"{row['failures']:,} of {row['pairs']:,}"
+def failures(row: Row) -> Count:
+    return Count(row["failures"], row["pairs"])
 
 
 def means(row: Row) -> str:
