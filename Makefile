@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow fuzz faults lint types check bench docs bundled sample clean
+.PHONY: demo test test-slow fuzz faults lint types check bench docs api bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -42,6 +42,10 @@ bench: .venv/bench-ready
 	$(BIN)/python benchmarks/nuisances.py
 	$(BIN)/python benchmarks/samplers.py
 	$(BIN)/python benchmarks/perturbation.py
+
+# The functions per measure, from the options of commands.
+api: .venv/test-ready
+	$(BIN)/python -m brittle.api.generate
 
 docs: .venv/test-ready
 	$(BIN)/python docs/make.py

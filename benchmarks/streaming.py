@@ -33,11 +33,11 @@ def peak():
 torch.manual_seed(0)
 network = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten(), torch.nn.Linear(192, 10))
 few = torch.rand(64, 3, 64, 64), torch.arange(64) % 10
-brittle.measure(network, few, nuisance="brightness", samples=1, progress=False)
+brittle.measure(network, few, nuisances="brightness", samples=1, progress=False)
 before, begun = peak(), time.perf_counter()
 images = image_set("shards:" + sys.argv[1])
 indexed, index = time.perf_counter() - begun, peak()
-found = brittle.measure(network, images, nuisance="brightness", samples=1, progress=False)
+found = brittle.measure(network, images, nuisances="brightness", samples=1, progress=False)
 print(json.dumps({"images": len(images), "before": before, "index": index, "peak": peak(), "indexed": indexed,
                   "seconds": time.perf_counter() - begun}))
 """

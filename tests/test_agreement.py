@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
         labels=[0, 0, 1, 1],
         ids=[40, 10, 30, 20],
     )
-    brittle.run(study(folder), folder / "run")
+    brittle.run(study(folder), out=folder / "run")
     return folder
 
 
@@ -59,7 +59,7 @@ def test_shares_are_those_counted_by_hand(folder):
 def test_any_measure_takes_the_column_and_the_run_keeps_what_it_chose(folder, tmp_path):
     brittle.agreement(folder / "run", folder / "scores.csv")
     hard = study(folder, columns=str(folder / "scores.csv"), where=["right<1"])
-    found = brittle.run(hard, tmp_path / "hard")
+    found = brittle.run(hard, out=tmp_path / "hard")
     assert found["image_sets"]["levels"]["images"] == 2
     assert all(row["accuracy_clean"] == 0.5 for row in found["measures"]["robustness"]["results"][::2])
     kept = RunFolder(tmp_path / "hard").read_study()["images"]["levels"]
@@ -71,15 +71,15 @@ def test_another_file_under_the_same_name_is_noticed(folder, tmp_path):
     scores = tmp_path / "scores.csv"
     scores.write_text("id,score\n10,1\n20,1\n30,0\n40,0\n")
     chosen = study(folder, columns=str(scores), where=["score=1"])
-    brittle.run(chosen, tmp_path / "run")
+    brittle.run(chosen, out=tmp_path / "run")
     scores.write_text("id,score\n10,1\n20,0\n30,1\n40,0\n")
     with pytest.raises(BrittleError, match="levels"):
-        brittle.run(chosen, tmp_path / "run")
+        brittle.run(chosen, out=tmp_path / "run")
 
 
 def test_ids_of_a_file_stand_in_the_run_s_study(folder, tmp_path):
     (tmp_path / "tail.txt").write_text("30\n10\n")
-    brittle.run(study(folder, ids=str(tmp_path / "tail.txt")), tmp_path / "run")
+    brittle.run(study(folder, ids=str(tmp_path / "tail.txt")), out=tmp_path / "run")
     assert RunFolder(tmp_path / "run").read_study()["images"]["levels"]["ids"] == [30, 10]
 
 

@@ -186,7 +186,7 @@ def test_python_and_a_study_give_the_same_numbers(tmp_path):
         "nuisances": ["affine:alpha=50"],
         "robustness": {"samples": 5},
     }
-    kept = brittle.run(study, tmp_path / "run")["measures"]["robustness"]
+    kept = brittle.run(study, out=tmp_path / "run")["measures"]["robustness"]
     found = brittle.compare(study["classifiers"], "sample", "affine:alpha=50", count=40, samples=5)
     assert kept["results"] == found["results"]
     assert kept["comparisons"] == found["comparisons"]

@@ -43,7 +43,7 @@ def test_a_nuisance_that_is_given_twice_is_measured_once():
     assert [row["nuisance"] for row in found["results"]] == ["rotation"]
 
 
-@pytest.mark.parametrize("call", [brittle.compare, brittle.rank, brittle.failure_points])
+@pytest.mark.parametrize("call", [brittle.compare, brittle.ranking, brittle.failure_points])
 def test_a_list_of_classifiers_is_refused_for_want_of_names(call):
     with pytest.raises(BrittleError, match=r"the classifiers have no names\. Give a dictionary"):
         call([PLAIN, AUGMENTED], "sample", "rotation")
@@ -54,8 +54,17 @@ def test_no_classifier_at_all_is_refused():
         brittle.compare({}, "sample", "rotation", samples=2)
 
 
-def test_weak_points_of_several_at_once_are_refused_with_another_way():
-    with pytest.raises(BrittleError, match=r"7 nuisances are given, and one result is asked for.*brittle\.run"):
-        brittle.sample(PLAIN, "sample", "geometry")
-    with pytest.raises(BrittleError, match="2 classifiers are given, and one result is asked for"):
-        brittle.sample({"plain": PLAIN, "augmented": AUGMENTED}, "sample", "rotation")
+@pytest.mark.warned("weak points")
+def test_weak_points_of_several_are_had_one_by_one():
+    several = {"plain": PLAIN, "augmented": AUGMENTED}
+    found = brittle.sample(several, "sample", ["rotation", "scaling"], count=2, budget=60, keep=4)
+    assert len(found["results"]) == 4
+    with pytest.raises(BrittleError, match=r"there are 4 results, each with its own 'per_image'"):
+        _ = found.ids
+    one = found.of("augmented", nuisance="scaling")
+    assert (one["classifier"], one["nuisance"]) == ("augmented", "scaling")
+    assert one.theta(one.ids[0]).shape[1] == len(one.parameters)
+    with pytest.raises(BrittleError, match=r"2 results have classifier='plain'.*nuisance: rotation, scaling"):
+        found.of("plain")
+    with pytest.raises(BrittleError, match=r"there is no classifier 'plian'. Did you mean 'plain'"):
+        found.of("plian")

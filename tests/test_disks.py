@@ -45,7 +45,7 @@ def images(tmp_path):
 def finished(tmp_path, images):
     """A finished run, with its report."""
     study = {"classifiers": {"plain": "bundled:plain"}, "images": {"some": images}, "robustness": {"samples": 2}}
-    brittle.run(study | {"nuisances": ["rotation"]}, tmp_path / "run", device="cpu")
+    brittle.run(study | {"nuisances": ["rotation"]}, out=tmp_path / "run", device="cpu")
     return tmp_path / "run"
 
 

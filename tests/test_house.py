@@ -220,6 +220,22 @@ def registered(home: str) -> set[str]:
     return set(getattr(importlib.import_module(home), home.split(".")[-1]).names())
 
 
+def test_a_study_is_a_schema_that_opens_no_file():
+    """Whatever may open a file, `engine.open` does before the schema sees a study."""
+    allowed = (
+        {"changes", "errors", "registry"},
+        {"brittle.images.selection", "brittle.measures", "brittle.measures.base"},
+    )
+    wrong = [
+        str(each)
+        for each in counted()
+        if each.source == "brittle.study" and package(each.target) not in allowed[0] and each.target not in allowed[1]
+    ]
+    assert not wrong, "\n".join(wrong)
+    source = ast.walk(ast.parse(modules()["brittle.study"].read_text(encoding="utf-8")))
+    assert not {"open", "Path", "os", "pathlib"} & {node.id for node in source if isinstance(node, ast.Name)}
+
+
 def test_no_module_imports_itself_by_way_of_others():
     """Lazily neither. What a module takes from a package that it lies in is left out: Python imports that first."""
     graph: defaultdict[str, set[str]] = defaultdict(set)

@@ -90,7 +90,7 @@ def test_folders_of_wordnet_ids_meet_the_right_classes_of_a_classifier(
     photographs: Path, labels: tuple[str, ...]
 ) -> None:
     found = brittle.measure(
-        classifier(Sure(), labels=labels), f"folder:{photographs}", nuisance="rotation:sigma=0.001", samples=1
+        classifier(Sure(), labels=labels), f"folder:{photographs}", nuisances="rotation:sigma=0.001", samples=1
     )
     assert found["accuracy_clean"] == 1.0
     assert not [each for each in found["warnings"] if "by number" in each]
@@ -99,7 +99,7 @@ def test_folders_of_wordnet_ids_meet_the_right_classes_of_a_classifier(
 
 @pytest.mark.warned("classes without names")
 def test_a_thousand_classes_without_names_are_taken_for_imagenets_and_it_is_said(photographs: Path) -> None:
-    found = brittle.measure(Sure(), f"folder:{photographs}", nuisance="rotation:sigma=0.001", samples=1)
+    found = brittle.measure(Sure(), f"folder:{photographs}", nuisances="rotation:sigma=0.001", samples=1)
     assert found["accuracy_clean"] == 1.0
     assert any("taken for ImageNet's, in their usual order" in each for each in found["warnings"])
 
@@ -108,7 +108,7 @@ def test_readable_folders_meet_a_classifier_that_names_wordnet_ids(photographs: 
     for key, name in ((TENCH, "tench"), (GOLDFISH, "goldfish"), (TISSUE, "toilet tissue")):
         (photographs / key).rename(photographs / name)
     given = classifier(Sure(), labels=imagenet.ids())
-    found = brittle.measure(given, f"folder:{photographs}", nuisance="rotation:sigma=0.001", samples=1)
+    found = brittle.measure(given, f"folder:{photographs}", nuisances="rotation:sigma=0.001", samples=1)
     assert found["accuracy_clean"] == 1.0
 
 

@@ -216,7 +216,7 @@ def test_a_study_in_python_mixes_live_objects_and_specs(network, tmp_path):
         "nuisances": {"turned": brittle.nuisance("rotation:sigma=10"), "dim": Dim()},
         "robustness": {"samples": 2},
     }
-    found = brittle.run(study, tmp_path / "run")
+    found = brittle.run(study, out=tmp_path / "run")
     results = found["measures"]["robustness"]["results"]
     assert len(results) == 8
     by = {(row["classifier"], row["image_set"], row["nuisance"]): row["rho"] for row in results}
@@ -281,7 +281,7 @@ def test_a_path_is_known_by_its_spec(tmp_path, monkeypatch):
     study = {"classifiers": "bundled:plain", "nuisances": "affine", "robustness": {"samples": 2}}
     brittle.measure("bundled:plain", photos, "affine", samples=2, out="one")
     for name, images in {"two": [photos], "three": {"p": photos}, "four": {"p": {"spec": photos, "count": 1}}}.items():
-        brittle.run(study | {"images": images}, name)
+        brittle.run(study | {"images": images}, out=name)
     for out in ("one", "two", "three", "four"):
         kept = tomllib.loads(Path(out, "study.toml").read_text())["images"]
         assert [entry["spec"] for entry in kept.values()] == ["folder:photos"]

@@ -21,7 +21,7 @@ COLOURS = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uin
 
 
 def measured(classifier: Any, images: Any) -> dict[str, Any]:
-    found = brittle.measure(classifier, images, nuisance="affine:alpha=50", samples=3)
+    found = brittle.measure(classifier, images, nuisances="affine:alpha=50", samples=3)
     return {key: found[key] for key in ("rho", "interval", "accuracy_clean", "accuracy_nuisance")}
 
 

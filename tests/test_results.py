@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import brittle
-from brittle.api.carried_out import shown
+from brittle.api.shown import shown
 from brittle.errors import BrittleError
 from brittle.notebook import NotebookLine, in_notebook
 from brittle.progress import Bar, Progress
@@ -75,11 +75,11 @@ def test_a_plot_is_a_figure_that_can_be_saved(found, tmp_path):
         lambda: brittle.layer_noise("bundled:plain", "sample", layers="1", repeats=1, networks=2, limit=0.5, **FEW),
         lambda: brittle.occlusion("bundled:plain", "sample", "patch", shares=(0.2, 0.5), **FEW),
         lambda: brittle.perturb("bundled:plain", "sample", targets=1, count=4, progress=False),
-        lambda: brittle.rank(
+        lambda: brittle.ranking(
             {"a": "bundled:plain", "b": "bundled:augmented"}, "sample", "rotation", severities=(1,), **FEW
         ),
     ],
-    ids=["break", "fail", "layer-noise", "occlude", "perturb", "rank"],
+    ids=["break", "fail", "layer-noise", "occlusion", "perturb", "ranking"],
 )
 def test_every_result_has_tables_and_figures(ask):
     found = ask()
@@ -90,7 +90,7 @@ def test_every_result_has_tables_and_figures(ask):
 
 
 def test_a_measure_without_a_figure_says_so():
-    found = brittle.affinity("bundled:plain", "sample", "mixup", **FEW)
+    found = brittle.augmentation("bundled:plain", "sample", of="mixup", **FEW)
     assert found.rows.num_rows == 12
     with pytest.raises(BrittleError, match="the report has no figure of this"):
         found.plot()
@@ -114,9 +114,9 @@ def test_warnings_are_python_warnings_of_the_callers_line():
 
 
 def test_a_warning_comes_once_in_a_notebook(monkeypatch):
-    monkeypatch.setattr("brittle.api.carried_out.in_notebook", lambda: True)
-    monkeypatch.setattr("brittle.api.carried_out._SAID", set())
-    monkeypatch.setattr("brittle.api.carried_out.NotebookLine", Progress)
+    monkeypatch.setattr("brittle.api.shown.in_notebook", lambda: True)
+    monkeypatch.setattr("brittle.api.shown._SAID", set())
+    monkeypatch.setattr("brittle.api.shown.NotebookLine", Progress)
     noise = np.random.default_rng(0).random((12, 28, 28)), np.zeros(12, dtype=int)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -5,7 +5,9 @@ import pytest
 from brittle.api import run
 from brittle.changes import differences
 from brittle.classifiers.bundled import FASHION_LABELS
-from brittle.engine.assemble import Things, assemble
+from brittle.engine.assemble import assemble
+from brittle.engine.inputs import Inputs
+from brittle.engine.open import open_inputs
 from brittle.errors import BrittleError
 from brittle.study import Study
 
@@ -62,7 +64,7 @@ def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path, text, words):
     file = tmp_path / "study.toml"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(BrittleError, match=words) as error:
-        Study.load(file)
+        open_inputs(file)
     assert str(file) in str(error.value)
 
 
@@ -130,7 +132,7 @@ def test_subsets_hold_what_was_asked_for(entry, count, classes):
 def test_the_same_seed_chooses_the_same_images_and_another_one_others():
     def ids(seed):
         study = Study.of(GOOD | {"seed": seed, "images": {"some": {"spec": "sample", "count": 30}}})
-        return assemble(Things.of(study)).images["some"].images.ids.tolist()
+        return assemble(Inputs(study)).images["some"].images.ids.tolist()
 
     assert ids(1) == ids(1)
     assert set(ids(1)) != set(ids(2))

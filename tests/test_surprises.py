@@ -8,6 +8,7 @@ import tomli_w
 import torch
 
 import brittle
+from brittle.engine.open import open_inputs
 from brittle.errors import BrittleError
 from brittle.report.html import write_report
 
@@ -63,9 +64,9 @@ def test_without_labels_no_classifier_is_called_better():
 
 
 def test_the_report_of_a_half_extended_run_asks_for_the_rest(tmp_path):
-    brittle.run(STUDY | SMALL, tmp_path / "run")
+    brittle.run(STUDY | SMALL, out=tmp_path / "run")
     kept = tmp_path / "run" / "study.toml"
-    extended = brittle.Study.load(kept).resolved()
+    extended = open_inputs(kept).study.resolved()
     extended["classifiers"]["augmented"] = {"spec": "bundled:augmented"}
     kept.write_text(tomli_w.dumps(extended))
     with pytest.raises(BrittleError, match=r"not finished.*augmented\. Give the command that began it again"):

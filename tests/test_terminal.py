@@ -41,7 +41,7 @@ def test_names_are_shown_and_not_obeyed(cli, tmp_path):
         "robustness": {"samples": 2},
         "weak-points": {"count": 2, "budget": 50},
     }
-    text = str(brittle.run(study, tmp_path / "run"))
+    text = str(brittle.run(study, out=tmp_path / "run"))
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
     assert {f"one{SHOWN}", f"set{SHOWN}", f"turn{SHOWN}"} <= set(re.findall(r"\w+\[/x\]:smile:\S+u202e", text))
     printed = cli("report", tmp_path / "run")

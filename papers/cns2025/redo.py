@@ -58,7 +58,7 @@ def _measures(reference: str, line: bool = True) -> dict[str, Any]:
         "corruption-error": {"kind": "corruption-error", "reference": reference},
         "ranking": {"kind": "ranking"},
     }
-    return found | ({"line": {"kind": "line", "attributes": ["parameters"]}} if line else {})
+    return found | ({"line": {"kind": "line", "covariates": ["parameters"]}} if line else {})
 
 
 def some(corruptions: dict[str, str], small: bool) -> dict[str, str]:
@@ -135,7 +135,7 @@ def carried_out(part: str, rows: Sequence[dict[str, Any]], studies: Studies, opt
     for name, study in studies:
         begun = time.monotonic()
         folder = options.work / "runs" / f"cns-{part}-{name}"
-        runs[name] = brittle.run(study, folder, device=options.device, batch=options.batch)
+        runs[name] = brittle.run(study, out=folder, device=options.device, batch=options.batch)
         gather.write(part, list(rows), runs, environment(), options.out)
         print(f"{part}: {name} measured in {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 

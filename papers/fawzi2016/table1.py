@@ -125,7 +125,7 @@ def measure_seed(
     """Rows of the networks trained with one seed, measured on the same images and draws, as those of every seed are."""
     study = study_of(went, [seed], options)
     with progress or Progress() as shown:
-        results = brittle.run(study, None, device=options.device, progress=shown)["measures"]["robustness"]["results"]
+        results = brittle.run(study, device=options.device, progress=shown)["measures"]["robustness"]["results"]
     rows = []
     for result in results:
         network = result["classifier"].removesuffix(f"-seed{seed}")

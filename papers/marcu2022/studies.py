@@ -243,4 +243,4 @@ def carried_out(
     """What every run of a part says; the runs themselves stay in the work folder, and are resumed there."""
     for name, study in planned(part, networks, settings):
         folder = settings.work / "runs" / f"{part}-{name}"
-        yield name, dict(brittle.run(study, folder, device=settings.device, batch=batch))
+        yield name, dict(brittle.run(study, out=folder, device=settings.device, batch=batch))

@@ -6,16 +6,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api import (
-        affinity,
-        agreement,
+    from brittle.api.agreement import agreement
+    from brittle.api.export import export, rows
+    from brittle.api.generated import (
+        augmentation,
         breaking_points,
+        clean,
         compare,
-        connect,
+        connectedness,
         corruption_error,
         cue_conflict,
         error_consistency,
-        export,
+        fail,
         failure_points,
         harden,
         interference,
@@ -25,13 +27,15 @@ if TYPE_CHECKING:
         measure,
         occlusion,
         perturb,
-        rank,
-        rows,
-        run,
+        perturbation,
+        ranking,
+        robustness,
         sample,
         shuffling,
         train,
+        weak_points,
     )
+    from brittle.api.running import run
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError, BrittleWarning
     from brittle.images import image_set
@@ -43,43 +47,55 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "affinity": "brittle.api",
-    "agreement": "brittle.api",
-    "breaking_points": "brittle.api",
-    "compare": "brittle.api",
-    "connect": "brittle.api",
-    "corruption_error": "brittle.api",
-    "cue_conflict": "brittle.api",
-    "error_consistency": "brittle.api",
-    "export": "brittle.api",
-    "failure_points": "brittle.api",
-    "harden": "brittle.api",
-    "interference": "brittle.api",
-    "layer_changes": "brittle.api",
-    "layer_noise": "brittle.api",
-    "line": "brittle.api",
-    "measure": "brittle.api",
-    "occlusion": "brittle.api",
-    "perturb": "brittle.api",
-    "rank": "brittle.api",
-    "rows": "brittle.api",
-    "run": "brittle.api",
-    "sample": "brittle.api",
-    "shuffling": "brittle.api",
-    "classifier": "brittle.classifiers",
-    "BrittleError": "brittle.errors",
-    "BrittleWarning": "brittle.errors",
-    "image_set": "brittle.images",
-    "ImageSet": "brittle.images.base",
-    "nuisance": "brittle.nuisances",
-    "Study": "brittle.study",
-    "train": "brittle.api",
-    "Batch": "brittle.types",
-    "Classifier": "brittle.types",
-    "Differentiable": "brittle.types",
-    "Layered": "brittle.types",
-    "Nuisance": "brittle.types",
+    "brittle.api": (
+        "agreement",
+        "augmentation",
+        "breaking_points",
+        "clean",
+        "compare",
+        "connectedness",
+        "corruption_error",
+        "cue_conflict",
+        "error_consistency",
+        "export",
+        "fail",
+        "failure_points",
+        "harden",
+        "interference",
+        "layer_changes",
+        "layer_noise",
+        "line",
+        "measure",
+        "occlusion",
+        "perturb",
+        "perturbation",
+        "ranking",
+        "robustness",
+        "rows",
+        "run",
+        "sample",
+        "shuffling",
+        "train",
+        "weak_points",
+    ),
+    "brittle.classifiers": ("classifier",),
+    "brittle.errors": (
+        "BrittleError",
+        "BrittleWarning",
+    ),
+    "brittle.images": ("image_set",),
+    "brittle.images.base": ("ImageSet",),
+    "brittle.nuisances": ("nuisance",),
+    "brittle.study": ("Study",),
+    "brittle.types": (
+        "Batch",
+        "Classifier",
+        "Differentiable",
+        "Layered",
+        "Nuisance",
+    ),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Batch",
@@ -92,16 +108,18 @@ __all__ = [
     "Nuisance",
     "Study",
     "__version__",
-    "affinity",
     "agreement",
+    "augmentation",
     "breaking_points",
     "classifier",
+    "clean",
     "compare",
-    "connect",
+    "connectedness",
     "corruption_error",
     "cue_conflict",
     "error_consistency",
     "export",
+    "fail",
     "failure_points",
     "harden",
     "image_set",
@@ -113,20 +131,23 @@ __all__ = [
     "nuisance",
     "occlusion",
     "perturb",
-    "rank",
+    "perturbation",
+    "ranking",
+    "robustness",
     "rows",
     "run",
     "sample",
     "shuffling",
     "train",
+    "weak_points",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Public names are imported when they are first used, so that `brittle --help` imports no torch."""
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'brittle' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,23 +1,21 @@
-"""A study: the file that says which classifiers, image sets, nuisances and measures, and what a change of it means."""
+"""A study: which classifiers, image sets, nuisances and measures, as a schema, and what a change of it means.
+
+No file is opened here: `engine.open` reads study files, and replaces what they refer to elsewhere.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from brittle.changes import differences
-from brittle.classifiers.wildcards import expanded as matching_classifiers
 from brittle.errors import BrittleError
-from brittle.files import read_toml
-from brittle.images.id_list import ids_of
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
-from brittle.nuisances.suites import chosen, expanded
 from brittle.registry import binds_rows, did_you_mean, options_of, parse_named
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -75,15 +73,6 @@ class ImagesEntry(_Specified):
     def selection(self) -> Selection:
         return Selection(self.count, self.where, self.ids, self.columns)
 
-    @field_validator("ids", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        """A file's ids stand in the run's own study, so that it no longer depends on the file."""
-        try:
-            return ids_of(value) if isinstance(value, str) else value
-        except BrittleError as error:
-            raise ValueError(str(error).rstrip(".")) from error
-
 
 class MeasureEntry(BaseModel):
     """A measure of a study: its kind, what it is restricted to, what it reads, and its options."""
@@ -125,60 +114,7 @@ class Study(BaseModel):
     @field_validator("classifiers", "nuisances", "images", mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        """A list of specs names each by itself, or by what stands before it: `mine=onnx:model.onnx`."""
-        items = [value] if isinstance(value, str) else value
-        if not isinstance(items, list):
-            return items
-        specs: list[Any] = [item.get("spec") if isinstance(item, dict) else item for item in items]
-        if any(not isinstance(spec, str) for spec in specs):
-            raise ValueError("every entry of the list must be a spec, or hold one")
-        pairs = [parse_named(spec) for spec in specs]
-        names = [name for name, _ in pairs]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"{twice!r} stands in the list twice; give one of them a name: other={twice}")
-        return {
-            name: item | {"spec": spec} if isinstance(item, dict) else spec
-            for (name, spec), item in zip(pairs, items, strict=True)
-        }
-
-    @field_validator("classifiers")
-    @classmethod
-    def _without_wildcards(cls, value: dict[str, ClassifierEntry]) -> dict[str, ClassifierEntry]:
-        """A pattern stands for what it matches, which the run's own study names."""
-        found: dict[str, ClassifierEntry] = {}
-        for name, entry in value.items():
-            try:
-                several = matching_classifiers(entry.spec)
-            except BrittleError as error:
-                raise ValueError(str(error).rstrip(".")) from error
-            for each, spec in several.items():
-                found[name if not each else spec if name == entry.spec else f"{name}-{each}"] = (
-                    entry.model_copy(update={"spec": spec}) if each else entry
-                )
-        return found
-
-    @field_validator("nuisances")
-    @classmethod
-    def _without_suites(cls, value: dict[str, str]) -> dict[str, str]:
-        """A suite stands for its members, which the run's own study names."""
-        try:
-            return expanded(value)
-        except BrittleError as error:
-            raise ValueError(str(error).rstrip(".")) from error
-
-    @field_validator("measures")
-    @classmethod
-    def _restricted_to_members(cls, value: dict[str, MeasureEntry], info: ValidationInfo) -> dict[str, MeasureEntry]:
-        """Where a measure is restricted to a suite of the study, to its members."""
-        try:
-            return {
-                name: entry.model_copy(update={"nuisances": chosen(entry.nuisances, info.data.get("nuisances", {}))})
-                if entry.nuisances
-                else entry
-                for name, entry in value.items()
-            }
-        except BrittleError as error:
-            raise ValueError(str(error).rstrip(".")) from error
+        return by_name(value)
 
     @field_validator("classifiers", "images")
     @classmethod
@@ -186,11 +122,6 @@ class Study(BaseModel):
         if not value:
             raise ValueError("at least one is needed")
         return value
-
-    @classmethod
-    def load(cls, path: Path) -> Study:
-        """From a TOML file; paths in specs are relative to the current directory."""
-        return cls.of(read_toml(path, "study file"), str(path))
 
     @classmethod
     def of(cls, data: dict[str, Any], where: str = "the study") -> Study:
@@ -252,6 +183,24 @@ class Study(BaseModel):
             if not measure["reads"]:
                 del measure["reads"]
         return dict(_without_none(plain))
+
+
+def by_name(entries: Any) -> Any:
+    """A table of a study. A list of specs names each by itself, or by what stands before it: `mine=onnx:model.onnx`."""
+    items = [entries] if isinstance(entries, str) else entries
+    if not isinstance(items, list):
+        return items
+    specs: list[Any] = [item.get("spec") if isinstance(item, dict) else item for item in items]
+    if any(not isinstance(spec, str) for spec in specs):
+        raise ValueError("every entry of the list must be a spec, or hold one")
+    pairs = [parse_named(spec) for spec in specs]
+    names = [name for name, _ in pairs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"{twice!r} stands in the list twice; give one of them a name: other={twice}")
+    return {
+        name: item | {"spec": spec} if isinstance(item, dict) else spec
+        for (name, spec), item in zip(pairs, items, strict=True)
+    }
 
 
 def options_as_values(measure: Measure) -> dict[str, Any]:

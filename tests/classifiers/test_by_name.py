@@ -300,19 +300,19 @@ def test_a_vit_is_measured_alike_by_name_and_live(vit_folder: Path) -> None:
 
     images = np.random.default_rng(0).random((12, 32, 32, 3), dtype=np.float32), np.arange(12) % 3
     found = [
-        brittle.measure(what, images, nuisance="brightness", samples=4)
+        brittle.measure(what, images, nuisances="brightness", samples=4)
         for what in (f"hf:{vit_folder}", ViTForImageClassification.from_pretrained(vit_folder))
     ]
     assert found[0]["rho"] == found[1]["rho"]
 
 
 def test_a_pattern_stands_for_the_models_of_timm_that_match(offline: None) -> None:
-    from brittle.study import Study
+    from brittle.engine.open import open_study
 
-    found = Study.of({"classifiers": ["timm:test_resn*,pretrained=no"], "images": ["sample"]}).classifiers
+    found = open_study({"classifiers": ["timm:test_resn*,pretrained=no"], "images": ["sample"]}).classifiers
     assert list(found) == ["timm:test_resnet,pretrained=False"]
     with pytest.raises(BrittleError, match="matches no classifier that is on this machine"):
-        Study.of({"classifiers": ["timm:no_such*,pretrained=no"], "images": ["sample"]})
+        open_study({"classifiers": ["timm:no_such*,pretrained=no"], "images": ["sample"]})
 
 
 def test_a_pattern_stands_for_what_is_on_this_machine(offline: None, tmp_path: Path, vit_folder: Path) -> None:
@@ -327,12 +327,12 @@ def test_a_pattern_stands_for_what_is_on_this_machine(offline: None, tmp_path: P
 
 
 def test_a_named_pattern_names_what_it_matches(tmp_path: Path) -> None:
-    from brittle.study import Study
+    from brittle.engine.open import open_study
 
     for name in ("a", "b"):
         (tmp_path / f"{name}.onnx").touch()
     study = {"classifiers": {"mine": {"spec": f"onnx:{tmp_path}/*.onnx", "year": 2026}}, "images": ["sample"]}
-    found = Study.of(study).classifiers
+    found = open_study(study).classifiers
     assert list(found) == [f"mine-{tmp_path}/a.onnx", f"mine-{tmp_path}/b.onnx"]
     assert [entry.attributes for entry in found.values()] == [{"year": 2026}] * 2
 

@@ -6,37 +6,46 @@ import sys
 
 import pytest
 
-import brittle.api
 from brittle.cli.assemble import make_app
-from brittle.cli.carry_out import first_entry
-from brittle.cli.measuring import built_in
+from brittle.engine.run import FinishedRun
 from brittle.hardening.options import HardeningOptions
 from brittle.measures import measures
+from brittle.measures.commands import built_in
 from brittle.registry import options_of
+from brittle.results.base import said_of
 from brittle.training.options import TrainingOptions
 
 HEAVY = ("torch", "numpy", "scipy", "pyarrow", "matplotlib", "onnxruntime", "jinja2", "PIL")
 COMMANDS = (
     "demo",
+    "clean",
+    "robustness",
     "measure",
+    "compare",
+    "interference",
+    "line",
+    "weak-points",
+    "breaking-points",
+    "failure-points",
+    "perturbation",
     "sample",
     "break",
     "fail",
     "layer-noise",
     "layer-changes",
-    "connect",
-    "occlude",
+    "connectedness",
+    "occlusion",
     "perturb",
     "shuffling",
     "cue-conflict",
     "error-consistency",
-    "rank",
+    "ranking",
     "corruption-error",
     "run",
     "report",
     "export",
     "agreement",
-    "affinity",
+    "augmentation",
     "train",
     "harden",
     "list",
@@ -56,7 +65,7 @@ class ChangeOptions:
     draws: int = option(3, "draws of θ per image", least=1)
 
 
-COMMAND = Command("change", "Measure how much changes.", "change", ChangeOptions, images=10, against=None)
+COMMAND = Command("change", "Measure how much changes.", ChangeOptions, images=10)
 '''
 
 
@@ -101,11 +110,11 @@ def test_there_is_a_command_for_everything():
     assert sorted(names) == sorted(COMMANDS)
 
 
-@pytest.mark.parametrize("command", list(built_in()), ids=lambda command: command.name)
+@pytest.mark.parametrize("command", list(built_in()), ids=lambda command: command.measure)
 def test_a_measures_command_has_every_option_of_the_measure(command, cli):
     kind = measures.get(command.measure)
     assert options_of(kind) == options_of(command.options)
-    shown = cli(command.name, "--help").out
+    shown = cli(command.measure, "--help").out
     for name in options_of(kind):
         assert re.search(rf"--{name}[ ,]", shown), name
 
@@ -128,7 +137,6 @@ def test_another_packages_command_stands_beside_the_built_in_ones(tmp_path, monk
     )
     shown = cli("change", "--help").out
     assert "--draws <int>" in shown
-    assert "--against" not in shown
     assert "ρ" in cli("measure", "--help").out
     broken = cli("gone")
     assert broken.status == 2
@@ -141,11 +149,12 @@ def test_another_packages_command_stands_beside_the_built_in_ones(tmp_path, monk
 def test_the_engine_is_passed_on(monkeypatch, cli):
     seen = []
 
-    def run(study, out, **how):
-        seen.append({key: value for key, value in how.items() if key in ("engine", "batch", "device")})
-        return {"measures": {"robustness": {"results": [{"rho": 0.5}]}}, "warnings": []}
+    def run(inputs, out, how, progress):
+        seen.append({key: getattr(how, key) for key in ("batch", "device", "engine")})
+        summary = {"measures": {"robustness": {"results": [{"rho": 0.5}]}}, "warnings": []}
+        return FinishedRun(inputs, None, None, summary)
 
-    monkeypatch.setattr(brittle.api, "run", run)
+    monkeypatch.setattr("brittle.engine.run.run", run)
     assert cli(*MEASURE, "--json", "--batch", 7).json["rho"] == 0.5
     assert cli(*MEASURE, "--json", "--engine", "ray", "--device", "cpu").status == 0
     assert seen == [
@@ -155,20 +164,19 @@ def test_the_engine_is_passed_on(monkeypatch, cli):
     assert "engine is 'rya', but must be local or ray" in cli(*MEASURE, "--engine", "rya").complaint(2)
 
 
-def test_json_is_the_first_result_with_the_others_beside_it():
+def test_json_has_every_result_and_the_values_of_the_only_one():
     said = {"kind": "robustness", "results": [{"rho": 1}, {"rho": 2}], "comparisons": [3]}
     summary = {"measures": {"robustness": said}, "warnings": [], "skipped": {}, "calls": {"it": 4}}
-    assert first_entry(summary, "robustness") == {
-        "rho": 1,
-        "others": [{"rho": 2}],
+    assert said_of(summary, "robustness") == {
+        "results": [{"rho": 1}, {"rho": 2}],
         "comparisons": [3],
         "warnings": [],
         "skipped": {},
     }
     summary = {"measures": {"own": {"kind": "own", "entries": [{"keep": 1}]}}, "warnings": ["a"]}
-    assert first_entry(summary, "own") == {"keep": 1, "others": [], "warnings": ["a"]}
+    assert said_of(summary, "own") == {"keep": 1, "results": [{"keep": 1}], "warnings": ["a"]}
     summary = {"measures": {"own": {"kind": "own", "change": 0.5}}, "warnings": []}
-    assert first_entry(summary, "own") == {"change": 0.5, "warnings": []}
+    assert said_of(summary, "own") == {"change": 0.5, "warnings": []}
 
 
 def test_ids_that_were_asked_for_are_not_cut_short_by_a_default(cli):

@@ -38,7 +38,7 @@ def said(*words, folder):
         ((*MEASURE, "affine", "--against", "bundeld:plain"), "unknown classifier 'bundeld'. Did you mean 'bundled'?"),
         (("measure", "bundled:plain", "sampel", "--nuisance", "affine"), "unknown image set 'sampel'."),
         (("sample", *MEASURE[1:], "affine", "--sampler", "langevn"), "unknown sampler 'langevn'."),
-        (("occlude", "bundled:plain", "sample", "--train", "sampel"), "unknown image set 'sampel'."),
+        (("occlusion", "bundled:plain", "sample", "--train", "sampel"), "unknown image set 'sampel'."),
         (("harden", "bundled:plain", "sample", "--nuisance", "afine", "--out", "x"), "unknown nuisance 'afine'."),
         (("harden", "bundled:plain", "sample", "--nuisance", "fog", "--test", "sampel", "--out", "x"), "unknown image"),
         (("train", "cnn3", "sample", "--out", "x.safetensors"), "unknown network 'cnn3'."),

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import torch
+from engine_runs import run_study
 
 from brittle.engine.agenda import ATTEMPTS, FAILING, Agenda, Work
-from brittle.engine.assemble import Things as Loadable
 from brittle.engine.assemble import assemble
-from brittle.engine.carry_out import run_study
 from brittle.engine.check import checked
+from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.memory_store import MemoryStore
 from brittle.engine.remote import RemoteWorker, Setup
@@ -41,7 +41,7 @@ class Counted(Progress):
 
 
 def job_of(study: dict[str, Any], batch: int) -> Job:
-    return checked(assemble(Loadable.of(Study.of(study)), "cpu", batch)).job
+    return checked(assemble(Inputs(Study.of(study)), "cpu", batch)).job
 
 
 def test_what_a_derived_measure_reads_is_handed_out_though_the_study_does_not_ask_for_it(things):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
+from engine_runs import run_study
 
 import brittle
-from brittle.engine.assemble import Things, assemble
-from brittle.engine.carry_out import run_study
+from brittle.engine.assemble import assemble
+from brittle.engine.inputs import Inputs
 from brittle.engine.ledger import asked_groups
 from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError
@@ -40,7 +41,7 @@ def rows(done, classifier, nuisance="salient"):
 
 
 def test_each_classifier_is_a_group_of_its_own_where_a_nuisance_reads_extras():
-    job = assemble(Things.of(Study.of(study())))
+    job = assemble(Inputs(Study.of(study())))
     found = [(group.nuisance, tuple(group.cells)) for group in asked_groups(job) if group.nuisance]
     assert found == [("salient", ("plain",)), ("salient", ("augmented",)), ("patch", ("plain", "augmented"))]
 

@@ -10,7 +10,7 @@ import torch
 import brittle
 from brittle.api import measure
 from brittle.classifiers import classifier
-from brittle.engine import carry_out
+from brittle.engine import run as running
 from brittle.engine.memory_store import MemoryStore
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet
@@ -119,7 +119,7 @@ def test_memory_without_a_folder_does_not_grow_with_draws(monkeypatch):
             kept = [table for spans in self._tables.values() for tables in spans.values() for table in tables.values()]
             held.append(sum(table.nbytes for table in kept if isinstance(table, pa.Table)))
 
-    monkeypatch.setattr(carry_out, "MemoryStore", lambda: Watched(most=20_000))
+    monkeypatch.setattr(running, "MemoryStore", lambda: Watched(most=20_000))
     few = brittle.measure("bundled:plain", "sample", "rotation", count=100, samples=10, batch=64)
     many = brittle.measure("bundled:plain", "sample", "rotation", count=100, samples=60, batch=64)
     assert max(held) <= 20_000

@@ -11,6 +11,7 @@ import tomli_w
 import brittle
 from brittle.engine.job import FORMAT
 from brittle.engine.kept_json import kept_text, read_kept
+from brittle.engine.open import open_inputs
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.report.html import write_report
@@ -37,7 +38,7 @@ GARBAGE = {
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "run"
-    brittle.run(STUDY, folder)
+    brittle.run(STUDY, out=folder)
     return folder
 
 
@@ -69,7 +70,7 @@ def test_resuming_names_the_file_that_is_garbage_and_keeps_the_rest(run, cli, na
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_a_summary_that_is_garbage_is_written_anew(run, finished, garbage):
     (run / "summary.json").write_bytes(GARBAGE[garbage])
-    brittle.run(STUDY, run)
+    brittle.run(STUDY, out=run)
     assert (run / "summary.json").read_bytes() == (finished / "summary.json").read_bytes()
 
 
@@ -102,16 +103,16 @@ def test_a_file_may_be_written_in_another_form(run):
     ],
 )
 def test_a_kept_study_of_another_form_or_of_other_things_is_refused(run, change):
-    kept = brittle.Study.load(run / "study.toml").resolved()
+    kept = open_inputs(run / "study.toml").study.resolved()
     (run / "study.toml").write_text(tomli_w.dumps(kept | change))
     with pytest.raises(BrittleError, match=r"study.toml is (damaged: it is not the study|not the study)"):
         write_report(run)
     with pytest.raises(BrittleError, match=r"study.toml is damaged|the study has changed"):
-        brittle.run(STUDY, run)
+        brittle.run(STUDY, out=run)
 
 
 def test_a_title_may_be_changed_by_hand(run):
-    kept = brittle.Study.load(run / "study.toml").resolved()
+    kept = open_inputs(run / "study.toml").study.resolved()
     (run / "study.toml").write_text(tomli_w.dumps(kept | {"title": "Mine"}))
     assert "Mine" in write_report(run).read_text(encoding="utf-8")
 
@@ -119,10 +120,10 @@ def test_a_title_may_be_changed_by_hand(run):
 def test_without_its_study_a_run_keeps_its_units(run):
     (run / "study.toml").write_bytes(b"\xff")
     with pytest.raises(BrittleError, match=r"Delete it and give the run command again"):
-        brittle.run(STUDY, run)
+        brittle.run(STUDY, out=run)
     (run / "study.toml").unlink()
     stored = {path: path.stat().st_ino for path in (run / "units").rglob("*.parquet")}
-    brittle.run(STUDY, run)
+    brittle.run(STUDY, out=run)
     assert {path: path.stat().st_ino for path in (run / "units").rglob("*.parquet")} == stored
 
 
@@ -153,7 +154,7 @@ def test_nan_of_a_measure_and_dates_of_a_study_are_json_that_anybody_reads(tmp_p
     said = {"results": [{"rho": float("nan"), "interval": [0.5, float("inf")]}], "warnings": []}
     monkeypatch.setattr(measures.get("robustness"), "summarise", lambda self, run: dict(said))
     about = {"spec": "bundled:plain", "trained": date(2026, 1, 2), "loss": float("inf")}
-    summary = brittle.run(STUDY | {"classifiers": {"plain": about}}, tmp_path / "run")
+    summary = brittle.run(STUDY | {"classifiers": {"plain": about}}, out=tmp_path / "run")
     assert summary["measures"]["robustness"]["results"] == [{"rho": None, "interval": [0.5, None]}]
     kept = json.loads((tmp_path / "run" / "summary.json").read_text(), parse_constant=pytest.fail)
     assert kept["measures"] == summary["measures"]

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from engine_runs import run_study
 from torch import nn
 
 import brittle
-from brittle.api.live_study import LiveStudy
-from brittle.engine.carry_out import run_things
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.registry import extending
@@ -27,8 +26,7 @@ pytestmark = [
 
 def run(study, out):
     """What is said in the end; without a report."""
-    named, things = LiveStudy.of(study)
-    return run_things(things, out, study=named).summary
+    return run_study(study, out).summary
 
 
 def tables(folder: Path) -> dict[tuple[str, str], list[dict]]:

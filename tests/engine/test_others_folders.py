@@ -15,7 +15,7 @@ pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a
 def there(things):
     """A finished run under one nuisance."""
     study = things.study(nuisances=["affine:alpha=20"])
-    return study, run(study, things.out)
+    return study, run(study, out=things.out)
 
 
 @pytest.mark.parametrize("part", ["units", "units/robustness", "units/robustness/first/toy"])
@@ -28,7 +28,7 @@ def test_a_linked_folder_of_units_is_refused_and_left_alone(things, there, part)
         path.write_bytes(path.read_bytes()[:-10])
     before = {path: path.read_bytes() for path in elsewhere.rglob("*.parquet")}
     with pytest.raises(BrittleError, match=r"is a symbolic link, which is not followed"):
-        run(study, things.out)
+        run(study, out=things.out)
     assert before == {path: path.read_bytes() for path in elsewhere.rglob("*.parquet")}
     assert before
 
@@ -40,7 +40,7 @@ def test_a_linked_unit_file_is_no_unit_file(things, there):
     shutil.move(file, elsewhere)
     file.symlink_to(elsewhere)
     kept = elsewhere.read_bytes()
-    assert run(study, things.out) == found
+    assert run(study, out=things.out) == found
     assert elsewhere.read_bytes() == kept
     assert not file.is_symlink()
 
@@ -51,7 +51,7 @@ def test_a_link_in_the_place_of_a_file_to_come_is_not_followed(things, monkeypat
     precious = things.folder / "precious"
     precious.write_text("mine")
     (things.out / "summary.json.7.tmp").symlink_to(precious)
-    run(things.study(nuisances=["affine:alpha=20"]), things.out)
+    run(things.study(nuisances=["affine:alpha=20"]), out=things.out)
     assert precious.read_text() == "mine"
 
 
@@ -76,7 +76,7 @@ def test_an_empty_name_is_not_the_current_folder(things, out, monkeypatch):
     monkeypatch.chdir(things.folder)
     before = set(Path.cwd().iterdir())
     with pytest.raises(BrittleError, match="the name of the run folder is empty"):
-        run(things.study(), out)
+        run(things.study(), out=out)
     with pytest.raises(BrittleError, match="the name of the run folder is empty"):
         harden("bundled:plain", "sample", "affine", out)
     assert set(Path.cwd().iterdir()) == before

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
+from engine_runs import run_study
 from odd_measures import KINDS, Borrower
 
 from brittle.api import run
-from brittle.engine.carry_out import run_study
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.measures import measures
@@ -46,41 +46,41 @@ def said(found, name):
 @pytest.mark.parametrize("batch", [1, 7, 64])
 def test_units_have_any_number_of_rows_and_tables_stand_beside_one_another(things, study, batch):
     ids = image_set(f"npz:{things.folder}/images.npz").choose(None, 0).ids.tolist()
-    found = run(study(scattered={}), things.out, batch=batch)
+    found = run(study(scattered={}), out=things.out, batch=batch)
     assert said(found, "scattered") == {
         "rows": [id for id in ids for _ in range(id % 4)] * 2,
         "pictures": [id for id in ids if id % 5 == 0] * 2,
     }
-    assert run(study(scattered={}), None, batch=batch) == found
+    assert run(study(scattered={}), out=None, batch=batch) == found
     names = {path.name.split(".", 1)[1] for path in (things.out / "units" / "scattered").rglob("*.parquet")}
     assert names == {"rows.parquet", "pictures.parquet"}
-    assert run(study(scattered={}), things.out) == found
+    assert run(study(scattered={}), out=things.out) == found
 
 
 @pytest.mark.warned("was damaged or incomplete")
 def test_a_picture_that_was_lost_has_its_unit_done_again(things, study, small_units, unmerged):
     small_units(2)
-    found = run(study(scattered={}), things.out)
+    found = run(study(scattered={}), out=things.out)
     pictures = sorted((things.out / "units" / "scattered").rglob("*.pictures.parquet"))
     assert len(pictures) > 4
     pictures[3].unlink()
-    assert run(study(scattered={}), things.out) == found
+    assert run(study(scattered={}), out=things.out) == found
     assert sorted((things.out / "units" / "scattered").rglob("*.pictures.parquet")) == pictures
 
 
 def test_a_measure_that_looks_at_no_image_is_carried_out_and_resumed(things, study, small_units, unmerged):
     small_units(1)
-    found = run(study(layers={}), things.out)
+    found = run(study(layers={}), out=things.out)
     assert said(found, "layers") == {name: [layer * len(name) for layer in range(6)] for name in ("first", "second")}
     files = sorted((things.out / "units" / "layers" / "first").glob("*.parquet"))
     assert len(files) == 6
     files[2].unlink()
-    assert run(study(layers={}), things.out) == found
+    assert run(study(layers={}), out=things.out) == found
 
 
 def test_a_measure_may_ask_no_classifier_and_have_units_without_images(things, study):
     whole = image_set(f"npz:{things.folder}/images.npz").choose(None, 0)
-    found = said(run(study(brightness={}, layers={}), things.out), "brightness")
+    found = said(run(study(brightness={}, layers={}), out=things.out), "brightness")
     assert found["images"] == [*whole.ids.tolist(), -1]
     assert found["means"][-1] == 60
     assert found["means"][:-1] == pytest.approx(whole.batch(range(60)).images.mean((1, 2, 3)).tolist(), abs=1e-6)
@@ -88,7 +88,7 @@ def test_a_measure_may_ask_no_classifier_and_have_units_without_images(things, s
 
 
 def test_a_study_without_nuisances_is_carried_out_where_no_measure_wants_one(things, study):
-    found = run(study(clean={}), things.out)
+    found = run(study(clean={}), out=things.out)
     assert [row["images"] for row in said(found, "clean")["results"]] == [60, 60]
     assert {path.parent.name for path in (things.out / "units").rglob("*.parquet")} == {"toy"}
 
@@ -100,11 +100,13 @@ def test_measures_of_one_kind_are_computed_for_what_each_is_restricted_to(things
     }
     both = things.study("first", "second", measures=entries)
     del both["robustness"]
-    found = run(both, things.out)
+    found = run(both, out=things.out)
     assert (things.rows("first"), things.rows("second")) == (things.CHECKED + 60 * 5, things.CHECKED + 60 * 7)
     for name, entry in entries.items():
         alone = things.study(*entry["classifiers"], nuisances=entry["nuisances"])
-        wanted = run(alone | {"robustness": {"samples": entry["samples"]}}, None)["measures"]["robustness"]["results"]
+        wanted = run(alone | {"robustness": {"samples": entry["samples"]}}, out=None)["measures"]["robustness"][
+            "results"
+        ]
         assert list(map(own, found["measures"][name]["results"])) == list(map(own, wanted))
     assert found["calls"] == {"first": 300, "second": 420}
 
@@ -113,17 +115,17 @@ def test_measures_of_one_kind_are_computed_for_what_each_is_restricted_to(things
 def test_images_only_trained_on_are_classified_only_where_a_measure_names_them(things, study):
     spec = f"npz:{things.folder}/images.npz"
     images = {"toy": {"spec": spec, "train": "old", "count": 10}, "old": {"spec": spec, "count": 30}}
-    found = run(study(images=images, clean={}), None)
+    found = run(study(images=images, clean={}), out=None)
     assert [row["image_set"] for row in said(found, "clean")["results"]] == ["toy", "toy"]
     assert things.rows("first") == things.CHECKED + 10
     measured = study(images=images, measures={"all": {"kind": "clean", "images": ["toy", "old"]}})
-    assert [row["images"] for row in said(run(measured, None), "all")["results"]] == [10, 10, 30, 30]
+    assert [row["images"] for row in said(run(measured, out=None), "all")["results"]] == [10, 10, 30, 30]
 
 
 def test_a_required_read_is_computed_only_as_far_as_it_is_needed(things):
     things.write_images(count=3000)
     study = things.study(nuisances=["affine:alpha=20"], robustness={"samples": 5, "tolerance": 0.1})
-    found = run(study, things.out)
+    found = run(study, out=things.out)
     (row,) = found["measures"]["robustness"]["results"]
     assert row["tolerance_reached"]
     clean = sum(pq.read_metadata(path).num_rows for path in things.unit_files("clean"))
@@ -133,15 +135,15 @@ def test_a_required_read_is_computed_only_as_far_as_it_is_needed(things):
 
 
 def test_what_a_derived_measure_reads_is_carried_out_although_nobody_asks_for_it(things, study):
-    found = run(study(onlooker={}), things.out)
+    found = run(study(onlooker={}), out=things.out)
     assert said(found, "onlooker")["rows"] == {"first toy": 5, "second toy": 5}
     assert list(found["measures"]) == ["onlooker"]
-    assert run(study(onlooker={}), things.out) == found
+    assert run(study(onlooker={}), out=things.out) == found
 
 
 @pytest.mark.parametrize("batch", [1, 64])
 def test_readers_never_see_rows_past_a_stopping_point(things, study, batch):
-    found = run(study(patient={"enough": 9}, onlooker={}), things.out, batch=batch)
+    found = run(study(patient={"enough": 9}, onlooker={}), out=things.out, batch=batch)
     assert said(found, "onlooker") == {table: {"first toy": 9, "second toy": 9} for table in ("rows", "notes")}
     assert said(found, "patient") == {"seen": [[[place, 1, 1] for place in range(9)]] * 2}
     stored = [
@@ -152,7 +154,7 @@ def test_readers_never_see_rows_past_a_stopping_point(things, study, batch):
 
 def borrowed(things, **entries):
     made = things.study(nuisances=["affine:alpha=20", "rotation:sigma=20"]) | entries
-    return said(run(made, None), "borrower")
+    return said(run(made, out=None), "borrower")
 
 
 def test_an_optional_read_is_given_where_the_study_has_it_and_it_can_not_stop_early(things):
@@ -164,7 +166,7 @@ def test_an_optional_read_is_given_where_the_study_has_it_and_it_can_not_stop_ea
     assert borrowed(things, borrower={}, robustness=here) == {"affine:alpha=20": [-1], "rotation:sigma=20": [4]}
     made = things.study(nuisances=["affine:alpha=20", "rotation:sigma=20"], borrower={})
     del made["robustness"]
-    assert said(run(made, None), "borrower") == nowhere
+    assert said(run(made, out=None), "borrower") == nowhere
 
 
 def test_units_that_read_what_may_stop_early_are_refused_before_work_begins(things, study):
@@ -174,27 +176,27 @@ def test_units_that_read_what_may_stop_early_are_refused_before_work_begins(thin
 
     measures.register("hasty")(Hasty)
     with pytest.raises(BrittleError, match="'hasty' reads rows of 'patient', which may stop before it has them all"):
-        run(study(hasty={}), things.out)
+        run(study(hasty={}), out=things.out)
     assert not (things.out / "units").exists()
 
 
 def test_a_measure_that_names_no_image_is_read_whole(things, study):
-    found = run(study(**{"layer-reader": {}}), things.out)
+    found = run(study(**{"layer-reader": {}}), out=things.out)
     assert said(found, "layer-reader") == {"first": [6 * 5], "second": [6 * 6]}
-    assert run(study(**{"layer-reader": {}}), things.out) == found
+    assert run(study(**{"layer-reader": {}}), out=things.out) == found
 
 
 def test_a_classifier_that_lacks_what_a_measure_needs_is_refused_before_work_begins(things, study):
     with pytest.raises(
         BrittleError, match="'dreams' needs a dreaming classifier, and 'first' is not one: it has no dream"
     ):
-        run(study(dreams={}), things.out)
+        run(study(dreams={}), out=things.out)
     assert not (things.out / "units").exists()
 
 
 def test_what_a_measure_checks_is_checked_before_work_begins(things, study):
     with pytest.raises(BrittleError, match=r"first on images\.npz can't be measured"):
-        run(study(careless={"how": "check"}), things.out)
+        run(study(careless={"how": "check"}), out=things.out)
     assert not (things.out / "units").exists()
 
 
@@ -212,14 +214,14 @@ WRONG = {
 @pytest.mark.parametrize(("how", "words"), WRONG.items(), ids=WRONG)
 def test_tables_that_could_not_be_read_again_are_refused_with_the_measures_name(things, study, how, words):
     with pytest.raises(BrittleError, match="the measure 'careless' ") as error:
-        run(study(careless={"how": how}), things.out)
+        run(study(careless={"how": how}), out=things.out)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_a_summary_that_is_not_plain_is_refused_and_the_rows_are_kept(things, study):
     with pytest.raises(BrittleError, match=r"'careless' sums up in what is not a plain value: .*float32"):
-        run(study(careless={}), things.out)
+        run(study(careless={}), out=things.out)
     kept = list((things.out / "units" / "careless").rglob("*.parquet"))
     assert sum(pq.read_metadata(path).num_rows for path in kept) == 120
 

@@ -79,12 +79,12 @@ def rows(out, nuisance="*"):
 def test_a_ragged_folder_gives_each_image_the_row_it_gets_alone(photos, estimand, small_units):
     small_units(20)
     robustness = {"samples": 7, "estimand": estimand}
-    run(study(photos, robustness=robustness), photos / "together", batch=3)
+    run(study(photos, robustness=robustness), out=photos / "together", batch=3)
     whole = image_set(f"folder:{photos}/photos")
     assert len(whole.shapes) == 7
     for place, id in enumerate(whole.ids.tolist()):
         only = study(photos, images={"photos": {"spec": f"folder:{photos}/photos", "ids": [id]}}, robustness=robustness)
-        run(only, photos / f"alone-{place}")
+        run(only, out=photos / f"alone-{place}")
         for nuisance in ("affine", "noise", "clean"):
             together, alone = rows(photos / "together", nuisance), rows(photos / f"alone-{place}", nuisance)
             together = together.filter(pa.compute.equal(together["image"], id))
@@ -95,7 +95,7 @@ def test_a_ragged_folder_gives_each_image_the_row_it_gets_alone(photos, estimand
 
 
 def test_rows_of_a_ragged_set_are_stored_in_planned_order(photos):
-    run(study(photos), photos / "run", batch=4)
+    run(study(photos), out=photos / "run", batch=4)
     order = image_set(f"folder:{photos}/photos").choose(None, 0).ids.numpy()
     stored = rows(photos / "run", "affine")
     assert np.array_equal(stored["image"].to_numpy(), order.repeat(7))
@@ -127,11 +127,11 @@ def test_a_ragged_run_killed_in_the_middle_resumes_to_the_same_numbers(photos, s
 
 
 def test_a_photograph_of_another_size_is_noticed_when_a_run_resumes(photos):
-    run(study(photos), photos / "run")
+    run(study(photos), out=photos / "run")
     changed = next((photos / "photos").rglob("*.png"))
     Image.open(changed).resize((40, 40)).save(changed)
     with pytest.raises(BrittleError, match="'photos' is no longer what it was"):
-        run(study(photos), photos / "run")
+        run(study(photos), out=photos / "run")
 
 
 def test_a_classifier_of_one_size_is_refused_before_work_begins_and_told_how_to_fix_it(photos, monkeypatch):
@@ -155,22 +155,22 @@ def test_a_classifier_of_one_size_is_refused_before_work_begins_and_told_how_to_
 def test_a_nuisance_that_does_not_fit_one_image_names_it_before_work_begins(photos, monkeypatch):
     monkeypatch.setattr(MemoryStore, "write", None)
     with pytest.raises(BrittleError, match=r"^./0[45].png: a grid of 9×9 does not fit on images of"):
-        run(study(photos, "shuffle:grid=9"), None)
+        run(study(photos, "shuffle:grid=9"), out=None)
 
 
 def test_a_nuisance_that_does_not_fit_an_image_not_looked_at_names_it_when_it_turns_up(photos, monkeypatch):
     monkeypatch.setattr("brittle.images.folder.INSPECTED", 1)
     with pytest.raises(BrittleError, match=r"^./0[45].png: a grid of 9×9 does not fit"):
-        run(study(photos, "shuffle:grid=9"), None)
+        run(study(photos, "shuffle:grid=9"), out=None)
 
 
 def test_a_texture_of_pictures_of_all_shapes_is_refused(photos):
     with pytest.raises(BrittleError, match=r"differ in size: .*size=…,crop=…"):
-        run(study(photos, f"occlusion:texture=folder:{photos}/photos"), None)
+        run(study(photos, f"occlusion:texture=folder:{photos}/photos"), out=None)
 
 
 def test_the_prior_is_described_on_the_median_image(photos):
-    found = run(study(photos, "translation:sigma=0.1"), None)
+    found = run(study(photos, "translation:sigma=0.1"), out=None)
     assert "(on the median image, 20×12)" in found["measures"]["robustness"]["results"][0]["prior"]
     assert found["image_sets"]["photos"]["median_shape"] == [3, 12, 20]
     assert found["image_sets"]["photos"]["shapes"] == 7
@@ -216,7 +216,7 @@ def test_grey_and_colour_arrays_are_taken_by_a_classifier_that_takes_both():
 def test_the_report_shows_images_of_all_shapes(photos):
     from brittle.report.html import write_report
 
-    run(study(photos), photos / "run")
+    run(study(photos), out=photos / "run")
     text = write_report(photos / "run").read_text()
     assert "8–30 × 8–31 pixels in 7 shapes, 3 channels" in text
     assert "be made again" not in text
@@ -225,7 +225,7 @@ def test_the_report_shows_images_of_all_shapes(photos):
 
 
 def test_answers_of_a_ragged_set_are_kept_in_planned_order(photos):
-    run(study(photos), photos / "run")
+    run(study(photos), out=photos / "run")
     kept = json.loads((photos / "run" / "begun.json").read_text())["answers"]["mine"]["photos"]
     stored = rows(photos / "run", "clean")["predicted"].to_numpy()[:8]
     assert np.array_equal(np.argmax(kept, axis=1), stored)

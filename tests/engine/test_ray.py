@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from engine_runs import run_study
 
-from brittle.engine.assemble import Things as Loadable
+from brittle.commands import ExecutionOptions
 from brittle.engine.assemble import assemble
-from brittle.engine.carry_out import Done, executor, run_study, run_things
 from brittle.engine.check import checked
+from brittle.engine.inputs import Inputs
 from brittle.engine.ray import cluster, import_ray
+from brittle.engine.run import FinishedRun, executor
 from brittle.errors import BrittleError, Failure, MissingPackage
-from brittle.images.selection import Selection
 from brittle.measures.base import Cell
 from brittle.measures.plan import covering
 from brittle.progress import Progress
-from brittle.study import MeasureEntry, Study
+from brittle.study import Study
 
 BATCH = 128
 TROUBLE = """
@@ -111,15 +112,17 @@ class Watched(Progress):
         self.advanced += rows
 
 
-def on_ray(study: dict[str, Any], out: Path, progress: Progress | None = None, limit: float | None = None) -> Done:
+def on_ray(
+    study: dict[str, Any], out: Path, progress: Progress | None = None, limit: float | None = None
+) -> FinishedRun:
     return run_study(Study.of(study), out, engine="ray", workers=2, batch=BATCH, time_limit=limit, progress=progress)
 
 
-def locally(study: dict[str, Any], out: Path) -> Done:
+def locally(study: dict[str, Any], out: Path) -> FinishedRun:
     return run_study(Study.of(study), out, batch=BATCH)
 
 
-def tables(done: Done, cell: Cell) -> dict[str, pa.Table]:
+def tables(done: FinishedRun, cell: Cell) -> dict[str, pa.Table]:
     """All finished rows of a cell."""
     return {
         name: pa.concat_tables([part for _, part in done.store.read(cell, table=name)])
@@ -127,7 +130,7 @@ def tables(done: Done, cell: Cell) -> dict[str, pa.Table]:
     }
 
 
-def assert_same_rows(one: Done, other: Done) -> None:
+def assert_same_rows(one: FinishedRun, other: FinishedRun) -> None:
     for assignment in one.job.assignments.values():
         for cell in assignment.cells():
             first, second = tables(one, cell), tables(other, cell)
@@ -288,7 +291,7 @@ def test_a_unit_that_always_fails_is_named_after_everything_else_is_done(ray, th
     study = troubled("first", "picky", robustness={"samples": 500}, clean={})
     with pytest.raises(Failure) as failure:
         on_ray(study, things.out)
-    job = checked(assemble(Loadable.of(Study.of(study)))).job
+    job = checked(assemble(Inputs(Study.of(study)))).job
     place = job.subject("toy").ids.tolist().index(300)
     unit = covering(job.plan(Cell("clean", "picky", "toy")), place, place + 1)[0].first
     said = str(failure.value)
@@ -333,14 +336,13 @@ def test_workers_extend_a_run_as_one_process_does(ray, things):
 
 
 def test_live_objects_are_refused_in_one_line():
-    things = Loadable(
-        {"mine": lambda images: images.flatten(1)[:, :4]},
-        {"images": ("sample", Selection(8))},
-        {"affine": "affine"},
-        {"robustness": MeasureEntry(kind="robustness")},
-    )
+    study = {
+        "classifiers": {"mine": lambda images: images.flatten(1)[:, :4]},
+        "images": {"images": {"spec": "sample", "count": 8}},
+        "nuisances": ["affine"],
+    }
     with pytest.raises(BrittleError, match=r"'ray' needs specs.* 'mine' is a live Python object") as refused:
-        run_things(things, engine="ray")
+        run_study(study, engine="ray")
     assert refused.value.exit_status == 2
     assert "\n" not in str(refused.value)
 
@@ -372,11 +374,11 @@ def test_without_ray_its_extra_is_named(things, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingPackage, match=r"pip install .*\[ray\]'"):
-        executor("ray", Study.of(things.study()))
+        executor(ExecutionOptions(engine="ray"), Inputs(Study.of(things.study())), kept=True)
 
 
 def test_nobody_pays_for_importing_ray_who_does_not_use_it():
-    code = "import sys, brittle.engine.carry_out; sys.exit('ray' in sys.modules)"
+    code = "import sys, brittle.engine.run; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -53,7 +53,7 @@ def study(tmp_path):
 def carried_out(study: dict[str, Any], out: Path) -> tuple[dict[str, Any], list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = brittle.run(study, out, progress=False)
+        found = brittle.run(study, out=out, progress=False)
     return found["measures"], found["warnings"]
 
 

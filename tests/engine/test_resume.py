@@ -137,7 +137,7 @@ def test_a_merge_killed_before_the_merged_files_are_removed_changes_nothing(thin
 
     monkeypatch.setattr(Disk, "remove", killed)
     with pytest.raises(KeyboardInterrupt):
-        run(study, things.out)
+        run(study, out=things.out)
     monkeypatch.setattr(Disk, "remove", remove)
     names = {path.name.removesuffix(".rows.parquet") for path in things.unit_files("affine")}
     assert {"000000000-000000016", "000000000-000000001", "000000015-000000016"} <= names
@@ -167,7 +167,7 @@ def test_a_torn_merged_file_falls_back_on_the_files_it_was_merged_from(things, s
 
 @pytest.mark.parametrize("place", [0.02, 0.5, 0.97], ids=["at the start", "in the middle", "in the footer"])
 def test_bits_that_turned_in_a_stored_file_are_noticed_and_its_units_computed_anew(things, place):
-    before = run(things.study(), things.out)
+    before = run(things.study(), out=things.out)
     file = things.unit_files("affine")[0]
     content = bytearray(file.read_bytes())
     content[int(place * len(content))] ^= 0x10
@@ -177,14 +177,14 @@ def test_bits_that_turned_in_a_stored_file_are_noticed_and_its_units_computed_an
         list(view.rows(view.cell("first", "toy", "affine:alpha=20")))
     progress = Progress()
     things.rows()
-    assert run(things.study(), things.out, progress=progress) == before
+    assert run(things.study(), out=things.out, progress=progress) == before
     assert things.rows() == things.CHECKED + things.IMAGES * 20
     assert progress.notes == [f"{file} was damaged or incomplete; its units are computed anew"]
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
 def test_a_file_that_can_not_be_read_is_not_deleted(things, monkeypatch, number):
-    run(things.study(), things.out)
+    run(things.study(), out=things.out)
     files = identity(things.unit_files())
     read = Disk.read
 
@@ -195,16 +195,16 @@ def test_a_file_that_can_not_be_read_is_not_deleted(things, monkeypatch, number)
 
     monkeypatch.setattr(Disk, "read", fails)
     with pytest.raises(Failure, match=rf"affine.* can't be read: {os.strerror(number)}") as failure:
-        run(things.study(), things.out)
+        run(things.study(), out=things.out)
     assert "\n" not in str(failure.value)
     assert identity(things.unit_files()) == files
 
 
 def test_a_finished_run_is_not_computed_again(things):
-    before = run(things.study(), things.out)
+    before = run(things.study(), out=things.out)
     files = identity(things.unit_files())
     things.rows()
-    assert run(things.study(), things.out) == before
+    assert run(things.study(), out=things.out) == before
     assert things.rows() == things.CHECKED
     assert identity(things.unit_files()) == files
 
@@ -212,18 +212,18 @@ def test_a_finished_run_is_not_computed_again(things):
 def test_a_study_that_could_not_start_does_not_bind_its_folder(things):
     wrong = things.study(classifiers={"first": f"python:{things.folder}/things.py:frist"})
     with pytest.raises(BrittleError, match="Did you mean 'first'"):
-        run(wrong, things.out)
+        run(wrong, out=things.out)
     assert results(things.study(), things.out)
     extended = things.study() | {"classifiers": things.study()["classifiers"] | {"other": "bundled:plain"}}
     with pytest.raises(BrittleError, match="bundled:plain"):
-        run(extended, things.out)
+        run(extended, out=things.out)
     assert results(things.study(), things.out)
 
 
 def test_a_run_resumed_with_another_batch_size_gives_the_same_numbers(things, small_units):
     small_units(200)
     before = results(things.study(), things.folder / "undisturbed", batch=64)
-    run(things.study(), things.out, batch=64)
+    run(things.study(), out=things.out, batch=64)
     for path in things.unit_files()[1::2]:
         path.unlink()
     after = results(things.study(), things.out, batch=7)
@@ -231,14 +231,14 @@ def test_a_run_resumed_with_another_batch_size_gives_the_same_numbers(things, sm
 
 
 def test_files_are_as_readable_as_the_umask_says(things):
-    run(things.study(), things.out)
+    run(things.study(), out=things.out)
     umask = os.umask(0)
     os.umask(umask)
     assert things.unit_files()[0].stat().st_mode & 0o777 == 0o666 & ~umask
 
 
 def test_stored_rows_are_those_of_the_plan_in_its_order(things):
-    run(things.study(nuisances=["affine:alpha=20"]), things.out)
+    run(things.study(nuisances=["affine:alpha=20"]), out=things.out)
     rows = pq.read_table(things.unit_files("affine")[0])
     draws = rows["draw"].to_numpy()
     assert np.array_equal(draws, np.tile(np.arange(20), things.IMAGES))

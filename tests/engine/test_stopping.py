@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from engine_runs import run_study
 
 from brittle.api import compare, measure, run
-from brittle.engine.carry_out import run_study
 from brittle.measures.robustness.estimate import enough
 from brittle.measures.robustness.summary import findings
 from brittle.study import Study
@@ -79,26 +79,26 @@ def test_what_lies_past_the_stopping_point_is_discarded(things, study, batch):
 
 
 def test_a_classifier_stops_where_it_stops_alone(study, own):
-    together = by_classifier(run(study("first", "second"), None))
+    together = by_classifier(run(study("first", "second"), out=None))
     for name in ("first", "second"):
-        assert own(together[name]) == own(by_classifier(run(study(name), None))[name])
+        assert own(together[name]) == own(by_classifier(run(study(name), out=None))[name])
     assert together["first"]["images"] != together["second"]["images"], "both stop at once: the test tests nothing"
 
 
 def test_a_classifier_that_has_stopped_is_not_asked_again_for_the_others_sake(things, study):
-    found = by_classifier(run(study("first", "second"), None, batch=32))
+    found = by_classifier(run(study("first", "second"), out=None, batch=32))
     early, late = sorted(found, key=lambda name: found[name]["images"])
     rows = {name: things.rows(name) for name in found}
     assert rows[early] < rows[late]
 
 
 def test_adding_a_classifier_later_gives_what_both_at_once_give(things, study):
-    run(study("first"), things.out)
-    assert run(study("first", "second"), things.out) == run(study("first", "second"), None)
+    run(study("first"), out=things.out)
+    assert run(study("first", "second"), out=things.out) == run(study("first", "second"), out=None)
 
 
 def test_paired_differences_are_taken_over_what_both_have_seen(study):
-    found = run(study("first", "second"), None)["measures"]["robustness"]
+    found = run(study("first", "second"), out=None)["measures"]["robustness"]
     assert found["comparisons"][0]["images"] == min(row["images"] for row in found["results"])
 
 

@@ -107,7 +107,7 @@ def test_compaction_leaves_the_numbers_of_a_run_unchanged(things, small_units, m
 
 
 def test_a_store_in_memory_and_one_in_a_folder_give_the_same_numbers(things):
-    assert run(things.study(), None) == run(things.study(), things.out)
+    assert run(things.study(), out=None) == run(things.study(), out=things.out)
 
 
 def test_both_stores_read_back_what_was_written_in_planned_order(tmp_path):

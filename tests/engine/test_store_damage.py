@@ -110,16 +110,16 @@ def test_a_file_of_a_study_of_other_things_is_refused(tmp_path):
 
 
 def test_rows_copied_from_another_classifier_or_nuisance_stop_the_run_in_one_line(things):
-    run(things.study("first", "second"), things.out)
+    run(things.study("first", "second"), out=things.out)
     (ours,) = things.unit_files("affine", "first")
     for theirs in (*things.unit_files("affine", "second"), *things.unit_files("rotation", "first")):
         kept = ours.read_bytes()
         shutil.copy(theirs, ours)
         with pytest.raises(BrittleError, match=f"{ours} holds rows of something else") as refusal:
-            run(things.study("first", "second"), things.out)
+            run(things.study("first", "second"), out=things.out)
         assert "\n" not in str(refusal.value)
         ours.write_bytes(kept)
-    assert run(things.study("first", "second"), things.out)["measures"]
+    assert run(things.study("first", "second"), out=things.out)["measures"]
 
 
 def test_what_is_not_ours_in_a_cells_folder_stays(tmp_path):
@@ -151,7 +151,7 @@ def test_a_disk_that_takes_no_more_is_told_in_one_line_and_finished_units_are_ke
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", fill_up)
         with pytest.raises(Failure, match=words) as failure:
-            run(things.study(), things.out)
+            run(things.study(), out=things.out)
     assert failure.value.exit_status == 1
     assert str(written[5]).rsplit(".", 2)[0] in str(failure.value), "not the first failure is told"
     assert str(failure.value).count("\n") == 0

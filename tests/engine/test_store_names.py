@@ -54,7 +54,7 @@ def test_names_that_would_share_a_folder_are_refused(things, first, second, sort
     if sort == "measures":
         del study["robustness"]
     with pytest.raises(BrittleError, match="would share a folder on some disks") as refusal:
-        run(study | changed, things.out)
+        run(study | changed, out=things.out)
     assert "\n" not in str(refusal.value)
     assert not (things.out / "units").exists()
     refuse_same_folders([first, "other"], sort)

@@ -115,10 +115,10 @@ def test_what_was_told_stands_in_the_report_and_a_noisy_run_can_be_resumed(thing
         module.read_text() + "\n\ndef noisy(images):\n    return first(images) + torch.rand(len(images), 4)\n"
     )
     study = things.study("noisy", nuisances=["affine:alpha=20"])
-    first = run(study, things.out)
+    first = run(study, out=things.out)
     assert "is not deterministic" in "\n".join(first["warnings"])
     assert "is not deterministic" in write_report(things.out).read_text()
-    assert "is not deterministic" in "\n".join(run(study, things.out)["warnings"])
+    assert "is not deterministic" in "\n".join(run(study, out=things.out)["warnings"])
 
 
 @pytest.mark.parametrize("how", ["detach", "no_grad"])

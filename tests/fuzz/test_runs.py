@@ -46,7 +46,7 @@ class Finished:
         )
         text = json.dumps(STUDY).replace("mine.py", f"{folder}/mine.py").replace("toy.npz", f"{folder}/toy.npz")
         self.study, self.depends, self.extent = json.loads(text), {}, {}
-        self.summary = brittle.run(self.study, self.whole).summary
+        self.summary = brittle.run(self.study, out=self.whole).summary
         self.files = {
             path.relative_to(self.whole): path.read_bytes() for path in sorted(self.whole.rglob("*")) if path.is_file()
         }
@@ -173,7 +173,7 @@ def test_a_damaged_run_is_resumed_to_the_same_rows_or_refused(run, case, units):
     run.again()
     damaged(run, case, run.units if units else names_of(run))
     with taken_or_refused():
-        assert brittle.run(run.study, run.path).summary == run.summary
+        assert brittle.run(run.study, out=run.path).summary == run.summary
         assert run.stored(run.path) == run.rows
 
 

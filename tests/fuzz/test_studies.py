@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from made_up import PLAIN, altered, costly, mutated, taken_or_refused
 
 import brittle
+from brittle.engine.open import open_inputs, open_study
 from brittle.study import Study
 
 SOUND = {
@@ -59,14 +60,14 @@ def same(one, other):
 @example(b"[a" + b".a" * 5000 + b"]")
 def test_the_text_of_a_study_is_read_or_refused(file, text):
     with taken_or_refused():
-        means_the_same(Study.load(file("study.toml", text)))
+        means_the_same(open_inputs(file("study.toml", text)).study)
 
 
 @costly(0.6)
 @given(some.sampled_from([SOUND, LISTED]).flatmap(lambda sound: altered(sound, ANY)))
 def test_a_study_of_any_structure_is_read_or_refused(data):
     with taken_or_refused():
-        means_the_same(Study.of(data))
+        means_the_same(open_study(data))
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def test_a_folder_of_something_else_is_named(tmp_path: Path) -> None:
 def test_a_dataset_is_measured_alike_by_name_live_and_streamed(dataset: Any, tmp_path: Path) -> None:
     dataset.save_to_disk(tmp_path / "disk")
     found = [
-        brittle.measure("bundled:plain", images, nuisance="brightness", samples=5)["rho"]
+        brittle.measure("bundled:plain", images, nuisances="brightness", samples=5)["rho"]
         for images in (f"hf:{tmp_path}/disk", dataset, dataset.to_iterable_dataset())
     ]
     assert found[0] == found[1] == found[2]

@@ -139,7 +139,7 @@ def test_a_shard_is_measured_alike_by_name_and_live(tmp_path: Path) -> None:
     ids = named.ids.tolist()
     pairs = [(np.asarray(image), label) for image, label in live]
     found = [
-        brittle.measure("bundled:plain", images, nuisance="brightness", samples=5)["rho"]
+        brittle.measure("bundled:plain", images, nuisances="brightness", samples=5)["rho"]
         for images in (named, image_set(pairs, ids=ids))
     ]
     assert found[0] == found[1]

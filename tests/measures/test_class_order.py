@@ -157,7 +157,7 @@ def test_every_measure_of_clean_predictions_says_it(kind, tmp_path):
         "nuisances": {} if kind == "clean" else {"rotation": "rotation"},
         kind: {"samples": 2} if kind == "robustness" else {},
     }
-    found = brittle.run(study, tmp_path / "run")
+    found = brittle.run(study, out=tmp_path / "run")
     assert found["warnings"][0].startswith("'mine' seems to count its classes in another order than 'clothes'")
     (doubt,) = found["class_order"]
     assert (doubt["classifier"], doubt["image_set"]) == ("mine", "clothes")

@@ -8,8 +8,8 @@ import brittle
 
 SIDE = 6
 OPTIONS = {
-    "breaking_points": {"nuisance": "noise", "step": 20, "limit": 200},
-    "failure_points": {"nuisance": "noise", "severities": (40, 120, 240)},
+    "breaking_points": {"nuisances": "noise", "step": 20, "limit": 200},
+    "failure_points": {"nuisances": "noise", "severities": (40, 120, 240)},
     "layer_noise": {"layers": "input", "step": 0.25, "limit": 2},
     "layer_changes": {"layers": "input", "rate": 0.03, "steps": 40},
     "perturb": {"steps": 30, "draw": 1},

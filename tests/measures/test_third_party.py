@@ -259,7 +259,7 @@ def test_it_is_killed_resumed_and_shown_without_editing_the_package(kind, grey, 
     grey.write(old=300, new=300)  # several units of clean predictions
     study, file = STUDIES[kind](grey), grey.folder / "study.toml"
     file.write_text(tomli_w.dumps(study))
-    undisturbed = brittle.run(study, grey.folder / "undisturbed", batch=16)
+    undisturbed = brittle.run(study, out=grey.folder / "undisturbed", batch=16)
     CHECKS[kind](grey, undisturbed["measures"][kind])
 
     (grey.folder / "delay").write_text("0.03")
@@ -285,7 +285,7 @@ def test_it_is_killed_resumed_and_shown_without_editing_the_package(kind, grey, 
 
 
 def test_rows_of_a_search_are_its_probes_however_many_there_are(installed, grey):
-    brittle.run(search_study(grey), grey.out)
+    brittle.run(search_study(grey), out=grey.out)
     (place,) = (grey.out / "units" / "breaking-severity").glob("*/*/*")
     probes, images = (pq.read_table(next(place.glob(f"*.{table}.parquet"))) for table in ("rows", "images"))
     expected = expected_search(*grey.load("old"), 4.0, 0.05)
@@ -305,9 +305,9 @@ def extended(grey, tables, sets=("old", "new")):
     """A finished run of robustness, and the images that classifiers see as it is extended by a measure."""
     before = grey.study(names=("keen", "blunt"), sets=sets, nuisances=BRIGHTER, robustness={"samples": 3})
     before["classifiers"]["keen"]["group"], before["classifiers"]["blunt"]["group"] = "hard", "soft"
-    first = brittle.run(before, grey.out)
+    first = brittle.run(before, out=grey.out)
     grey.seen()
-    second = brittle.run(before | tables, grey.out)
+    second = brittle.run(before | tables, out=grey.out)
     assert second["measures"]["robustness"] == first["measures"]["robustness"]
     assert second["measures"].keys() == {"robustness", *tables}
     return second, grey.seen() - 2 * CHECKED * len(sets)
@@ -340,7 +340,7 @@ def test_an_existing_run_extended_by_a_derived_measure_computes_nothing(installe
 def test_what_a_derived_measure_must_read_is_carried_out_in_full_though_nobody_asks_for_it(installed, grey, kind):
     study = STUDIES[kind](grey)
     study.pop("robustness", None)
-    found = brittle.run(study, grey.out)
+    found = brittle.run(study, out=grey.out)
     CHECKS[kind](grey, found["measures"][kind])
     assert found["measures"].keys() == {kind}
     sets = len(study["images"])
@@ -353,7 +353,7 @@ def test_a_derived_measure_reads_no_more_than_it_names(installed, grey):
     study = grey.study(names=("keen", "blunt"), sets=("old", "new"), nuisances={"level 1": "brightness:level=1"})
     study |= {"robustness": {"samples": 1, "tolerance": 0.1}}
     gap = {"kind": "accuracy-gap", "first": "old", "second": "new", "classifiers": ["keen"]}
-    brittle.run(study | {"measures": {"gap": gap}}, grey.out)
+    brittle.run(study | {"measures": {"gap": gap}}, out=grey.out)
     rows = {place[0]: table.num_rows for place, table in stored(grey.out).items() if "clean" in place[0]}
     assert rows["units/clean/keen/old"] == 3000
     assert rows["units/clean/blunt/old"] < 3000
@@ -362,7 +362,7 @@ def test_a_derived_measure_reads_no_more_than_it_names(installed, grey):
 def test_a_derived_measure_that_reads_a_nuisance_needs_one(installed, grey):
     study = grey.study(**{"group-difference": {}})
     with pytest.raises(BrittleError, match="'group-difference' needs a nuisance, and none is named"):
-        brittle.run(study, grey.out)
+        brittle.run(study, out=grey.out)
 
 
 @pytest.mark.parametrize("robustness", [{}, {"robustness": {"samples": 3}}], ids=["added", "asked for"])
@@ -371,7 +371,7 @@ def test_a_derived_measure_is_restricted_in_what_it_reads(installed, grey, robus
     study = groups_study(grey)
     study["group-difference"]["classifiers"] = ["keen", "blunt"]
     del study["robustness"]
-    found = brittle.run(study | robustness, grey.out)["measures"]["group-difference"]["differences"]
+    found = brittle.run(study | robustness, out=grey.out)["measures"]["group-difference"]["differences"]
     expected = {name: expected_rho(*grey.load("old"), name, 1) for name in ("keen", "blunt")}
     assert found[0]["rho"] == pytest.approx(expected, abs=1e-6)
     measured = {path.name for path in (grey.out / "units" / "robustness").iterdir()}
@@ -382,11 +382,11 @@ def test_a_restriction_that_would_change_nothing_is_refused(installed, grey):
     study = doubt_study(grey) | {"nuisances": BRIGHTER}
     study["doubt"]["nuisances"] = ["level 1"]
     with pytest.raises(BrittleError, match="'doubt' can't be restricted to some nuisances: it has no use for any"):
-        brittle.run(study, None)
+        brittle.run(study, out=None)
 
 
 def test_a_section_comes_through_an_entry_point(installed, grey, cli):
-    brittle.run(doubt_study(grey), grey.out)
+    brittle.run(doubt_study(grey), out=grey.out)
     entropy = expected_entropy(grey.load("old")[0], "keen")
     assert cli("report", grey.out).status == 0
     assert f"<li>keen doubts old: {entropy:.3f} nats</li>" in (grey.out / "report.html").read_text()
@@ -399,4 +399,4 @@ def test_a_third_party_s_measures_are_listed(installed, cli):
 
 def test_a_table_that_is_no_measure_is_refused_with_what_would_be_right(installed, grey):
     with pytest.raises(BrittleError, match="Did you mean 'breaking-severity'"):
-        brittle.run(grey.study(**{"breaking-severty": {}}), None)
+        brittle.run(grey.study(**{"breaking-severty": {}}), out=None)

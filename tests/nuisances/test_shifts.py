@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import brittle
-from brittle.engine.assemble import Things, assemble
+from brittle.engine.assemble import assemble
+from brittle.engine.open import open_inputs
 from brittle.nuisances import nuisance, nuisances
 from brittle.nuisances.shifts import shifts_of
 from brittle.nuisances.suites import IMAGENET_C, SUITES
 from brittle.random import fold, stream_root
-from brittle.study import Study
 from brittle.types import Batch
 
 WALKING = {"failure-points": {}, "breaking-points": {}, "ranking": {}, "corruption-error": {}}
@@ -23,7 +23,7 @@ def job(given, **measures):
         "images": {"sample": {"spec": "sample", "count": 3}},
         "nuisances": given,
     }
-    return assemble(Things.of(Study.of(study | (measures or WALKING))))
+    return assemble(open_inputs(study | (measures or WALKING)))
 
 
 def under(given, measure, **measures):
@@ -125,7 +125,7 @@ def test_a_shift_goes_by_what_its_names_share_unless_something_else_is_called_so
 def test_live_nuisances_are_gathered_as_specs_are():
     levels = [nuisance("fog", level=float(level)) for level in (1, 2)]
     with pytest.warns(brittle.BrittleWarning, match=r"'fog:level=1' and 'fog:level=2' are one path to measures"):
-        found = brittle.rank(
+        found = brittle.ranking(
             {"plain": "bundled:plain", "augmented": "bundled:augmented"}, "sample", levels, count=4, severities=[1, 2]
         )
     assert {row["nuisance"] for row in found["results"]} == {"fog:level=1"}
@@ -135,7 +135,7 @@ def test_one_line_gives_the_mean_corruption_error_over_the_suite(cli):
     """A mean over fifteen numbers, each of which is counted once."""
     pair = ("plain=bundled:plain", "sample", "--against", "other=bundled:augmented")
     said = cli("corruption-error", *pair, "--nuisance", "imagenet-c", "--count", 25, "--resamples", 100, "--json")
-    first, other = said.json, said.json["others"][0]
+    first, other = said.json["results"]
     assert [each["nuisance"] for each in other["shifts"]] == list(IMAGENET_C)
     assert [each["severities"] for each in first["shifts"]] == [[1, 2, 3, 4, 5]] * 15
     ratios = [
@@ -153,7 +153,7 @@ def test_rankings_over_the_suite_are_corrected_for_each_comparison_once(tmp_path
         "nuisances": ["imagenet-c"],
         "ranking": {},
     }
-    found = brittle.run(study, tmp_path / "run", progress=False)["measures"]["ranking"]["results"]
+    found = brittle.run(study, out=tmp_path / "run", progress=False)["measures"]["ranking"]["results"]
     assert {row["by"]: row["family"] for row in found} == {"accuracy": 15 * 6, "drop": 15 * 5}
     kept = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert not any("one path" in text for text in kept["warnings"]), "a suite is asked for as such"

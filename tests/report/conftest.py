@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from engine_runs import run_study
 
-from brittle.engine.carry_out import run_study
 from brittle.measures import measures
 from brittle.measures.base import CLASSIFIER, IMAGES, Derived, RunView
 from brittle.registry import option

@@ -14,7 +14,7 @@ def run(tmp_path_factory):
         "images": {"sample": {"spec": "sample", "count": 60}},
         "breaking-points": {"step": 5},
     }
-    return brittle.run(study, out), out
+    return brittle.run(study, out=out), out
 
 
 def test_the_console_says_what_was_measured_and_how(run):
@@ -54,7 +54,7 @@ def test_pictures_of_fresh_noise_are_made_again_too(tmp_path):
         "images": {"sample": {"spec": "sample", "count": 12}},
         "breaking-points": {"step": 10, "noise": "fresh"},
     }
-    assert "breaking points fall as the step shrinks" in str(brittle.run(study, tmp_path / "out"))
+    assert "breaking points fall as the step shrinks" in str(brittle.run(study, out=tmp_path / "out"))
     assert "these are the pictures that the classifiers saw" in write_report(tmp_path / "out").read_text()
 
 
@@ -65,7 +65,7 @@ def test_forty_classifiers_make_a_short_summary_and_a_small_report(tmp_path):
         "images": {"sample": {"spec": "sample", "count": 10}},
         "breaking-points": {"step": 25},
     }
-    assert len(str(brittle.run(study, tmp_path / "out")).splitlines()) < 100
+    assert len(str(brittle.run(study, out=tmp_path / "out")).splitlines()) < 100
     page = write_report(tmp_path / "out").read_text()
     assert len(page) < 1_000_000
     assert "which breaks last; all pairs are in summary.json" in page

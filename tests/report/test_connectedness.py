@@ -23,12 +23,12 @@ def run(tmp_path_factory):
         "images": {"sample": {"spec": "sample", "count": 70, "where": ["class=Coat/Pullover/Bag"]}},
         "connectedness": {"per-class": 8},
     }
-    return brittle.run(study, out), out
+    return brittle.run(study, out=out), out
 
 
 @pytest.fixture(scope="module")
 def found():
-    return brittle.connect("bundled:plain", "sample", per_class=8, **CHOICE)
+    return brittle.connectedness("bundled:plain", "sample", per_class=8, **CHOICE)
 
 
 def test_the_console_says_what_was_found_and_what_it_does_not_mean(run):
@@ -59,7 +59,7 @@ def test_command_study_and_python_say_the_same(run, found, cli):
     plain = [row | {"classifier": "classifier"} for row in said["classes"] if row["classifier"] == "plain"]
     assert found["classes"] == plain
     typed = cli(
-        *("connect", "bundled:plain", "sample", "--per-class", 8, "--count", 70),
+        *("connectedness", "bundled:plain", "sample", "--per-class", 8, "--count", 70),
         *("--where", "class=Coat/Pullover/Bag", "--json"),
     )
     printed = json.loads(typed.out)
@@ -115,7 +115,7 @@ def test_a_set_that_classifiers_were_not_trained_on_is_told(tmp_path):
         },
         "connectedness": {},
     }
-    said = brittle.run(study, tmp_path / "out")
+    said = brittle.run(study, out=tmp_path / "out")
     assert any("'test' is not what the classifiers were trained on" in text for text in said["warnings"])
 
 
@@ -126,12 +126,14 @@ def test_each_bubble_has_its_smallest_targeted_change_beside_it(tmp_path):
         "connectedness": {"per-class": 4},
         "perturbation": {"count": 8, "draw": 2, "steps": 200},
     }
-    done = brittle.run(study, tmp_path / "out")
+    done = brittle.run(study, out=tmp_path / "out")
     said = done["measures"]["connectedness"]
     files = (tmp_path / "out" / "units" / "perturbation").rglob("*.rows.parquet")
     changed = pa.concat_tables([pq.read_table(file) for file in files])
     changed = changed.filter(changed["reached"])
-    images = brittle.connect("bundled:plain", "sample", where="class=Coat/Bag", count=8, per_class=4).images.to_pylist()
+    images = brittle.connectedness(
+        "bundled:plain", "sample", where="class=Coat/Bag", count=8, per_class=4
+    ).images.to_pylist()
     sizes = dict.fromkeys(changed["image"].to_pylist(), np.inf)
     for image, size in zip(changed["image"].to_pylist(), changed["linf"].to_pylist(), strict=True):
         sizes[image] = min(sizes[image], size)

@@ -41,7 +41,7 @@ def photos(tmp_path):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export") / "run"
-    brittle.run(STUDY, folder)
+    brittle.run(STUDY, out=folder)
     return folder
 
 
@@ -107,7 +107,7 @@ def test_breaking_points_have_the_theta_of_paths_that_keep_one(noise, there):
 
 def test_a_derived_measure_is_exported_without_rows(tmp_path):
     both = {"plain": "bundled:plain", "augmented": "bundled:augmented"}
-    found = brittle.rank(both, "sample", "rotation", severities=(1, 2), count=5)
+    found = brittle.ranking(both, "sample", "rotation", severities=(1, 2), count=5)
     names = [path.name for path in brittle.export(found, tmp_path / "out")]
     assert names == ["failure-points.csv", "failure-points-rows.csv", "ranking.csv"]
     assert brittle.rows(found, "failure-points").num_rows == 2 * 5 * 2
@@ -184,7 +184,7 @@ def test_runs_with_earlier_folder_names_are_read(run, tmp_path, cli):
         folder.rename(folder.with_name(safe_name("rotation:sigma=30", UNSAFE_BEFORE)))
     before = sorted((tmp_path / "run" / "units").rglob("*"))
     assert brittle.rows(tmp_path / "run", "robustness").equals(brittle.rows(run, "robustness"))
-    brittle.run(STUDY, tmp_path / "run")
+    brittle.run(STUDY, out=tmp_path / "run")
     assert sorted((tmp_path / "run" / "units").rglob("*")) == before
 
 
@@ -216,7 +216,7 @@ def test_names_are_no_formulas_in_a_spreadsheet(tmp_path):
         "measures": {"../=evil": {"kind": "robustness", "samples": 3}},
     }
     (tmp_path / "classes.json").write_text(json.dumps({label: [place] for place, label in enumerate(labels)}))
-    done = brittle.run(study, tmp_path / "run")
+    done = brittle.run(study, out=tmp_path / "run")
     for format in ("csv", "parquet", "markdown"):
         files = brittle.export(tmp_path / "run", tmp_path / "out" / format, format=format)
         assert {file.parent for file in files} == {tmp_path / "out" / format}

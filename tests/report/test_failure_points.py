@@ -19,7 +19,7 @@ def run(tmp_path_factory):
         "nuisances": {"noise": "noise:level=1", "affine": "affine"},
         "failure-points": {"severities": [1, 2, 3, 4, 5]},
     }
-    return brittle.run(study, out), out
+    return brittle.run(study, out=out), out
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_paths_that_end_at_their_first_failure_say_what_that_saved(tmp_path):
         "nuisances": ["affine"],
         "failure-points": {"only": "first", "step": 0.125, "limit": 5},
     }
-    text = str(brittle.run(study, tmp_path / "out"))
+    text = str(brittle.run(study, out=tmp_path / "out"))
     assert re.search(r"[\d,]+ of 1,600 calls saved \(\d+ %\)", text)
     assert "share failed at each severity:" in text
     page = write_report(tmp_path / "out").read_text()
@@ -98,7 +98,7 @@ def test_forty_classifiers_make_a_short_summary_and_a_small_report(tmp_path):
         "nuisances": ["affine"],
         "failure-points": {},
     }
-    assert len(str(brittle.run(study, tmp_path / "out")).splitlines()) < 100
+    assert len(str(brittle.run(study, out=tmp_path / "out")).splitlines()) < 100
     page = write_report(tmp_path / "out").read_text()
     assert len(page) < 1_500_000
     assert "which fails last; all pairs are in summary.json" in page

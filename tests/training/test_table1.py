@@ -86,7 +86,7 @@ def test_the_deeper_network_is_more_robust_as_in_the_paper(command, digits, tmp_
     assert all(less < more for less, more in zip(shallow, deep, strict=True))
 
     study = tomllib.loads((tmp_path / "out" / "table1.toml").read_text(encoding="utf-8"))
-    again = brittle.run(study, None, device="cpu")["measures"]["robustness"]
+    again = brittle.run(study, out=None, device="cpu")["measures"]["robustness"]
     assert sorted(row["rho"] for row in again["results"]) == pytest.approx(sorted(row["rho"] for row in rows))
     paired = {pair["nuisance"]: pair["rho_interval"] for pair in again["comparisons"]}
     assert max(paired["alpha=100"]) < 0  # cnn-1 − cnn-2

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from brittle.engine.assemble import Things, assemble, entries_of
+from brittle.engine.assemble import assemble, entries_of
+from brittle.engine.inputs import Inputs
 from brittle.engine.runs import RunFolder, named_folder
 from brittle.engine.store import together
 from brittle.errors import BrittleError
@@ -49,12 +50,12 @@ def agreement(
 
 
 def _counted(folder: RunFolder, study: Study, names: list[str], images: str) -> pa.Table:
-    job, begun = assemble(Things.of(study), "cpu", load=False), folder.read_begun()
+    job, begun = assemble(Inputs(study), "cpu", load=False), folder.read_begun()
     # Rows are known by what the run's things were when it began, whether they are still there or not.
     prints = {
         name: Fingerprints(count, begun["images"][name], source) for name, (count, source) in begun["sources"].items()
     }
-    entries = entries_of(Things.of(study), prints, {}, begun["files"])
+    entries = entries_of(Inputs(study), prints, {}, begun["files"])
     store = folder.store(replace(job, entries=entries))
     clean = [each for each in job.assignments.values() if each.kind == CLEAN]
     found = []

@@ -52,7 +52,7 @@ def rows(run: str | Path | Tables, measure: str | None = None, table: str = "row
 
 def _loaded(run: str | Path | Tables) -> LoadedRun:
     if isinstance(run, Tables):
-        return loaded_of(run.done)
+        return loaded_of(run.run)
     found = load(named_folder(run))
     if found.live:
         raise BrittleError(

@@ -8,14 +8,16 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
 from brittle.cli.completion import completion_of
 from brittle.cli.specs import REGISTRIES, check_spec
+from brittle.commands import OTHERS, PANELS
 from brittle.errors import BrittleError
 from brittle.registry.options import checked, hints_of, limits_of, options_of
 from brittle.registry.spec import written
@@ -133,9 +135,16 @@ class Given:
 
 
 def add_command(
-    app: typer.Typer, name: str, about: str, wanted: Iterable[Parameter], body: Callable[[Given], None]
+    app: typer.Typer,
+    name: str,
+    about: str,
+    wanted: Iterable[Parameter],
+    body: Callable[[Given], None],
+    *,
+    panel: str = OTHERS,
+    short: Sequence[str] = (),
 ) -> None:
-    """Adds a command; its body is called with what was typed."""
+    """Adds a command to a panel of the help, also under shorter names; its body is called with what was typed."""
     by_key = {parameter.key: parameter for parameter in wanted}
     flags = [parameter.flag for parameter in by_key.values() if not parameter.positional]
     twice = next((flag for place, flag in enumerate(flags) if flag in flags[:place]), None)
@@ -148,7 +157,34 @@ def add_command(
         body(given)
 
     call.__signature__ = inspect.Signature([each.for_typer() for each in by_key.values()])  # type: ignore[attr-defined]
-    app.command(name, help=about)(call)
+    app.command(name, help=about, short_help=_listed(about, short), rich_help_panel=panel)(call)
+    for each in short:
+        app.command(each, help=f"{about} Short for `brittle {name}`.", rich_help_panel=SHORT)(call)
+
+
+def _listed(about: str, short: Sequence[str]) -> str:
+    """What the list of commands says of one."""
+    return f"{about} Short: {', '.join(short)}." if short else about
+
+
+SHORT = "short forms"  # which help mentions beside what they are short for
+
+
+class Panels(TyperGroup):
+    """Help that lists commands by what a user wants to know."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            panel = str(getattr(command, "rich_help_panel", OTHERS))
+            if command is not None and panel != SHORT:
+                rows.setdefault(panel, []).append((name, command.get_short_help_str(limit=200)))
+        for panel, several in rows.items():
+            if several:
+                formatter.write(f"\n{panel}\n")
+                with formatter.indentation():
+                    formatter.write_dl(several)
 
 
 def shape(hint: Any) -> str:

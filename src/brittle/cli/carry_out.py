@@ -8,57 +8,42 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
-from brittle.cli.parameters import Execution, Selection, Shown, Subject
+from brittle.cli.parameters import Shown
+from brittle.commands import ExecutionOptions
 from brittle.terminal import visible
 
 if TYPE_CHECKING:
+    from brittle.engine.run import FinishedRun
     from brittle.report.html import WrittenReport
 
 
-def study_of(
-    subject: Subject,
-    selection: Selection,
-    count: int | None,
-    ids: tuple[int, ...],
-    wanted: dict[str, dict[str, Any]],
-) -> Any:
-    """The study behind a command that carries out one measure, and those that it is derived from."""
-    from brittle.api import study_of as make
+class Carried(NamedTuple):
+    """A run at its end, and its report, where a folder keeps it."""
 
-    return make(
-        [subject.classifier, *selection.against],
-        subject.images,
-        subject.nuisances,
-        count=count,
-        where=selection.where,
-        ids=ids,
-        columns=selection.columns or "",
-        seed=selection.seed,
-        wanted=wanted,
-        trained_on=subject.train,
-        train_count=subject.count,
-    )
+    run: FinishedRun
+    report: WrittenReport | None
 
 
-def run_study(study: Any, out: str | None, how: Execution) -> dict[str, Any]:
-    """The summary of a study or of a study file, carried out; warnings go to standard error."""
-    from brittle.api import run
+def carry_out(study: Any, out: str | None, how: ExecutionOptions) -> Carried:
+    """Carries out a study, a study file or the values of one; a folder gets its report, made from what was just
+    computed. Warnings go to standard error."""
+    from brittle.engine.open import open_inputs
+    from brittle.engine.run import run
+    from brittle.errors import BrittleWarning
     from brittle.progress import Bar
 
-    with printed_once(), Bar() as progress:
-        summary: dict[str, Any] = run(
-            study,
-            out,
-            device=how.device,
-            batch=how.batch,
-            engine=how.engine,
-            workers=how.workers,
-            time_limit=how.time_limit,
-            progress=progress,
-        )
-    return summary
+    with printed_once():
+        with Bar() as progress:
+            finished = run(open_inputs(study), out, how, progress)
+        for text in finished.summary["warnings"]:
+            warnings.warn(text, BrittleWarning, stacklevel=1)
+        if out is None:
+            return Carried(finished, None)
+        from brittle.report.html import report_of
+
+        return Carried(finished, report_of(finished))
 
 
 @contextmanager
@@ -121,19 +106,6 @@ def show(summary: dict[str, Any], report: WrittenReport | None, shown: Shown) ->
         print_report(report.path)
     if lines:
         say(f"tables: the same command with --full prints all {lines} lines")
-
-
-def first_entry(summary: Mapping[str, Any], measure: str) -> dict[str, Any]:
-    """What `--json` prints of a run of one measure: its first result, with the others and all else beside it."""
-    entry = summary["measures"][measure]
-    rows = next((key for key in ("results", "entries") if key in entry), None)
-    said = {key: value for key, value in entry.items() if key not in (rows, "kind")}
-    said |= {key: summary[key] for key in ("warnings", "skipped") if key in summary}
-    if rows is None:
-        return said
-    first: dict[str, Any]
-    first, *others = entry[rows]
-    return first | {"others": others} | said
 
 
 def say(text: str, file: TextIO | None = None) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
-import importlib.util
-import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import typer
 
-import brittle.measures
 from brittle.cli.build import Given, Parameter, add_command, parameters
-from brittle.cli.carry_out import first_entry, print_json, run_study, show, study_of, warn, write_report
-from brittle.cli.parameters import Execution, Output, Selection, Shown, Subject
-from brittle.commands import Command
+from brittle.cli.carry_out import carry_out, print_json, show, warn
+from brittle.cli.parameters import Others, Output, Shown
+from brittle.commands import Command, ExecutionOptions, Selection, Subject
 from brittle.errors import BrittleError
-from brittle.images.id_list import ids_of
+from brittle.measures.commands import built_in
 from brittle.registry.entry_points import entry_points
 from brittle.registry.spec import parse_named
 
@@ -29,7 +25,7 @@ def add_measures(app: typer.Typer, taken: set[str]) -> None:
     """A command for every measure that has one; `taken` are the names of other commands."""
     for command in built_in():
         _add(app, command)
-        taken.add(command.name)
+        taken |= {command.measure, *command.short}
     for entry in entry_points(GROUP):
         package = entry.dist.name if entry.dist is not None else entry.module
         if entry.name in taken:
@@ -42,19 +38,9 @@ def add_measures(app: typer.Typer, taken: set[str]) -> None:
             app.command(entry.name, help=f"Unusable: {error}")(_complaint(entry.name, package, error))
 
 
-def built_in() -> Iterator[Command]:
-    """`COMMAND` of every `brittle.measures.*.options`; the measures themselves are not imported."""
-    for module in pkgutil.iter_modules(brittle.measures.__path__, "brittle.measures."):
-        name = f"{module.name}.options"
-        if module.ispkg and importlib.util.find_spec(name) is not None:
-            command = getattr(importlib.import_module(name), "COMMAND", None)
-            if command is not None:
-                yield command
-
-
 def _loaded(entry: importlib.metadata.EntryPoint) -> Command:
     command = entry.load()
-    if not isinstance(command, Command) or command.name != entry.name:
+    if not isinstance(command, Command) or command.measure != entry.name:
         raise TypeError(f"{entry.value} is not a brittle.commands.Command named {entry.name!r}")
     return command
 
@@ -70,7 +56,10 @@ def _complaint(name: str, package: str, error: Exception) -> Callable[[], None]:
 
 
 def _add(app: typer.Typer, command: Command) -> None:
-    add_command(app, command.name, command.about, _parameters(command), partial(_carried_out, command))
+    body = partial(_run_measure, command)
+    add_command(
+        app, command.measure, command.about, _parameters(command), body, panel=command.panel, short=command.short
+    )
 
 
 def _parameters(command: Command) -> list[Parameter]:
@@ -78,53 +67,56 @@ def _parameters(command: Command) -> list[Parameter]:
     if command.images is not None:
         count["help"] = "how many images, drawn by the seed"
     return [
-        *parameters(
-            Subject,
-            without=_without(command),
-            count=count,
-        ),
+        *parameters(Subject, without=command.left_out),
         *parameters(command.options, without=[command.images_option or ""]),
         *(each for kind in command.reads.values() for each in parameters(kind, without=command.unread)),
-        *parameters(
-            Selection,
-            without=["against"] if command.against is None else [],
-            against={"help": command.against or ""},
-            out={"help": command.out},
-        ),
-        *parameters(Execution),
+        *parameters(Others, against={"help": command.against}),
+        *parameters(Selection, count=count, out={"help": command.out}),
+        *parameters(ExecutionOptions),
         *parameters(Shown),
         *parameters(Output),
     ]
 
 
-def _without(command: Command) -> list[str]:
-    """What of a subject the command does not ask for."""
-    offered = {"nuisances": command.nuisance != "none", "train": command.train}
-    return [name for name, there in offered.items() if not there]
+def _run_measure(command: Command, given: Given) -> None:
+    subject, others, selection = given.made(Subject), given.made(Others), given.made(Selection)
+    arguments = {
+        **{key: value for kind, read in command.reads.items() for key, value in given.of(read, kind).items()},
+        **given.of(command.options, command.measure),
+        **vars(selection),
+        "classifiers": _by_name([subject.classifier, *others.against]),
+        "images": subject.images,
+        "nuisances": list(subject.nuisances),
+        "train": subject.train,
+        "train_count": subject.train_count,
+        "groups": dict(map(_pair, others.groups)),
+    }
+    from brittle.api.asked import refuse_nothing, values_of
 
-
-def _refuse_without_nuisance(images: str) -> None:
-    """Only an image set that comes in scales brings its own."""
-    from brittle.images import in_scales
-
-    if not in_scales(parse_named(images)[1]):
-        raise BrittleError("no nuisance is given", "Add one: --nuisance affine:alpha=50, for example.")
-
-
-def _carried_out(command: Command, given: Given) -> None:
-    subject, selection, how = given.made(Subject), given.made(Selection), given.made(Execution)
-    options = given.of(command.options, command.measure)
-    if command.nuisance == "required" and not subject.nuisances:
-        _refuse_without_nuisance(subject.images)
-    # A number of images that nobody asked for does not cut short the ids that somebody did.
-    ids = () if selection.ids is None else ids_of(selection.ids)
-    count = None if ids and command.images is not None else subject.count
-    if command.images_option is not None:
-        options[command.images_option] = len(ids) or subject.count
-    wanted = {kind: given.of(read, kind) for kind, read in command.reads.items()} | {command.measure: options}
-    summary = run_study(study_of(subject, selection, count, ids, wanted), selection.out, how)
-    report = None if selection.out is None else write_report(selection.out)
+    carried = carry_out(values_of(command, arguments), selection.out, given.made(ExecutionOptions))
+    summary = carried.run.summary
+    refuse_nothing(summary, command.measure)
     if given.made(Output).as_json:
-        print_json(first_entry(summary, command.measure))
+        from brittle.results.base import said_of
+
+        print_json(said_of(summary, command.measure))
         return
-    show(summary | {"measures": {command.measure: summary["measures"][command.measure]}}, report, given.made(Shown))
+    shown = summary | {"measures": {command.measure: summary["measures"][command.measure]}}
+    show(shown, carried.report, given.made(Shown))
+
+
+def _by_name(specs: Sequence[str]) -> dict[str, str]:
+    """name → spec; two of one name would be one."""
+    found: dict[str, str] = {}
+    for name, spec in map(parse_named, specs):
+        if name in found:
+            raise BrittleError(f"the classifier {name!r} is given twice", f"Name one of them: other={name}.")
+        found[name] = spec
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, group = text.rpartition("=")
+    if not equals:
+        raise BrittleError(f"--group is {text!r}, which names no classifier", f"Write NAME={text}.")
+    return name, group

@@ -10,19 +10,20 @@ import typer
 
 from brittle.cli.build import Given, add_command, parameters
 from brittle.cli.carry_out import (
+    carry_out,
     code_named,
     kept_report,
     print_json,
     print_report,
-    run_study,
     say,
     show,
     warn,
     write_report,
     write_report_as,
 )
-from brittle.cli.parameters import Execution, Output, Shown
+from brittle.cli.parameters import Output, Shown
 from brittle.cli.specs import check_study
+from brittle.commands import START, TABLES, ExecutionOptions
 from brittle.registry.options import option
 
 
@@ -78,7 +79,7 @@ class Agreement:
 
 def add_export(app: typer.Typer) -> None:
     about = "Write what a run says, and its rows with names and θ, as CSV, Parquet or Markdown."
-    add_command(app, "export", about, [*parameters(Export), *parameters(Output)], _export)
+    add_command(app, "export", about, [*parameters(Export), *parameters(Output)], _export, panel=TABLES)
 
 
 def _export(given: Given) -> None:
@@ -95,7 +96,7 @@ def _export(given: Given) -> None:
 
 def add_agreement(app: typer.Typer) -> None:
     about = "Write a column of how many classifiers of a run get each image right, to choose images by."
-    add_command(app, "agreement", about, [*parameters(Agreement), *parameters(Output)], _agreement)
+    add_command(app, "agreement", about, [*parameters(Agreement), *parameters(Output)], _agreement, panel=TABLES)
 
 
 def _agreement(given: Given) -> None:
@@ -123,44 +124,45 @@ def _agreement(given: Given) -> None:
 
 def add_demo(app: typer.Typer) -> None:
     about = "Measure two bundled classifiers on bundled images, and write a report."
-    add_command(app, "demo", about, [*parameters(Demo), *parameters(Execution), *parameters(Shown)], _demo)
+    add_command(
+        app, "demo", about, [*parameters(Demo), *parameters(ExecutionOptions), *parameters(Shown)], _demo, panel=START
+    )
 
 
 def add_run(app: typer.Typer) -> None:
     about = "Carry out a study into a folder, or resume it there, and write its report."
-    wanted = [*parameters(Run), *parameters(Execution), *parameters(Shown), *parameters(Output)]
-    add_command(app, "run", about, wanted, _run)
+    wanted = [*parameters(Run), *parameters(ExecutionOptions), *parameters(Shown), *parameters(Output)]
+    add_command(app, "run", about, wanted, _run, panel=START)
 
 
 def add_report(app: typer.Typer) -> None:
-    add_command(
-        app, "report", "Write the report of a run, as a page, as JSON or as Markdown.", parameters(Report), _report
-    )
+    about = "Write the report of a run, as a page, as JSON or as Markdown."
+    add_command(app, "report", about, parameters(Report), _report, panel=TABLES)
 
 
 def add_list(app: typer.Typer) -> None:
     about = "List every kind of classifier, image set, nuisance, measure, sampler, network and mix, and suites."
-    add_command(app, "list", about, [*parameters(Listing), *parameters(Output)], _list)
+    add_command(app, "list", about, [*parameters(Listing), *parameters(Output)], _list, panel=START)
 
 
 def _demo(given: Given) -> None:
     with resources.as_file(resources.files("brittle") / "demo.toml") as study:
-        _carried_out(str(study), given.made(Demo).out, given, as_json=False)
+        _run_study(str(study), given.made(Demo).out, given, as_json=False)
 
 
 def _run(given: Given) -> None:
     what = given.made(Run)
     check_study(what.study)
-    _carried_out(what.study, what.out, given, as_json=given.made(Output).as_json)
+    _run_study(what.study, what.out, given, as_json=given.made(Output).as_json)
 
 
-def _carried_out(study: str, out: str, given: Given, *, as_json: bool) -> None:
-    summary = run_study(study, out, given.made(Execution))
-    report = write_report(out)
+def _run_study(study: str, out: str, given: Given, *, as_json: bool) -> None:
+    carried = carry_out(study, out, given.made(ExecutionOptions))
+    assert carried.report is not None
     if as_json:
-        print_json(summary | {"report": str(report.path)})
+        print_json(carried.run.summary | {"report": str(carried.report.path)})
         return
-    show(summary, report, given.made(Shown))
+    show(carried.run.summary, carried.report, given.made(Shown))
 
 
 def _report(given: Given) -> None:

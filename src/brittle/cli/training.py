@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
 from brittle.cli.carry_out import print_json, print_report, printed_once, say
-from brittle.cli.parameters import Device, Output
-from brittle.hardening.options import HardeningOptions
-from brittle.registry.options import option
-from brittle.training.options import TrainingOptions
-
-
-@dataclass(frozen=True, kw_only=True)
-class Train:
-    network: str = option(
-        MISSING, "a network's spec, such as cnn-2, cnn-1-da:shift=4 or preact-resnet-18:classes=9", positional=True
-    )
-    images: str = option(MISSING, "the training images' spec, such as idx:images.gz,labels=labels.gz", positional=True)
-    out: str = option(MISSING, "the file of weights, .safetensors; a training that was interrupted is resumed")
-    test: str | None = option(None, "images whose error is printed once training is over")
-    seed: int = option(0, "of first weights, order, augmentation, mixing, random labels and dropout")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Harden:
-    classifier: str = option(
-        MISSING, "the spec of a torch module, such as torch:package.module:factory,weights=…", positional=True
-    )
-    images: str = option(MISSING, "labelled images' spec, such as folder:photos; split into parts", positional=True)
-    nuisance: str = option(MISSING, "a nuisance's spec, such as affine:alpha=100")
-    out: str = option(MISSING, "the folder for weights, rounds and report; a hardening that was interrupted is resumed")
-    test: str | None = option(
-        None, "images that choose the round and measure before and after; parts of IMAGES by default"
-    )
-    seed: int = option(0, "of every draw")
+from brittle.cli.parameters import Output
+from brittle.commands import BETTER, Device
+from brittle.hardening.options import HardeningInputs, HardeningOptions
+from brittle.training.options import TrainingInputs, TrainingOptions
 
 
 def add_train(app: typer.Typer) -> None:
@@ -46,8 +21,9 @@ def add_train(app: typer.Typer) -> None:
         app,
         "train",
         about,
-        [*parameters(Train), *parameters(TrainingOptions), *parameters(Device), *parameters(Output)],
+        [*parameters(TrainingInputs), *parameters(TrainingOptions), *parameters(Device), *parameters(Output)],
         _train,
+        panel=BETTER,
     )
 
 
@@ -57,13 +33,14 @@ def add_harden(app: typer.Typer) -> None:
         app,
         "harden",
         about,
-        [*parameters(Harden), *parameters(HardeningOptions), *parameters(Device), *parameters(Output)],
+        [*parameters(HardeningInputs), *parameters(HardeningOptions), *parameters(Device), *parameters(Output)],
         _harden,
+        panel=BETTER,
     )
 
 
 def _train(given: Given) -> None:
-    what, options = given.made(Train), given.of(TrainingOptions)
+    what, options = given.made(TrainingInputs), given.of(TrainingOptions)
     from brittle.progress import Bar
     from brittle.training import train
 
@@ -91,7 +68,7 @@ def _train(given: Given) -> None:
 
 
 def _harden(given: Given) -> None:
-    what, settings = given.made(Harden), given.made(HardeningOptions)
+    what, settings = given.made(HardeningInputs), given.made(HardeningOptions)
     as_json, device = given.made(Output).as_json, given.made(Device).device
     from brittle.api import harden
     from brittle.progress import Bar

@@ -1,10 +1,10 @@
-"""The one way to make a job: from a study's specs, or from live objects by name, or a mixture."""
+"""The one way to make a job: a study's specs and live objects, loaded and assigned to its measures."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from brittle.classifiers import classifier
@@ -12,8 +12,9 @@ from brittle.device import pick_device
 from brittle.engine.assignments import Assignment, assign
 from brittle.engine.border import bordered, told_as_theirs
 from brittle.engine.identity import Identity, identity
+from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
-from brittle.engine.live import Opened, is_live, nuisance_text, refuse_live, spec_text, unknown
+from brittle.engine.live import is_live, nuisance_text, refuse_live, unknown
 from brittle.engine.named_files import files_hash
 from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
@@ -22,76 +23,18 @@ from brittle.images.base import of_one_shape
 from brittle.images.compared import compared
 from brittle.images.fingerprint import Fingerprints, fingerprints
 from brittle.images.selection import Chosen, Selection
-from brittle.measures.base import ClassifierFacts
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances.base.compose import Compose
 from brittle.nuisances.shifts import Shifts, shifts_of
 from brittle.registry import options_of
 from brittle.registry.source import code_hash
-from brittle.study import MeasureEntry, Study
 from brittle.types import InScales, Nuisance
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Things:
-    """What a job is made of, by name: specs, or the things themselves."""
-
-    classifiers: Mapping[str, Any]
-    images: Mapping[str, tuple[Any, Selection]]
-    nuisances: Mapping[str, Any]
-    measures: Mapping[str, MeasureEntry]
-    seed: int = 0
-    trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
-    facts: Mapping[str, ClassifierFacts] = field(default_factory=dict)  # groups and attributes
-
-    @classmethod
-    def of(cls, study: Study) -> Things:
-        return cls(
-            {name: entry.spec for name, entry in study.classifiers.items()},
-            {name: (entry.spec, entry.selection) for name, entry in study.images.items()},
-            study.nuisances,
-            study.measures,
-            study.seed,
-            {name: entry.train for name, entry in study.images.items() if entry.train},
-            {
-                name: ClassifierFacts(name, (), group=entry.group, attributes=entry.attributes)
-                for name, entry in study.classifiers.items()
-            },
-        )
-
-    @property
-    def live(self) -> list[str]:
-        """Those that no spec names, which another process can't load."""
-        texts = {name: spec_text(what) for name, what in self.classifiers.items()}
-        texts |= {name: spec_text(what) for name, (what, _) in self.images.items()}
-        texts |= {name: nuisance_text(what) for name, what in self.nuisances.items()}
-        return [name for name, text in texts.items() if is_live(text)]
-
-    def study(self) -> Study:
-        """What a run folder keeps of them."""
-        sets: dict[str, dict[str, Any]] = {}
-        for name, (what, selection) in self.images.items():
-            sets[name] = {"spec": spec_text(what), "train": self.trained_on.get(name, "")}
-            sets[name] |= {key: getattr(selection, key) for key in ("count", "where", "ids", "columns")}
-        facts = {name: self.facts.get(name, ClassifierFacts(name, ())) for name in self.classifiers}
-        return Study.of(
-            {
-                "seed": self.seed,
-                "classifiers": {
-                    name: {**facts[name].attributes, "spec": spec_text(what), "group": facts[name].group}
-                    for name, what in self.classifiers.items()
-                },
-                "images": sets,
-                "nuisances": {name: nuisance_text(what) for name, what in self.nuisances.items()},
-                "measures": dict(self.measures),
-            }
-        )
-
-
 def assemble(
-    things: Things,
+    inputs: Inputs,
     device: str | None = None,
     batch: int | None = None,
     failed: Callable[[str, str, Exception], None] | None = None,
@@ -104,8 +47,8 @@ def assemble(
     only wants what is still there, `failed` is told its sort, its name and why, and `shifts` are those that such an
     image set is known to have brought."""
     place = pick_device(device)
-    refuse_same_folders(things.classifiers, "classifiers")
-    refuse_same_folders(things.images, "image sets")
+    refuse_same_folders(inputs.classifiers, "classifiers")
+    refuse_same_folders(inputs.images, "image sets")
 
     def opened(sort: str, wanted: Mapping[str, Any], open_one: Callable[[Any], T]) -> dict[str, T]:
         found = {}
@@ -121,30 +64,30 @@ def assemble(
         return found
 
     def chosen(what: tuple[Any, Selection]) -> Chosen:
-        source = what[0].images if isinstance(what[0], Opened) else what[0]
-        return what[1].choose(compared(image_set(source)), things.seed)
+        source, selection = what
+        return selection.choose(compared(image_set(source)), inputs.study.seed)
 
-    images = opened("image set", things.images, chosen)
+    images = opened("image set", inputs.images, chosen)
     brought = dict(shifts or {}) | {name: list(each.images.shifts) for name, each in images.items()}
     own = {shift for names in brought.values() for shift in names}
-    named = opened("nuisance", things.nuisances, open_nuisance)
-    walked = shifts_of(named, {*things.nuisances, *own})
-    assignments = _assigned(things, brought, walked)
+    named = opened("nuisance", inputs.nuisances, open_nuisance)
+    walked = shifts_of(named, {*inputs.nuisances, *own})
+    assignments = _assigned(inputs, brought, walked)
     used = [name for each in assignments.values() for name in each.nuisances if name not in own]
-    every = {**things.nuisances, **{name: walked.made.get(name, name) for name in used if name not in things.nuisances}}
+    every = {**inputs.nuisances, **{name: walked.made.get(name, name) for name in used if name not in inputs.nuisances}}
     refuse_same_folders([*every, *sorted(own)], "nuisances")
     refuse_same_folders(assignments, "measures")
     there = {
-        name: named.get(name, what) for name, what in every.items() if name in named or name not in things.nuisances
+        name: named.get(name, what) for name, what in every.items() if name in named or name not in inputs.nuisances
     }
     spaces = opened("nuisance", there, lambda what: bordered(with_image_sets(open_nuisance(what))))
     stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
     prints = opened("image set", images, fingerprints)
-    classifiers = opened("classifier", things.classifiers, lambda what: classifier(what, device=str(place)))
-    live = {name: identity(what) for name, what in things.classifiers.items() if kept and not isinstance(what, str)}
+    classifiers = opened("classifier", inputs.classifiers, lambda what: classifier(what, device=str(place)))
+    live = {name: identity(what) for name, what in inputs.classifiers.items() if kept and not isinstance(what, str)}
     files = {
         name: files_hash(what) if isinstance(what, str) else live[name].known_by if kept else ""
-        for name, what in things.classifiers.items()
+        for name, what in inputs.classifiers.items()
         if name in classifiers
     }
     notes = dict.fromkeys(note for each in assignments.values() if each.asked for note in each.notes)
@@ -153,12 +96,12 @@ def assemble(
         images={name: images[name] for name in prints},
         nuisances={**spaces, **stored},
         assignments=assignments,
-        seed=things.seed,
+        seed=inputs.study.seed,
         device=place,
         batch=batch,
-        facts=things.facts,
-        entries=entries_of(things, prints, {**every, **stored}, files),
-        trained_on=things.trained_on,
+        facts=inputs.facts,
+        entries=entries_of(inputs, prints, {**every, **stored}, files),
+        trained_on=inputs.trained_on,
         live=live,
         warnings=(
             *_not_resumable(live, {name: nuisance_text(what) for name, what in every.items()} if kept else {}),
@@ -174,29 +117,29 @@ def _not_resumable(classifiers: Mapping[str, Identity], nuisances: Mapping[str, 
     return tuple(f"this run can't be resumed with the {what}: {text}" for what, text in why.items() if text)
 
 
-def _assigned(things: Things, brought: Mapping[str, Sequence[str]], walked: Shifts) -> dict[str, Assignment]:
+def _assigned(inputs: Inputs, brought: Mapping[str, Sequence[str]], walked: Shifts) -> dict[str, Assignment]:
     """What is asked about what. A shift has a name of its own, and a nuisance that nothing would use is refused."""
     owners: dict[str, str] = {}
     for images, names in brought.items():
         for shift in names:
-            other = "a nuisance of the study" if shift in things.nuisances else owners.setdefault(shift, images)
+            other = "a nuisance of the study" if shift in inputs.nuisances else owners.setdefault(shift, images)
             if other != images:
                 raise BrittleError(
                     f"the image set {images!r} brings a shift {shift!r}, which is also the name of "
-                    + (other if shift in things.nuisances else f"one that {other!r} brings"),
+                    + (other if shift in inputs.nuisances else f"one that {other!r} brings"),
                     "Name one of them otherwise, such as by prefix=… of the image set.",
                 )
     found = assign(
-        things.measures,
-        list(things.classifiers),
-        list(things.images),
-        list(things.nuisances),
-        things.trained_on,
+        inputs.study.measures,
+        list(inputs.classifiers),
+        list(inputs.images),
+        list(inputs.nuisances),
+        inputs.trained_on,
         brought,
         walked,
     )
     used = {name for each in found.values() for name in each.nuisances}
-    idle = next((name for name in things.nuisances if not used & {name, walked.of.get(name, name)}), None)
+    idle = next((name for name in inputs.nuisances if not used & {name, walked.of.get(name, name)}), None)
     if owners and idle is not None:
         raise BrittleError(
             f"the nuisance {idle!r} would be used on no image set: those in scales bring their own shifts",
@@ -206,22 +149,23 @@ def _assigned(things: Things, brought: Mapping[str, Sequence[str]], walked: Shif
 
 
 def entries_of(
-    things: Things, prints: Mapping[str, Fingerprints], spaces: Mapping[str, Any], files: Mapping[str, str]
+    inputs: Inputs, prints: Mapping[str, Fingerprints], spaces: Mapping[str, Any], files: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
     """What each thing was made from, in plain values."""
+    study = inputs.study
     return {
         "classifiers": {
-            name: {"spec": spec_text(what), "files": files.get(name, "")} for name, what in things.classifiers.items()
+            name: {"spec": entry.spec, "files": files.get(name, "")} for name, entry in study.classifiers.items()
         },
         "images": {
             name: {
-                "spec": spec_text(things.images[name][0]),
-                "selection": things.images[name][1].entry,
+                "spec": study.images[name].spec,
+                "selection": study.images[name].selection.entry,
                 "count": found.number,
                 "fingerprint": found.images,
                 "source": [
-                    spec_text(things.images[name][0]),
-                    replace(things.images[name][1], count=None).entry,
+                    study.images[name].spec,
+                    replace(study.images[name].selection, count=None).entry,
                     found.source,
                 ],
             }

@@ -27,6 +27,7 @@ from brittle.registry.source import code_hash
 from brittle.types import Classifier, Nuisance
 
 FORMAT = 6  # of run folders
+SUMMARY_VERSION = 1  # of summary.json
 
 
 class Layout(NamedTuple):

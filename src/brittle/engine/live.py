@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from brittle.classifiers.base import AdaptedClassifier
 from brittle.engine.identity import identity
@@ -15,19 +15,10 @@ LIVE = "live:"
 UNKNOWN = "?"  # in place of a hash
 
 
-class Opened(NamedTuple):
-    """An image set that has been opened already, and the spec that opens it again."""
-
-    spec: str
-    images: ImageSet
-
-
 def spec_text(what: Any) -> str:
     """What a study file says of a classifier or an image set: its spec, or what a live object is called."""
     if isinstance(what, str):
         return what
-    if isinstance(what, Opened):
-        return what.spec
     named = what.name if isinstance(what, (AdaptedClassifier, ImageSet)) else getattr(what, "__name__", "")
     return f"{LIVE}{named or type(what).__name__}"
 

@@ -18,10 +18,11 @@ import torch
 
 from brittle.allocator import keep_mapped
 from brittle.classifiers.base import first_line
-from brittle.engine.assemble import Things, assemble
+from brittle.engine.assemble import assemble
 from brittle.engine.check import checked
 from brittle.engine.extension import Extension
 from brittle.engine.given import given_rows
+from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.ledger import CellGroup, image_range
 from brittle.engine.store import FolderStore
@@ -97,7 +98,7 @@ class RemoteWorker:
         for module in setup.modules:
             with contextlib.suppress(ImportError):  # what nothing registers is missed where it is named
                 importlib.import_module(module)
-        self.job = checked(assemble(Things.of(Study.of(dict(setup.study))), setup.device)).job
+        self.job = checked(assemble(Inputs(Study.of(dict(setup.study))), setup.device)).job
         if self.job.device.type == "cpu":
             keep_mapped()
         self.store = FolderStore(setup.units, self.job.depends, self.job.extent)

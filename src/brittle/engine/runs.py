@@ -22,7 +22,7 @@ import torch
 from brittle.engine.check import Answers
 from brittle.engine.extension import REMEDY, refuse_other_rows
 from brittle.engine.git_state import git_state
-from brittle.engine.job import FORMAT, Job
+from brittle.engine.job import FORMAT, SUMMARY_VERSION, Job
 from brittle.engine.kept_json import kept_text, parsed, read_kept
 from brittle.engine.live import unknown
 from brittle.engine.same_things import KEPT, Tried, refuse_unknown, same_things
@@ -155,6 +155,11 @@ class RunFolder:
                 f"the run in {self.path} is not finished", "Give the command that began it again: it resumes."
             )
         summary = read_kept(self.summary, "Give the run command again: it is written anew from the stored units.")
+        if summary.get("version") != SUMMARY_VERSION:
+            raise BrittleError(
+                f"{self.summary} was written by another version of Brittle",
+                "Give the run command again: it is written anew from the stored units.",
+            )
         said_of, study = summary.pop(STUDY), self.read_study()
         _refuse_unfinished(study, summary, self.path)
         if said_of != _hash(study):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.engine.assignments import Assignment
-from brittle.engine.job import Job
+from brittle.engine.job import SUMMARY_VERSION, Job
 from brittle.engine.kept_json import without_nan
 from brittle.engine.labels import doubtful
 from brittle.engine.ledger import image_range, joined, read_in_full, spans_read
@@ -172,6 +172,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
         if cell.classifier:
             calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
     return {
+        "version": SUMMARY_VERSION,
         "measures": said,
         "warnings": list(dict.fromkeys([*orders, *warnings])),
         "calls": calls,

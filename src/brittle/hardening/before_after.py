@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from brittle.engine.assemble import Things
-from brittle.engine.carry_out import Done, run_things
+from brittle.commands import ExecutionOptions
+from brittle.engine.inputs import Inputs
+from brittle.engine.open import open_inputs
+from brittle.engine.run import FinishedRun, run
 from brittle.engine.runs import RunFolder
 from brittle.images.base import ImageSet
-from brittle.images.selection import Selection
 from brittle.measures.before_after.measure import KIND as DIFFERENCE
 from brittle.measures.robustness.measure import KIND as ROBUSTNESS
 from brittle.nuisances import nuisances
 from brittle.progress import Progress
-from brittle.study import MeasureEntry, Study
 from brittle.types import Nuisance
 
 BEFORE, AFTER, TEST = "before", "after", "test"
@@ -26,12 +26,12 @@ BEFORE, AFTER, TEST = "before", "after", "test"
 class BeforeAfter(NamedTuple):
     """What was found on the test images."""
 
-    done: Done
+    run: FinishedRun
 
     @property
     def found(self) -> dict[str, Any]:
         """summary.json of the run."""
-        return self.done.summary
+        return self.run.summary
 
     @property
     def results(self) -> list[dict[str, Any]]:
@@ -54,27 +54,30 @@ class PairedRun:
     folder: Path
     title: str
     before: Any
-    images: Any
+    source: Any  # of the images
+    images: ImageSet
     ids: tuple[int, ...]  # of the test images
     nuisance: Any
     samples: int
     seed: int
     device: str | None
 
-    def _things(self, classifiers: Mapping[str, Any]) -> Things:
-        wanted = {ROBUSTNESS: MeasureEntry(kind=ROBUSTNESS, samples=self.samples)}
-        if AFTER in classifiers:
-            wanted[DIFFERENCE] = MeasureEntry(kind=DIFFERENCE)
+    def _inputs(self, classifiers: Mapping[str, Any]) -> Inputs:
         name = self.nuisance if isinstance(self.nuisance, str) else nuisances.spec_of(self.nuisance)
-        sets = {TEST: (self.images, Selection(ids=self.ids))}
-        return Things(classifiers, sets, {name: self.nuisance}, wanted, self.seed)
+        inputs = open_inputs(
+            {
+                "title": self.title,
+                "seed": self.seed,
+                "classifiers": dict(classifiers),
+                "images": {TEST: {"spec": self.source, "ids": self.ids}},
+                "nuisances": {name: self.nuisance},
+                "measures": _measures(self.samples, compared=AFTER in classifiers),
+            }
+        )
+        return dataclasses.replace(inputs, objects={**inputs.objects, "images": {TEST: self.images}})
 
-    def _study(self, things: Things) -> Study:
-        return things.study().model_copy(update={"title": self.title})
-
-    def _run(self, classifiers: Mapping[str, Any], progress: Progress) -> Done:
-        things = self._things(classifiers)
-        return run_things(things, self.folder, study=self._study(things), device=self.device, progress=progress)
+    def _run(self, classifiers: Mapping[str, Any], progress: Progress) -> FinishedRun:
+        return run(self._inputs(classifiers), self.folder, ExecutionOptions(device=self.device), progress)
 
     def begin(self, progress: Progress) -> None:
         """Measures the classifier as it was; a folder that has been begun is only held against what is wanted."""
@@ -85,7 +88,7 @@ class PairedRun:
         with folder.locked():
             kept = folder.read_study()["classifiers"]
             after = {AFTER: kept[AFTER]["spec"]} if AFTER in kept else {}
-            folder.compare(self._study(self._things(before | after)).resolved())
+            folder.compare(self._inputs(before | after).study.resolved())
 
     def end(self, after: Any, progress: Progress) -> BeforeAfter:
         return BeforeAfter(self._run({BEFORE: self.before, AFTER: after}, progress))
@@ -102,18 +105,15 @@ def in_memory(
     progress: Progress,
 ) -> BeforeAfter:
     """The same where nothing is kept."""
-    classifiers = {BEFORE: before, AFTER: after}
-    wanted = {ROBUSTNESS: MeasureEntry(kind=ROBUSTNESS, samples=samples), DIFFERENCE: MeasureEntry(kind=DIFFERENCE)}
-    return BeforeAfter(_measured(classifiers, images, nuisance, wanted, seed, device, progress))
+    return BeforeAfter(_measured({BEFORE: before, AFTER: after}, images, nuisance, samples, seed, device, progress))
 
 
 def held_out_result(
     classifier: Any, images: ImageSet, nuisance: Nuisance, samples: int, seed: int, device: str, progress: Progress
 ) -> dict[str, Any]:
     """One classifier on the held-out images."""
-    wanted = {ROBUSTNESS: MeasureEntry(kind=ROBUSTNESS, samples=samples)}
-    done = _measured({BEFORE: classifier}, images, nuisance, wanted, seed, device, progress)
-    result: dict[str, Any] = done.summary["measures"][ROBUSTNESS]["results"][0]
+    found = _measured({BEFORE: classifier}, images, nuisance, samples, seed, device, progress)
+    result: dict[str, Any] = found.summary["measures"][ROBUSTNESS]["results"][0]
     return result
 
 
@@ -121,11 +121,23 @@ def _measured(
     classifiers: Mapping[str, Any],
     images: ImageSet,
     nuisance: Nuisance,
-    wanted: Mapping[str, MeasureEntry],
+    samples: int,
     seed: int,
     device: str,
     progress: Progress,
-) -> Done:
-    test = dataclasses.replace(images, name=TEST)
-    things = Things(classifiers, {TEST: (test, Selection())}, {nuisances.spec_of(nuisance): nuisance}, wanted, seed)
-    return run_things(things, device=device, progress=progress)
+) -> FinishedRun:
+    inputs = open_inputs(
+        {
+            "seed": seed,
+            "classifiers": dict(classifiers),
+            "images": {TEST: dataclasses.replace(images, name=TEST)},
+            "nuisances": {nuisances.spec_of(nuisance): nuisance},
+            "measures": _measures(samples, compared=AFTER in classifiers),
+        }
+    )
+    return run(inputs, how=ExecutionOptions(device=device), progress=progress)
+
+
+def _measures(samples: int, *, compared: bool) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {ROBUSTNESS: {"kind": ROBUSTNESS, "samples": samples}}
+    return found | ({DIFFERENCE: {"kind": DIFFERENCE}} if compared else {})

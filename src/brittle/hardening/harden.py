@@ -20,10 +20,9 @@ from brittle.classifiers.as_it_was import lent
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.device import pick_device
 from brittle.engine.assemble import with_image_sets
-from brittle.engine.carry_out import Done
 from brittle.engine.check import check_nuisance
-from brittle.engine.live import Opened
 from brittle.engine.nuisance_trial import try_nuisance
+from brittle.engine.run import FinishedRun
 from brittle.engine.runs import RunFolder, named_folder
 from brittle.errors import BrittleError
 from brittle.files import write_durably
@@ -57,7 +56,7 @@ class Hardened:
     chosen: int  # which of them it is
     summary: dict[str, Any]  # what `brittle harden --json` prints
     found: dict[str, Any]  # what `brittle run` would give for the two classifiers on the test images
-    done: Done  # that run
+    run: FinishedRun  # that run
 
 
 def harden_classifier(
@@ -169,7 +168,7 @@ class Hardening:
             chosen,
             said,
             measured.found,
-            measured.done,
+            measured.run,
         )
 
     def _begun(self, kept: Kept, phases: Phases) -> PairedRun | None:
@@ -182,7 +181,8 @@ class Hardening:
             self.folder,
             f"{self.named}, hardened against {self.name}",
             asked.classifier if isinstance(asked.classifier, str) else self.before,
-            Opened(source, self.measured_on) if isinstance(source, str) else self.measured_on,
+            source if isinstance(source, str) else self.measured_on,
+            self.measured_on,
             tuple(self.split.test.ids.tolist()),
             asked.nuisance,
             asked.settings.samples,

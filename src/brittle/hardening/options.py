@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Literal
 
 from brittle.registry.options import option, validated
@@ -85,3 +85,19 @@ class HardeningOptions:
             f"after every round, the weights {ways} of the way from it to the round's own, whose clean accuracy there "
             f"is at most {points} below the untouched classifier's"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardeningInputs:
+    """What is hardened, against what, and where to."""
+
+    classifier: str = option(
+        MISSING, "the spec of a torch module, such as torch:package.module:factory,weights=…", positional=True
+    )
+    images: str = option(MISSING, "labelled images' spec, such as folder:photos; split into parts", positional=True)
+    nuisance: str = option(MISSING, "a nuisance's spec, such as affine:alpha=100")
+    out: str = option(MISSING, "the folder for weights, rounds and report; a hardening that was interrupted is resumed")
+    test: str | None = option(
+        None, "images that choose the round and measure before and after; parts of IMAGES by default"
+    )
+    seed: int = option(0, "of every draw")

@@ -111,7 +111,7 @@ def by_name(what: Any) -> dict[str, Any]:
             if found.setdefault(member, one) != one:
                 raise BrittleError(
                     f"two nuisances are called {member!r}: {found[member]} and {one}",
-                    "Give them names of their own in a dictionary: {'one': …, 'other': …}.",
+                    f"Give one of them another name: other={one}.",
                 )
     return found
 

@@ -14,8 +14,6 @@ from rich.text import Text
 
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
-from brittle.measures.distortion import BESIDE
-from brittle.report.page.distortion import in_one_line
 from brittle.report.page.words import unreadable, warned
 from brittle.report.renderers.console import line, printed
 from brittle.report.sections import section_of
@@ -121,8 +119,6 @@ def _shown(summary: Mapping[str, Any]) -> Iterator[RenderableType]:
         if kinds.count(entry["kind"]) > 1:
             yield line((name, "bold underline"))
         yield from printed(section_of(entry["kind"]).brief(entry))
-        if said := in_one_line(entry.get(BESIDE, ())):
-            yield line(said[:1].upper() + said[1:])
     for name, skipped in summary.get("skipped", {}).items():
         if skipped:
             yield line(f"{name}: {unreadable(len(skipped))} skipped, the first {skipped[0]}")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from brittle.report.console import as_text, console_of, print_found, show, text_of
-from brittle.report.renderers.console import line
-from brittle.report.sections.before_after.console import printed_outcome, printed_rounds
+from brittle.report.renderers.console import line, printed
+from brittle.report.sections.before_after.brief import printed_outcome, printed_rounds
 from brittle.terminal import visible_values
 
 
@@ -36,14 +36,15 @@ def print_criterion(settings: Settings) -> None:
 
 def print_hardened(done: Hardened) -> None:
     console, summary = console_of(sys.stdout), visible_values(dict(done.summary))
-    show(console, printed_rounds(summary))
+    for each in (*printed(printed_rounds(summary)), line()):
+        show(console, each)
     print_found(done.found)
-    show(console, line())
-    show(console, printed_outcome(summary))
+    for each in (line(), *printed(printed_outcome(summary))):
+        show(console, each)
 
 
 def hardened_text(done: Hardened) -> str:
     """The same as text."""
     summary = visible_values(dict(done.summary))
-    rounds, outcome = printed_rounds(summary), printed_outcome(summary)
-    return "\n".join([text_of(rounds), as_text(done.found), "", text_of(outcome)])
+    rounds, outcome = (text_of(*printed(blocks(summary))) for blocks in (printed_rounds, printed_outcome))
+    return "\n".join([rounds, "", as_text(done.found), "", outcome])

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from matplotlib.figure import Figure
 
 from brittle.classifiers.as_it_was import lent
-from brittle.engine.carry_out import Done
+from brittle.engine.run import FinishedRun
 from brittle.engine.runs import RunFolder
 from brittle.errors import BrittleError
 from brittle.files import remove_half_written, write_durably
@@ -70,15 +70,15 @@ def kept_report(folder: Path) -> Path | None:
     return run.report if of is not None and of[1] == run.summary_hash() else None
 
 
-def report_of(done: Done, path: Path | None = None) -> Path:
+def report_of(done: FinishedRun, path: Path | None = None) -> WrittenReport:
     """Writes the report of what this process has carried out to a file, or into its run folder."""
     if path is None and done.folder is None:
         raise BrittleError("there is no run folder that a report could go to", "Name a file: report.html.")
     with lent(done.job.classifiers.values()):
-        return _written(loaded_of(done), path or RunFolder(done.folder or Path()).report).path
+        return _written(loaded_of(done), path or RunFolder(done.folder or Path()).report)
 
 
-def figures(done: Done, measure: str) -> list[Figure]:
+def figures(done: FinishedRun, measure: str) -> list[Figure]:
     """What the report draws of one measure, as figures of matplotlib."""
     with lent(done.job.classifiers.values()):
         return figures_of(loaded_of(done), section_of, measure)

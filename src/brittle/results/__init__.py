@@ -1,14 +1,15 @@
-"""What `brittle.measure`, `compare`, `sample` and `run` give back: plain values by key, which print as a table.
+"""What `brittle.run` and the functions per measure give back: plain values by key, which print as a table.
 
 A result is a dictionary, as the command line prints it with --json; in a terminal or a notebook it shows itself as the
 command line would, and it turns into an Arrow table or a DataFrame.
 """
 
-from brittle.results.base import Derived, Result, Run, Tables, WithRows
+from brittle.results.base import Derived, Result, Tables, Values, WithRows
 from brittle.results.derived import CorruptionErrors, CueConflicts, ErrorConsistencies, Interference, Lines, Rankings
 from brittle.results.measured import (
     Augmentation,
     BreakingPoints,
+    Clean,
     Connectedness,
     FailurePoints,
     LayerChanges,
@@ -17,13 +18,14 @@ from brittle.results.measured import (
     Perturbations,
     Shuffling,
 )
-from brittle.results.robustness import Comparison, Hardened, Measured
+from brittle.results.robustness import Hardened, Robustness
+from brittle.results.run import Run
 from brittle.results.weak_points import WeakPoints
 
 __all__ = [
     "Augmentation",
     "BreakingPoints",
-    "Comparison",
+    "Clean",
     "Connectedness",
     "CorruptionErrors",
     "CueConflicts",
@@ -35,14 +37,15 @@ __all__ = [
     "LayerChanges",
     "LayerNoise",
     "Lines",
-    "Measured",
     "Occlusions",
     "Perturbations",
     "Rankings",
     "Result",
+    "Robustness",
     "Run",
     "Shuffling",
     "Tables",
+    "Values",
     "WeakPoints",
     "WithRows",
 ]

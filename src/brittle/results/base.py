@@ -3,38 +3,44 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from brittle.engine.carry_out import Done
+from brittle.engine.run import FinishedRun
 from brittle.errors import BrittleError, MissingPackage
 from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_measure, one_table
 from brittle.report.html import figures as drawn
 from brittle.report.html import report_of
 
+LISTS = ("results", "entries")  # where a summary keeps what it has once per classifier, nuisance and so on
+MOST_NAMED = 5  # in a message
+USUAL = ("classifier", "image_set", "nuisance", "by")  # what results are told apart by, first of all
+
 
 class Tables:
-    """What was measured as tables and figures, and as a report: `done` is what it was made from."""
+    """What was measured as tables and figures, and as a report: `run` is what it was made from."""
 
-    done: Done
+    run: FinishedRun
     _measure: str | None = None  # the one that is meant where none is named
 
     @property
     def _said(self) -> dict[str, Any]:
         """What is shown of the run's summary."""
-        said = self.done.summary
+        said = self.run.summary
         return said if self._measure is None else said | {"measures": {self._measure: said["measures"][self._measure]}}
 
     def table(self, measure: str | None = None) -> pa.Table:
         """What one measure of the study says as a table, one row per result; its name may be left out where there is
         only one."""
-        return one_table(self._said if measure is None else self.done.summary, measure)
+        return one_table(self._said if measure is None else self.run.summary, measure)
 
     def to_pandas(self, measure: str | None = None) -> Any:
         """The same as a pandas DataFrame."""
@@ -45,7 +51,7 @@ class Tables:
     def report(self, path: str | Path | None = None) -> Path:
         """Writes the report, one HTML file with figures and pictures: to `path`, or into the run folder, where `out`
         has named one."""
-        return report_of(self.done, None if path is None else Path(path))
+        return report_of(self.run, None if path is None else Path(path)).path
 
     def plot(self, measure: str | None = None) -> Figure:
         """The first figure that the report has of a measure; a notebook shows it, and `savefig` writes it."""
@@ -56,21 +62,21 @@ class Tables:
 
     def figures(self, measure: str | None = None) -> list[Figure]:
         """All figures that the report has of a measure."""
-        return drawn(self.done, one_measure(self._said if measure is None else self.done.summary, measure))
+        return drawn(self.run, one_measure(self._said if measure is None else self.run.summary, measure))
 
 
-class Result(Tables, dict[str, Any]):
-    """Values by key; `summary` is all that the run says, as in summary.json, and `done` what it was made from."""
+class Values(Tables, dict[str, Any]):
+    """Values by key; `summary` is all that the run says, as in summary.json, and `run` what it was made from."""
 
-    def __init__(self, done: Done, values: dict[str, Any], *, measure: str | None = None) -> None:
+    def __init__(self, run: FinishedRun, measure: str | None, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self.done, self._measure = done, measure
+        self.run, self._measure = run, measure
         self.summary = self._said
 
     def __dir__(self) -> list[str]:
         """What is meant to be used; of a dictionary's methods those that read."""
         own = {name for kind in type(self).__mro__ if issubclass(kind, Tables) for name in vars(kind)}
-        return sorted({"get", "items", "keys", "summary", "values", *(name for name in own if name[0] != "_")})
+        return sorted({"get", "items", "keys", "run", "summary", "values", *(name for name in own if name[0] != "_")})
 
     def __repr__(self) -> str:
         return as_text(self.summary)
@@ -82,18 +88,103 @@ class Result(Tables, dict[str, Any]):
         return as_html(self.summary)
 
 
-class Run(Result):
-    """A study carried out: `measures`, by name, `warnings`, and what was used."""
+class Result(Values):
+    """What one measure says: all its `results`, and where there is only one, that one's values by key."""
+
+    def __init__(self, run: FinishedRun, measure: str, results: Sequence[dict[str, Any]] | None = None) -> None:
+        super().__init__(run, measure, said_of(run.summary, measure, results))
+
+    def __missing__(self, key: str) -> Any:
+        results: list[dict[str, Any]] = dict.get(self, "results", [])
+        if not any(key in row for row in results):
+            raise KeyError(key)
+        differing = _differing(results)
+        example = ", ".join(f"{name}={results[0][name]!r}" for name in differing)
+        raise BrittleError(
+            f"there are {len(results)} results, each with its own {key!r}",
+            f"Choose one, such as found.of({example}), or go through found['results'].",
+        )
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key; as for `found[key]`, an error where there are several."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def of(self, classifier: str | None = None, **names: str) -> Self:
+        """One result of several: `found.of("mine", nuisance="fog")`. A classifier may be named by its group where it is
+        groups that have results; every other key that is a name may be given too.
+
+        Values and `rows` are then of that result; the table, figures and report still show all of them."""
+        return type(self)(self.run, str(self._measure), [self._one(classifier=classifier, **names)])
+
+    def _one(self, **names: str | None) -> dict[str, Any]:
+        """The only result with these names; what is None may be anything."""
+        rows: list[dict[str, Any]] = self["results"]
+        asked = {
+            key if any(key in row for row in rows) else ALSO.get(key, key): value
+            for key, value in names.items()
+            if value is not None
+        }
+        for key, value in asked.items():
+            known = dict.fromkeys(str(row[key]) for row in rows if key in row)
+            if value not in known:
+                raise BrittleError(f"there is no {key.replace('_', ' ')} {value!r}", did_you_mean(value, known))
+        found = [row for row in rows if all(row.get(key) == value for key, value in asked.items())]
+        if len(found) == 1:
+            return found[0]
+        words = ", ".join(f"{key}={value!r}" for key, value in asked.items())
+        if not found:
+            raise BrittleError(f"there is no result with {words}", "See found.table() for those there are.")
+        several = "; ".join(
+            f"{key}: {', '.join(list(dict.fromkeys(row[key] for row in found))[:MOST_NAMED])}"
+            for key in _differing(found)
+        )
+        where = f"{len(found)} results have {words}" if words else f"there are {len(found)} results"
+        raise BrittleError(f"{where}, and one is asked for", f"Name one by what they differ in ({several}).")
+
+    def _only(self, rows: pa.Table) -> pa.Table:
+        """Rows without those of other results."""
+        results = dict.get(self, "results", [])
+        for key in ("classifier", "image_set", "nuisance"):
+            names = {row[key] for row in results if key in row}
+            if names and key in rows.column_names:
+                rows = rows.filter(pc.is_in(rows[key], pa.array(sorted(names))))
+        return rows
+
+
+ALSO = {"classifier": "group", "images": "image_set"}  # what a caller may mean by a key that results don't have
+
+
+def said_of(
+    summary: Mapping[str, Any], measure: str, results: Sequence[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """What a measure says in plain values, in Python as with --json: `results`, and what belongs to all of them; a
+    single result's values stand there by key too."""
+    entry = summary["measures"][measure]
+    key = next((each for each in LISTS if each in entry), None)
+    beside = {name: value for name, value in entry.items() if name not in (key, "kind")}
+    beside |= {name: summary[name] for name in ("warnings", "skipped") if name in summary}
+    if key is None:
+        return beside
+    rows = list(entry[key] if results is None else results)
+    return (dict(rows[0]) if len(rows) == 1 else {}) | {"results": rows} | beside
+
+
+def _differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The keys that results are told apart by."""
+    keys = [key for key, value in rows[0].items() if isinstance(value, str) and all(key in row for row in rows)]
+    names = [key for key in keys if len({row[key] for row in rows}) > 1]
+    chosen: list[str] = []
+    for key in sorted(names, key=lambda name: USUAL.index(name) if name in USUAL else len(USUAL)):
+        if len({tuple(row[each] for each in chosen) for row in rows}) < len(rows):
+            chosen.append(key)
+    return chosen
 
 
 class WithRows(Result):
-    """What one measure says: the first result, all of them as `results`, and the rows behind them."""
-
-    @classmethod
-    def of(cls, done: Done) -> Self:
-        (said,) = done.summary["measures"].values()
-        beside = {key: value for key, value in said.items() if key != "kind"}
-        return cls(done, said["results"][0] | beside | {"warnings": done.summary["warnings"]})
+    """What one measure says, and the rows behind it."""
 
     @property
     def rows(self) -> pa.Table:
@@ -101,8 +192,7 @@ class WithRows(Result):
         return self._table("rows")
 
     def _table(self, name: str) -> pa.Table:
-        (measure,) = self.done.summary["measures"]
-        view, parts = self.done.view(measure), []
+        view, parts = self.run.view(str(self._measure)), []
         for cell in view.cells():
             table = view.table(cell, name).drop_columns("unit")
             if cell.nuisance and len(view.nuisances) > 1:
@@ -110,33 +200,26 @@ class WithRows(Result):
             if len(view.classifiers) > 1:
                 table = table.add_column(0, "classifier", pa.array([cell.classifier] * table.num_rows))
             parts.append(table)
-        return pa.concat_tables(parts)
+        return self._only(pa.concat_tables(parts))
 
     @property
     def places(self) -> NDArray[np.int64]:
         """The places in the image set of the images that `rows` speaks of."""
-        (chosen,) = self.done.job.images.values()
+        (chosen,) = self.run.job.images.values()
         ids = np.asarray(chosen.whole.ids)
         order = np.argsort(ids)
         return np.asarray(order[np.searchsorted(ids[order], self.rows["image"].to_numpy())])
 
 
 class Derived(Result):
-    """What is derived from another measure of several classifiers: the first result, and all of them as `results`."""
+    """What is derived from another measure of several classifiers, whose rows stand behind it."""
 
     _derived_from = "failure-points"
-
-    @classmethod
-    def of(cls, done: Done, measure: str) -> Self:
-        said = done.summary["measures"][measure]
-        beside = {key: value for key, value in said.items() if key != "kind"}
-        values = said["results"][0] | beside | {"warnings": done.summary["warnings"]}
-        return cls(done, values, measure=measure)
 
     @property
     def rows(self) -> pa.Table:
         """The rows of the measure behind it, with the names of the classifier and the nuisance first."""
-        view, parts = self.done.view(self._derived_from), []
+        view, parts = self.run.view(self._derived_from), []
         for cell in view.cells():
             table = view.table(cell).drop_columns("unit")
             names = {"nuisance": cell.nuisance, "classifier": cell.classifier}
@@ -144,14 +227,4 @@ class Derived(Result):
                 if value:
                     table = table.add_column(0, name, pa.array([value] * table.num_rows))
             parts.append(table)
-        return pa.concat_tables(parts)
-
-    def _of(self, **wanted: str | None) -> list[dict[str, Any]]:
-        """The results that have these values; what is None may be anything."""
-        asked = {key: value for key, value in wanted.items() if value is not None}
-        found = [row for row in self["results"] if all(row[key] == value for key, value in asked.items())]
-        if not found:
-            key, value = next(pair for pair in asked.items() if all(row[pair[0]] != pair[1] for row in self["results"]))
-            known = dict.fromkeys(row[key] for row in self["results"])
-            raise BrittleError(f"there is no {key.replace('_', ' ')} {value!r}", did_you_mean(value, known))
-        return found
+        return self._only(pa.concat_tables(parts))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from brittle.errors import BrittleError
@@ -15,19 +13,16 @@ class Rankings(Derived):
     """Ranks at every severity, by accuracy and by drop: `classifiers`, `pairs` and `swaps` of each shift."""
 
     def ranks(self, nuisance: str | None = None, by: str = "accuracy", ties: str = "tests") -> dict[str, list[int]]:
-        """Classifier → its rank at every severity of the first shift, or of the one named; ties by "tests" or by
-        "overlap" of intervals. Ranks by accuracy begin at severity 0, where there are images."""
+        """Classifier → its rank at every severity of a shift, which is named where there are several; ties by "tests"
+        or by "overlap" of intervals. Ranks by accuracy begin at severity 0, where there are images."""
         if by == "drop" and not any(row["by"] == by for row in self["results"]):
             raise BrittleError("nothing is ranked by drop, since there are no images at scale 0", "Use by='accuracy'.")
         key = {"tests": "rank", "overlap": "rank_by_overlap"}[ties]
-        return {row["classifier"]: row[key] for row in self._of(nuisance=nuisance, by=by)[0]["classifiers"]}
+        return {row["classifier"]: row[key] for row in self._one(nuisance=nuisance, by=by)["classifiers"]}
 
 
 class CorruptionErrors(Derived):
     """CE and rCE, by shift and as means: `mce`, `mean_rce` and `shifts`, a result per classifier."""
-
-    def of_classifier(self, classifier: str) -> dict[str, Any]:
-        return self._of(classifier=classifier)[0]
 
 
 class Lines(Derived):
@@ -35,13 +30,9 @@ class Lines(Derived):
 
 
 class Interference(Derived):
-    """The DI index: `di`, `top_class` and `chance_spread` of the first model and nuisance, `results` of all of them."""
+    """The DI index: `di`, `top_class` and `chance_spread`, a result per model and nuisance."""
 
     _derived_from = "robustness"
-
-    def of_model(self, group: str, nuisance: str | None = None) -> dict[str, Any]:
-        """What is said of one model, by its group or name, under the first nuisance or the one named."""
-        return self._of(group=group, nuisance=nuisance)[0]
 
 
 class OfDecisions(Derived):
@@ -52,16 +43,15 @@ class OfDecisions(Derived):
     @property
     def decisions(self) -> pa.Table:
         """What every classifier says of every untouched image, in the columns of model-vs-human's files."""
-        (measure,) = self.done.summary["measures"]
-        return decisions_table(self.done.view(measure), self["image_set"])
+        return decisions_table(self.run.view(str(self._measure)), self["results"][0]["image_set"])
 
 
 class CueConflicts(OfDecisions):
-    """Shape against texture: `shape_bias`, `shape_accuracy` and `texture_accuracy` of the first classifier."""
+    """Shape against texture: `shape_bias`, `shape_accuracy` and `texture_accuracy`, a result per classifier."""
 
 
 class ErrorConsistencies(OfDecisions):
-    """Whose errors are alike: `kappa` of the first pair, `results` of all, `people` and `deciders`."""
+    """Whose errors are alike: `kappa`, a result per pair, `people` and `deciders`."""
 
     def kappa(self, first: str, second: str) -> float | None:
         """Cohen's κ of the errors of two, by name; None where it is undefined."""

@@ -16,6 +16,10 @@ from brittle.registry import did_you_mean
 from brittle.results.base import WithRows
 
 
+class Clean(WithRows):
+    """Untouched images: `accuracy`, its interval and what stands beside them."""
+
+
 class BreakingPoints(WithRows):
     """The severity at which predictions change: `mean`, `interval`, `unbroken` and what stands beside them."""
 
@@ -39,8 +43,7 @@ class Occlusions(WithRows):
     @property
     def rows(self) -> pa.Table:
         """Every row: classifier, image set and nuisance, then the image, its mask and share, and what was said."""
-        (measure,) = self.done.summary["measures"]
-        view, parts = self.done.view(measure), []
+        view, parts = self.run.view(str(self._measure)), []
         points = {each["nuisance"]: each["points"] for each in self["results"]}
         for cell in view.cells():
             table = view.table(cell).drop_columns("unit")
@@ -51,42 +54,55 @@ class Occlusions(WithRows):
             for name, value in names.items():
                 table = table.add_column(0, name, pa.repeat(value, table.num_rows))
             parts.append(table)
-        return pa.concat_tables(parts)
+        return self._only(pa.concat_tables(parts))
 
     def curve(self, key: str = "accuracy", classifier: str | None = None, nuisance: str | None = None) -> Any:
-        """Two lists: the hidden shares, and what was found there, such as "accuracy" or "iocclusion"; of the first
-        classifier or group, and of the first nuisance, unless one is named."""
-        for row in (*self["results"], *self["groups"]):
-            meant = classifier in (None, row.get("classifier", row["group"])) and nuisance in (None, row["nuisance"])
-            if meant and key in row["points"][0]:
-                return [point["share"] for point in row["points"]], [point[key] for point in row["points"]]
-        known = sorted({key for row in (*self["results"], *self["groups"]) for key in row["points"][0]})
-        raise BrittleError(f"there is no {key!r} of {classifier!r} under {nuisance!r}", f"Known: {', '.join(known)}.")
+        """Two lists: the hidden shares, and what was found there, such as "accuracy" or "iocclusion"; of a
+        classifier or group and a nuisance, which are named where there are several."""
+        rows = [*self["results"], *self["groups"]]
+        found = [
+            row
+            for row in rows
+            if classifier in (None, row.get("classifier", row["group"]))
+            and nuisance in (None, row["nuisance"])
+            and key in row["points"][0]
+        ]
+        if not found:
+            known = sorted({key for row in rows for key in row["points"][0]})
+            raise BrittleError(
+                f"there is no {key!r} of {classifier!r} under {nuisance!r}", f"Known: {', '.join(known)}."
+            )
+        names = dict.fromkeys((row.get("classifier", row["group"]), row["nuisance"]) for row in found)
+        if len(names) > 1:
+            several = ", ".join(f"{who} under {what}" for who, what in names)
+            raise BrittleError(
+                f"there are {len(names)} curves of {key!r}: {several}", "Name one: classifier, nuisance."
+            )
+        return [point["share"] for point in found[0]["points"]], [point[key] for point in found[0]["points"]]
 
 
 class Augmentation(WithRows):
-    """Affinity of augmentations: `affinity`, `accuracy_augmented` of the first, and `results` of all of them."""
+    """Affinity of augmentations: `affinity`, `accuracy_augmented`, a result per classifier and augmentation."""
 
 
 class OfLayers(WithRows):
     """What was found layer by layer: `layers`, one entry each, and what stands beside them."""
 
-    def layer(self, layer: str | int, classifier: str | None = None) -> dict[str, Any]:
-        """What was found of one layer, by its name or number; of the first classifier unless one is named."""
-        own = next((each for each in self["results"] if each["classifier"] == classifier), self["results"][0])
-        for found in own["layers"]:
+    def layer(self, layer: str | int) -> dict[str, Any]:
+        """What was found of one layer, by its name or number."""
+        for found in self["layers"]:
             if layer in (found["layer"], found["number"]):
                 return dict(found)
-        known = ", ".join(f"{each['number']} {each['layer']}" for each in own["layers"])
+        known = ", ".join(f"{each['number']} {each['layer']}" for each in self["layers"])
         raise BrittleError(f"there is no layer {layer!r} among those that were disturbed", f"Known: {known}.")
 
 
 class LayerNoise(OfLayers):
-    """Noise on layers at which predictions change."""
+    """Noise on layers at which predictions change: `layers`, one entry each, and what stands beside them."""
 
 
 class LayerChanges(OfLayers):
-    """Targeted changes of what layers give at which a target is predicted."""
+    """Changes of what layers give at which a target is predicted: `layers`, one entry each, and what stands beside."""
 
 
 class Connectedness(WithRows):
@@ -97,11 +113,10 @@ class Connectedness(WithRows):
         """A row per image: its margin, and the first image of its bubble, −1 where it is misclassified."""
         return self._table("images")
 
-    def bubbles(self, label: str, classifier: str | None = None) -> list[list[int]]:
-        """The ids of the images in each bubble of a class, the largest first; of the first classifier unless one is
-        named."""
-        name = classifier or self["results"][0]["classifier"]
-        labels = self.done.job.facts[name].labels
+    def bubbles(self, label: str) -> list[list[int]]:
+        """The ids of the images in each bubble of a class, the largest first."""
+        name = self["classifier"]
+        labels = self.run.job.facts[name].labels
         places = by_name(labels)
         if label not in places:
             raise BrittleError(f"the classifier {name!r} has no class {label!r}", did_you_mean(label, labels))
@@ -130,13 +145,10 @@ class Perturbations(WithRows):
         """What the other classifiers say of every change that was found."""
         return self._table("transfer")
 
-    def matrix(self, classifier: str | None = None) -> NDArray[np.float64]:
+    def matrix(self) -> NDArray[np.float64]:
         """The perturbation matrix (K, K) in units of the value range: the change that the first right image of each
         class (row) needs towards every other (column). Infinite where the search failed, NaN where there was none."""
-        (measure,) = self.done.summary["measures"]
-        view = self.done.view(measure)
-        name = self["classifier"] if classifier is None else classifier
-        if name not in view.classifiers:
-            raise BrittleError(f"there is no classifier {name!r}", f"Known: {', '.join(view.classifiers)}.")
+        view = self.run.view(str(self._measure))
+        name = self["classifier"]
         found, _ = matrix(Sizes(view, view.cell(name, self["image_set"])), len(view.classifiers[name].labels))
         return found

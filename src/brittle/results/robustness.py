@@ -13,21 +13,14 @@ from brittle.report.rows import all_rows
 from brittle.results.base import Result, Tables
 
 
-class WithDraws(Result):
-    """What was found at every draw of θ."""
+class Robustness(Result):
+    """Robustness: `rho`, `interval`, `accuracy_nuisance` and what stands beside them, and paired
+    differences of classifiers as `comparisons`."""
 
     @property
     def rows(self) -> pa.Table:
         """A row per classifier, nuisance, image and draw, with names and θ: see `brittle.rows`."""
-        return all_rows(self.done.view("robustness"))
-
-
-class Measured(WithDraws):
-    """One classifier under one nuisance: `rho`, `interval`, `accuracy_nuisance` and what stands beside them."""
-
-
-class Comparison(WithDraws):
-    """Several classifiers: `results`, one each, and `comparisons`, their paired differences."""
+        return self._only(all_rows(self.run.view(str(self._measure))))
 
 
 @dataclass(frozen=True, repr=False)

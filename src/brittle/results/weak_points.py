@@ -1,10 +1,11 @@
-"""The result of `sample`: what weak points say, and the draws themselves."""
+"""The result of `weak_points`: what weak points say, and the draws themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 
 from brittle.classifiers.as_it_was import lent
-from brittle.engine.carry_out import Done
 from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError
 from brittle.report.page.label_names import LabelNames
@@ -22,20 +22,13 @@ from brittle.samplers.export import to_arviz
 
 
 class WeakPoints(Result):
-    """Weak points of one classifier on one image set under one nuisance: what they say, and the draws themselves."""
+    """Weak points: what they say, a result per classifier, image set and nuisance, and the draws themselves."""
 
-    def __init__(self, done: Done, values: dict[str, Any], rows: pa.Table) -> None:
-        super().__init__(done, values)
-        self.rows = rows  # a row per image and kept draw
-
-    @classmethod
-    def of(cls, done: Done) -> Self:
-        (name, said), *_ = done.summary["measures"].items()
-        (entry,) = said["entries"]
-        view = done.view(name)
-        cell = view.cell(entry["classifier"], entry["image_set"], entry["nuisance"])
-        rows = view.table(cell)
-        return cls(done, entry | {"warnings": done.summary["warnings"]}, rows)
+    @cached_property
+    def rows(self) -> pa.Table:
+        """A row per image and kept draw of one classifier on one image set under one nuisance."""
+        view = self.run.view(str(self._measure))
+        return view.table(view.cell(self["classifier"], self["image_set"], self["nuisance"]))
 
     @property
     def ids(self) -> list[int]:
@@ -45,7 +38,7 @@ class WeakPoints(Result):
     @property
     def parameters(self) -> list[str]:
         """The names of θ's numbers."""
-        return list(self.done.job.nuisances[self["nuisance"]].parameters)
+        return list(self.run.job.nuisances[self["nuisance"]].parameters)
 
     def theta(self, id: int) -> NDArray[np.float32]:
         """Draws (k, d) of equal weight from p(θ | not ℓ, x) of one image; none where nothing was found."""
@@ -56,7 +49,7 @@ class WeakPoints(Result):
 
     def predicted(self, id: int) -> list[str]:
         """The label (k,) that the classifier gives at each of those draws."""
-        here, labels = self._of(id), self.done.job.facts[self["classifier"]].labels
+        here, labels = self._of(id), self.run.job.facts[self["classifier"]].labels
         return [labels[label] for label in here.filter(here["found"])["predicted"].to_pylist()]
 
     def to_arviz(self) -> Any:
@@ -79,7 +72,7 @@ class WeakPoints(Result):
         are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
         from brittle.report.sections.weak_points.picture import write_weak_points  # matplotlib, when something is drawn
 
-        job, name = self.done.job, self["nuisance"]
+        job, name = self.run.job, self["nuisance"]
         if not isinstance(images, int):
             for id in images:
                 self._of(id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from typing import Any, Literal
 
 from brittle.errors import BrittleError
@@ -83,3 +83,16 @@ class TrainingOptions:
         said: dict[str, Any] = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.rate}
         said |= {"schedule": self.schedule, "decay": self.decay, "precision": self.precision}
         return replace(recipe, **{key: value for key, value in said.items() if value is not None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingInputs:
+    """What is trained, on what, and where to."""
+
+    network: str = option(
+        MISSING, "a network's spec, such as cnn-2, cnn-1-da:shift=4 or preact-resnet-18:classes=9", positional=True
+    )
+    images: str = option(MISSING, "the training images' spec, such as idx:images.gz,labels=labels.gz", positional=True)
+    out: str = option(MISSING, "the file of weights, .safetensors; a training that was interrupted is resumed")
+    test: str | None = option(None, "images whose error is printed once training is over")
+    seed: int = option(0, "of first weights, order, augmentation, mixing, random labels and dropout")

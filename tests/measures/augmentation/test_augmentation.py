@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
 
 
 def affinity(folder, classifier, *of, **options):
-    return brittle.affinity(f"torch:{folder}/mine.py:{classifier}", f"npz:{folder}/flat.npz", of, **options)
+    return brittle.augmentation(f"torch:{folder}/mine.py:{classifier}", f"npz:{folder}/flat.npz", of=of, **options)
 
 
 def test_a_classifier_that_sees_the_majority_loses_nothing_and_one_that_asks_for_three_quarters_half(folder):
@@ -110,7 +110,7 @@ def test_pixels_come_from_the_image_and_its_partner_by_the_mask(spec):
 def test_a_plain_augmentation_is_robustness_s_accuracy_minus_clean_accuracy(folder):
     """Two measures, one θ: the same draws of the same nuisance."""
     spec, classifier, images = "noise:sigma=0.9", f"torch:{folder}/mine.py:strict", f"npz:{folder}/flat.npz"
-    one = brittle.affinity(classifier, images, [spec], samples=3)
+    one = brittle.augmentation(classifier, images, of=[spec], samples=3)
     other = brittle.measure(classifier, images, spec, samples=3)
     assert one["accuracy_augmented"] == pytest.approx(other["accuracy_nuisance"])
     assert one["affinity"] == pytest.approx(100 * (other["accuracy_nuisance"] - other["accuracy_clean"]))
@@ -168,7 +168,7 @@ def test_diversity_comes_from_entries_and_from_what_training_wrote_into_the_weig
         "cut": f"{spec}make,weights={tmp_path}/cut.safetensors",
         "flipped": {"spec": f"{spec}mean", "augmentation": "flips", "diversity": 0.1},
     }
-    found = brittle.run(study(folder, classifiers), tmp_path / "run")["measures"]["augmentation"]
+    found = brittle.run(study(folder, classifiers), out=tmp_path / "run")["measures"]["augmentation"]
     assert {row["classifier"] for row in found["results"]} == {"basic-1", "basic-2"}
     assert [(row["augmentation"], row["runs"]) for row in found["models"]] == [("mixup", 2), ("cutmix", 2)]
     by_hand = [row["affinity"] for row in found["results"] if row["augmentation"] == "mixup"]
@@ -186,7 +186,7 @@ def test_what_can_t_be_measured_is_refused(folder, tmp_path):
     with pytest.raises(BrittleError, match="of names mixup twice"):
         affinity(folder, "mean", "mixup", "mixup")
     with pytest.raises(BrittleError, match="groups names 'b', which is not a classifier"):
-        brittle.affinity({"a": f"torch:{folder}/mine.py:mean"}, f"npz:{folder}/flat.npz", groups={"b": "basic"})
+        brittle.augmentation({"a": f"torch:{folder}/mine.py:mean"}, f"npz:{folder}/flat.npz", groups={"b": "basic"})
     with pytest.raises(BrittleError, match="no augmentation is named"):
         affinity(folder, "mean")
     with pytest.raises(BrittleError, match="there is one"):
@@ -195,10 +195,10 @@ def test_what_can_t_be_measured_is_refused(folder, tmp_path):
         brittle.run(study(folder, {"a": f"torch:{folder}/mine.py:mean"}))
     np.savez(tmp_path / "bare.npz", images=np.zeros((4, 8, 8), np.uint8))
     with pytest.raises(BrittleError, match="have no label"):
-        brittle.affinity(f"torch:{folder}/mine.py:mean", f"npz:{tmp_path}/bare.npz", ["mixup"])
+        brittle.augmentation(f"torch:{folder}/mine.py:mean", f"npz:{tmp_path}/bare.npz", of=["mixup"])
     ragged = [np.zeros((1, 8, 8), np.uint8), np.zeros((1, 9, 9), np.uint8)] * 8
     with pytest.raises(BrittleError, match="differ in shape"):
-        brittle.affinity(f"torch:{folder}/mine.py:mean", (ragged, [0, 1] * 8), ["mixup"])
+        brittle.augmentation(f"torch:{folder}/mine.py:mean", (ragged, [0, 1] * 8), of=["mixup"])
 
 
 def test_console_and_report_lay_out_table_6(folder, tmp_path):
@@ -208,7 +208,7 @@ def test_console_and_report_lay_out_table_6(folder, tmp_path):
         "up-1": {"spec": f"{spec}mean", "mix": "mixup", "diversity": 0.40, "mix_diversity": 0.84},
         "up-2": {"spec": f"{spec}mean", "mix": "mixup", "diversity": 0.42, "mix_diversity": 0.84},
     }
-    found = brittle.run(study(folder, classifiers), tmp_path / "run")
+    found = brittle.run(study(folder, classifiers), out=tmp_path / "run")
     assert "mixup, basic: diversity 0.41 ± 0.01, mixed 0.84 ± 0.00" in str(found)
     page = write_report(tmp_path / "run").read_text()
     assert "affinity against diversity: mixup" in page
@@ -218,7 +218,7 @@ def test_console_and_report_lay_out_table_6(folder, tmp_path):
 
 
 def test_without_any_diversity_the_report_says_where_it_would_come_from(folder, tmp_path):
-    brittle.run(study(folder, {"basic": f"torch:{folder}/mine.py:strict"}), tmp_path / "run")
+    brittle.run(study(folder, {"basic": f"torch:{folder}/mine.py:strict"}), out=tmp_path / "run")
     assert "to which loss" in write_report(tmp_path / "run").read_text()
 
 
@@ -234,18 +234,22 @@ def test_where_errors_go_is_told_beside_affinity():
     levels = np.array([0.2, 0.5, 0.8], np.float32)[labels]
     images = np.broadcast_to(levels[:, None, None, None], (90, 1, 8, 8)).copy()
     groups = {"a": "net", "b": "net"}
-    found = brittle.affinity({"a": said, "b": said}, (images, labels), ["cutout:size=4", "brightness"], groups=groups)
+    found = brittle.augmentation(
+        {"a": said, "b": said}, (images, labels), of=["cutout:size=4", "brightness"], groups=groups
+    )
     cut, _ = found["interference"]
     assert (cut["group"], cut["runs"], cut["agreeing_runs"]) == ("net", 2, 2)
     assert (cut["nuisance"], cut["top_class"]) == ("cutout:size=4", "1")
     assert (cut["points_lost"], cut["points_to_top"]) == pytest.approx((200 / 3, 200 / 3))
-    assert cut["points_lost"] == pytest.approx(-found["affinity"])
+    assert cut["points_lost"] == pytest.approx(-found.of("a", augmentation="cutout:size=4")["affinity"])
     assert "gather in one class: of 66.7 points lost on augmented images" in " ".join(str(found).split())
 
 
 def test_what_a_live_classifier_was_trained_with_is_said_in_python(folder):
     told = {"b": {"mix": "mixup", "diversity": 0.41}}
     spec = f"torch:{folder}/mine.py:mean"
-    found = brittle.affinity({"a": spec, "b": spec}, f"npz:{folder}/flat.npz", "mixup", reference="a", attributes=told)
+    found = brittle.augmentation(
+        {"a": spec, "b": spec}, f"npz:{folder}/flat.npz", of="mixup", reference="a", attributes=told
+    )
     (row,) = found["diversities"]
     assert (row["classifier"], row["augmentation"], row["diversity"]) == ("b", "mixup", 0.41)

@@ -44,7 +44,7 @@ RATIO = 0.1 * 255  # m / ‖w‖ on the scale of 255
 def test_along_a_path_the_breaking_point_has_the_distribution_of_a_linear_classifier():
     """P(σ* ≤ s) = Φ(−m / (s‖w‖)) ≤ ½, so that half of the paths never break and the mean is infinite."""
     found = brittle.breaking_points(
-        linear(), grey(1), nuisance="noise:clip=no", step=4, limit=200, repeats=COUNT, batch=2048
+        linear(), grey(1), nuisances="noise:clip=no", step=4, limit=200, repeats=COUNT, batch=2048
     )
     rows = found.rows.to_pandas()
     values = 4.0 * np.arange(1, 51)
@@ -59,7 +59,7 @@ def test_with_fresh_noise_the_chance_to_survive_is_a_product_over_the_steps():
     means = {}
     for step in (2.0, 8.0):
         found = brittle.breaking_points(
-            linear(), grey(1), nuisance="noise:clip=no", noise="fresh", step=step, limit=160, repeats=COUNT, batch=2048
+            linear(), grey(1), nuisances="noise:clip=no", noise="fresh", step=step, limit=160, repeats=COUNT, batch=2048
         )
         rows = found.rows.to_pandas()
         values = step * np.arange(1, int(160 / step) + 1)
@@ -118,14 +118,14 @@ def test_the_same_noise_field_is_scaled_along_a_path():
     images = torch.rand(20, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(4))
     module = linear()
     labels = module(images).argmax(1)
-    found = brittle.breaking_points(module, (images, labels), nuisance="noise:clip=no", step=1, limit=300)
+    found = brittle.breaking_points(module, (images, labels), nuisances="noise:clip=no", step=1, limit=300)
     rows = found.rows.to_pandas()
     ids = torch.tensor(rows.image.to_numpy())
     space = nuisance("noise:clip=no")
     order = found.places  # of the rows' images in the set
     batch = Batch(images[order], labels[order], ids)
     theta = draw_theta(
-        space, batch, torch.zeros(20, dtype=torch.int64), stream_root(0, found.done.job.stream("noise:clip=no"))
+        space, batch, torch.zeros(20, dtype=torch.int64), stream_root(0, found.run.job.stream("noise:clip=no"))
     )
     with torch.no_grad():
         logits = module(images[order])
@@ -137,7 +137,7 @@ def test_the_same_noise_field_is_scaled_along_a_path():
 
 
 def test_any_nuisance_with_a_severity_can_break_a_classifier():
-    found = brittle.breaking_points("bundled:plain", "sample", nuisance="rotation", count=20, step=0.5, limit=5)
+    found = brittle.breaking_points("bundled:plain", "sample", nuisances="rotation", count=20, step=0.5, limit=5)
     assert found["unit"] == "severity"
     assert found["percent"] is None
     assert 0 < found["mean"] <= 5
@@ -198,7 +198,7 @@ def test_a_classifier_that_is_never_right_is_said_to_have_no_mean():
 @pytest.mark.parametrize("repeats", [1, 5])
 def test_the_share_not_yet_broken_lies_in_a_band_that_has_room_everywhere_above_0(repeats):
     """Before the first break and after the last one too."""
-    found = brittle.breaking_points(linear(), grey(20), nuisance="noise:clip=no", step=4, limit=200, repeats=repeats)
+    found = brittle.breaking_points(linear(), grey(20), nuisances="noise:clip=no", step=4, limit=200, repeats=repeats)
     share, low, high = (np.array(found["survival"][name]) for name in ("share", "low", "high"))
     assert share[0] == low[0] == high[0] == 1
     assert share[1] == 1

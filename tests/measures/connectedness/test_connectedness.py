@@ -6,15 +6,13 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from engine_runs import run_study
 from torch import nn
 
 import brittle
-from brittle.api.carried_out import How
-from brittle.api.one_measure import one_measure
 from brittle.engine import worker
 from brittle.errors import BrittleError, MissingPackage
 from brittle.images import image_set
-from brittle.images.selection import Selection
 
 from . import moons
 
@@ -22,16 +20,12 @@ from . import moons
 def connected(module, points, labels, batch=None, **options):
     """The rows, the images and the summary of a run over points in the plane, or over images."""
     images = points if np.ndim(points) == 4 else moons.as_images(points)
-    done = one_measure(
-        "connectedness",
-        {key.replace("_", "-"): value for key, value in options.items()},
-        {"it": module},
-        image_set((images, labels), name="points"),
-        None,
-        Selection.of(None),
-        0,
-        How(batch=batch),
-    )
+    study = {
+        "classifiers": {"it": module},
+        "images": {"points": image_set((images, labels), name="points")},
+        "connectedness": {key.replace("_", "-"): value for key, value in options.items()},
+    }
+    done = run_study(study, batch=batch)
     view = done.view("connectedness")
     cell = view.cell("it", "points")
     return (
@@ -214,9 +208,8 @@ def test_outputs_that_are_not_finite_name_the_image():
 
 
 def test_images_of_several_classes_on_a_convolutional_network():
-    done = one_measure(
-        "connectedness", {"per-class": 6}, {"plain": "bundled:plain"}, "sample", None, Selection.of(None), 0, How()
-    )
+    study = {"classifiers": {"plain": "bundled:plain"}, "images": ["sample"], "connectedness": {"per-class": 6}}
+    done = run_study(study)
     said = done.summary["measures"]["connectedness"]
     assert [row["class"] for row in said["classes"]] == list(brittle.image_set("sample").classes)
     assert all(row["images"] == 6 for row in said["classes"])

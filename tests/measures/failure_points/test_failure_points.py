@@ -7,15 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from engine_runs import run_study
 from scipy.special import expit
 from torch import nn
 
 import brittle
-from brittle.engine.assemble import Things
-from brittle.engine.carry_out import run_things
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
-from brittle.images.selection import Selection
 from brittle.measures.base import About, Asked
 from brittle.measures.draws import draw_theta
 from brittle.measures.failure_points.measure import FailurePoints
@@ -26,7 +24,6 @@ from brittle.nuisances import nuisance, nuisances
 from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.random import stream_root
 from brittle.statistics.ratio import ratio_bounds
-from brittle.study import MeasureEntry
 from brittle.types import SeverityScale
 
 STEPS = 5
@@ -202,14 +199,13 @@ def test_no_labels_at_all_are_refused():
 
 
 def test_several_shifts_of_the_same_images_stay_apart_and_pool_image_by_image():
-    things = Things(
-        {"told": told},
-        {"eight": (image_set(images()), Selection())},
-        {"whole": WrittenSeverity(), "none": WrittenSeverity(factor=0.0)},
-        {"failure-points": MeasureEntry(kind="failure-points", **OPTIONS)},
-        0,
-    )
-    said = run_things(things).summary["measures"]["failure-points"]
+    study = {
+        "classifiers": {"told": told},
+        "images": {"eight": image_set(images())},
+        "nuisances": {"whole": WrittenSeverity(), "none": WrittenSeverity(factor=0.0)},
+        "failure-points": OPTIONS,
+    }
+    said = run_study(study).summary["measures"]["failure-points"]
     whole, none = said["results"]
     assert [entry["first_failures"] for entry in whole["severities"]] == [FIRST.count(place) for place in range(6)]
     assert [entry["first_failures"] for entry in none["severities"]] == [2, 0, 0, 0, 0, 0]
@@ -249,7 +245,7 @@ class Doubled:
 
 def test_duplicate_rows_are_an_error():
     found = found_with()
-    view = found.done.view("failure-points")
+    view = found.run.view("failure-points")
     with pytest.raises(Failure, match="there twice"):
         trajectories(Doubled(view), "classifier", found["image_set"], "written-severity", STEPS, 1)
 

@@ -7,7 +7,8 @@ import brittle
 from brittle.measures.distortion import BESIDE
 from brittle.report.console import as_text
 from brittle.report.html import write_report
-from brittle.report.page.distortion import MOST_ROWS, gathers, in_one_line, points, rendered, telling
+from brittle.report.page.distortion import MOST_ROWS, gathers, in_one_line, points, telling
+from brittle.report.sections.distortion import distortion_blocks
 
 pytestmark = pytest.mark.warned("this prior may destroy the label")
 
@@ -53,7 +54,7 @@ def study(folder, **measures):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("beside")
-    return brittle.run(study(folder), folder / "run"), folder / "run"
+    return brittle.run(study(folder), out=folder / "run"), folder / "run"
 
 
 def test_it_is_told_without_being_asked_for_and_names_the_class(run):
@@ -89,7 +90,7 @@ def test_the_report_shows_it_beside_robustness(run):
 
 
 def test_breaking_points_have_it_of_what_is_said_at_the_break(tmp_path):
-    found = brittle.run(study(tmp_path, **{"breaking-points": {"step": 4.0}}), tmp_path / "run")
+    found = brittle.run(study(tmp_path, **{"breaking-points": {"step": 4.0}}), out=tmp_path / "run")
     drawn, _ = found["measures"]["breaking-points"][BESIDE]
     assert (drawn["where"], drawn["top_class"]) == ("at the break", "dawn")
     assert drawn["points_to_top"] == pytest.approx(75)
@@ -151,9 +152,9 @@ ROW = {
 
 def test_of_many_models_those_that_gather_most_are_shown():
     rows = [ROW | {"group": f"net-{place}", "points_to_top": place / 10} for place in range(100)]
-    page = rendered(rows, many_sets=False)
-    assert page.count("<tr>") == MOST_ROWS + 1
-    assert "40 more" in page
+    ((_, table, more),) = (group.blocks for group in distortion_blocks(rows))
+    assert len(table.rows) == MOST_ROWS
+    assert more.text.startswith("40 more")
     assert telling(rows)["group"] == "net-99"
     assert telling(rows[:60]) is None  # below three times what chance sends there
 
@@ -185,7 +186,8 @@ def test_of_few_classes_nearly_all_errors_gather_though_chance_sends_a_third_of_
 def test_a_tie_is_told():
     assert "12.0 go to t (as many to u); chance" in points(ROW | {"tied_classes": ["u"]})
     assert "12.0 go to t (as many to u and 2 more); chance" in points(ROW | {"tied_classes": ["u", "v", "w"]})
-    assert "(as many to u)" in rendered([ROW | {"tied_classes": ["u"]}], many_sets=False)
+    ((_, table),) = (group.blocks for group in distortion_blocks([ROW | {"tied_classes": ["u"]}]))
+    assert "t (as many to u)" in table.rows[0]
 
 
 def test_a_class_that_gains_more_than_is_lost_is_not_given_a_part_of_it():

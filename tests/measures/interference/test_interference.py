@@ -27,7 +27,7 @@ def run(tmp_path_factory):
         "robustness": {"samples": 3},
         "interference": {},
     }
-    return brittle.run(study, out), out
+    return brittle.run(study, out=out), out
 
 
 def test_groups_are_models_and_single_classifiers_are_single_runs(run):
@@ -137,19 +137,22 @@ def test_python_gives_the_index_of_live_runs():
     nets = dict.fromkeys(("a", "b", "c"), drawn_to_two)
     groups = dict.fromkeys(nets, "net")
     found = brittle.interference(nets, flat(), ["noise:sigma=0.12", "brightness"], groups=groups, samples=2)
-    assert found["di"] == found.of_model("net", "noise:sigma=0.12")["di"] == pytest.approx(3.0)
-    assert (found["top_class"], found["runs"], found["agreeing_runs"]) == ("2", 3, 3)
+    noisy = found.of("net", nuisance="noise:sigma=0.12")
+    assert found["results"][0]["di"] == noisy["di"] == pytest.approx(3.0)
+    assert (noisy["top_class"], noisy["runs"], noisy["agreeing_runs"]) == ("2", 3, 3)
     assert found.rows.num_rows == 3 * 2 * 80 * 2
     assert "noise:sigma=0.12" in str(found)
     assert "robustness" not in found.summary["measures"]
     with pytest.raises(BrittleError, match="no group 'nett'"):
-        found.of_model("nett")
+        found.of("nett")
 
 
 def test_python_refuses_images_without_labels_and_takes_those_that_have_some():
     pixels, labels = flat()
     some = brittle.image_set((pixels, np.where(np.arange(80) < 8, -1, labels)))
-    with pytest.raises(BrittleError, match="needs labels, and 8 of the images of 'arrays' have none"):
+    with pytest.raises(
+        BrittleError, match="interference on 'arrays' is left out: it needs labels, and some images have none"
+    ):
         brittle.interference(drawn_to_two, some, "noise")
     found = brittle.interference(drawn_to_two, some, "noise:sigma=0.12", ids=some.ids[8:].tolist(), simulations=100)
     assert (found["images"], found["top_class"]) == (72, "2")

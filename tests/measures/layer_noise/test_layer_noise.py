@@ -203,7 +203,7 @@ def test_means_are_over_correct_images_and_over_those_that_all_get_right():
     assert 0 < both.sum() < right["a"].sum() == 18
     apart = []
     for name in "ab":
-        result = found.layer("input", name)
+        result = found.of(name).layer("input")
         own = rows.filter(pc.equal(rows["classifier"], name))
         # Rows come in the order drawn by the seed; images of arrays are numbered as they were given.
         sigma = {id: [] for id in range(23)}

@@ -8,7 +8,7 @@ from scipy import stats
 
 import brittle
 from brittle.errors import BrittleError
-from brittle.measures.line.measure import OnTheLine
+from brittle.measures.line.measure import Line
 from brittle.statistics.line import gains
 
 IMAGES = 200
@@ -78,7 +78,7 @@ def test_it_is_said_where_both_accuracies_are_of_the_same_images(six, numbered):
 def test_images_that_no_shift_was_applied_to_are_preferred_where_they_are_as_many(followed, same):
     ids = np.arange(20)
     run = SimpleNamespace(images={"a": SimpleNamespace(ids=ids, labels=np.zeros(20))})
-    found = OnTheLine()._clean_images(run, "a", np.array(followed))
+    found = Line()._clean_images(run, "a", np.array(followed))
     assert found.same == same
     assert np.isin(found.ids, followed).all() == same
 
@@ -117,7 +117,7 @@ def test_an_attribute_that_no_classifier_has_is_refused():
         "classifiers": {name: {"spec": "bundled:plain", "parameters": 1.0} for name in NAMES},
         "images": {"sample": {"spec": "sample", "count": 10}},
         "nuisances": ["noise"],
-        "line": {"attributes": ["paramters"]},
+        "line": {"covariates": ["paramters"]},
     }
     with pytest.raises(BrittleError, match=r"no classifier has the attribute 'paramters'.*Did you mean 'parameters'"):
         brittle.run(study)

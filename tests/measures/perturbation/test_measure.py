@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from engine_runs import run_study
 from torch import nn
 
-from brittle.api.carried_out import How
-from brittle.api.one_measure import one_measure
 from brittle.errors import BrittleError
 from brittle.images.arrays import from_arrays
-from brittle.images.selection import Selection
 
 pytestmark = pytest.mark.warned("did not reach p")
 
@@ -36,8 +34,8 @@ def images(count=24, seed=0):
 def done(classifiers=None, batch=None, subset=None, ids=(), **options):
     things = classifiers or {"net": network()}
     options = {"rate": 0.02, "steps": 300} | options
-    which = Selection.of(None, (), ids)
-    return one_measure("perturbation", options, things, subset or images(), None, which, 0, How("cpu", batch))
+    study = {"classifiers": things, "images": {"set": {"spec": subset or images(), "ids": tuple(ids)}}}
+    return run_study(study | {"perturbation": options}, device="cpu", batch=batch)
 
 
 def rows(found, name="net", table="rows"):

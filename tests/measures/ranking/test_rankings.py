@@ -24,7 +24,7 @@ def found(scripted, numbered):
     classifiers, images = scripted(
         early=right(0.9, 0.8, 0.3), late=right(0.9, 0.6, 0.5), bad=right(0.7, 0.4, 0.1), even=right(0.9, 0.8, 0.3)
     )
-    return brittle.rank(classifiers, images, numbered, **OPTIONS)
+    return brittle.ranking(classifiers, images, numbered, **OPTIONS)
 
 
 def test_ranks_by_accuracy_begin_at_severity_0(found):
@@ -54,7 +54,7 @@ def test_pairs_that_change_places_are_told_with_where(scripted, numbered):
     classifiers, images = scripted(
         a=right(0.9, 0.8, 0.5, 0.2), b=right(0.9, 0.79, 0.5, 0.21), c=right(0.7, 0.6, 0.3, 0.1)
     )
-    found = brittle.rank(classifiers, images, numbered, severities=(1, 2, 3))
+    found = brittle.ranking(classifiers, images, numbered, severities=(1, 2, 3))
     by = next(row for row in found["results"] if row["by"] == "accuracy")
     assert [pair["change_places"] for pair in by["pairs"]] == [[[1, 3]], [], []]
     assert (by["changing_places"], by["swaps"]) == (1, [])
@@ -82,7 +82,7 @@ def test_p_values_are_mcnemars_with_holms_correction_over_all_pairs_and_severiti
 def test_the_papers_rule_is_overlap_of_one_standard_error(scripted, numbered):
     """0.80 ± 0.0283 and 0.76 ± 0.0302 overlap; 0.70 ± 0.0324 lies below the first alone."""
     classifiers, images = scripted(a=right(0.8, 0.8), b=right(0.76, 0.76), c=right(0.7, 0.7))
-    found = brittle.rank(classifiers, images, numbered, severities=(1,))
+    found = brittle.ranking(classifiers, images, numbered, severities=(1,))
     assert found.ranks(ties="overlap") == {"a": [1, 1], "b": [1, 1], "c": [2, 2]}
     row = found["results"][0]["classifiers"][0]
     assert row["high"][0] - row["values"][0] == pytest.approx(np.sqrt(0.8 * 0.2 / IMAGES), rel=1e-4)
@@ -90,7 +90,7 @@ def test_the_papers_rule_is_overlap_of_one_standard_error(scripted, numbered):
 
 def test_several_paths_count_in_steps(scripted, numbered):
     classifiers, images = scripted(early=right(0.9, 0.8, 0.3), late=right(0.9, 0.6, 0.5))
-    once, thrice = (brittle.rank(classifiers, images, numbered, repeats=paths, **OPTIONS) for paths in (1, 3))
+    once, thrice = (brittle.ranking(classifiers, images, numbered, repeats=paths, **OPTIONS) for paths in (1, 3))
     assert thrice.ranks() == once.ranks()
     pairs = [each["results"][0]["pairs"][0] for each in (once, thrice)]
     assert pairs[0]["difference"] == pytest.approx(pairs[1]["difference"])
@@ -100,16 +100,17 @@ def test_several_paths_count_in_steps(scripted, numbered):
 def test_one_classifier_has_no_rank(scripted, numbered):
     classifiers, images = scripted(alone=right(0.9, 0.8, 0.3))
     with pytest.raises(BrittleError, match="at least two"):
-        brittle.rank(classifiers, images, numbered, **OPTIONS)
+        brittle.ranking(classifiers, images, numbered, **OPTIONS)
 
 
 def test_the_command_ranks_at_the_severities_given(cli):
-    said = cli("rank", "bundled:plain", "sample", "--nuisance", "noise", "--against", "bundled:augmented",
+    said = cli("ranking", "bundled:plain", "sample", "--nuisance", "noise", "--against", "bundled:augmented",
                "--count", "60", "--severities", "20/80", "--json")  # fmt: skip
     assert said.status == 0, said.err
-    assert said.json["severities"] == [0, 20, 80]
-    assert [row["classifier"] for row in said.json["classifiers"]] == ["bundled:plain", "bundled:augmented"]
-    assert {row["by"] for row in said.json["others"]} == {"drop"}
+    by_accuracy = said.json["results"][0]
+    assert by_accuracy["severities"] == [0, 20, 80]
+    assert [row["classifier"] for row in by_accuracy["classifiers"]] == ["bundled:plain", "bundled:augmented"]
+    assert {row["by"] for row in said.json["results"]} == {"accuracy", "drop"}
 
 
 def test_the_study_the_function_and_the_command_say_the_same(cli):
@@ -122,7 +123,7 @@ def test_the_study_the_function_and_the_command_say_the_same(cli):
     }
     by_study = brittle.run(study)["measures"]["ranking"]["results"]
     classifiers = {name: name for name in study["classifiers"]}
-    by_function = brittle.rank(classifiers, "sample", "noise", severities=(20, 80), count=60)["results"]
+    by_function = brittle.ranking(classifiers, "sample", "noise", severities=(20, 80), count=60)["results"]
     assert by_function == by_study
 
 

@@ -113,7 +113,7 @@ def found():
 
 
 def test_draws_reproduce_what_was_stored(found):
-    job = found.done.job
+    job = found.run.job
     images = next(iter(job.images.values())).images
     for place, number in enumerate(found.ids[:3]):
         batch = images.batch([place])
@@ -228,7 +228,7 @@ def test_importance_in_a_study_with_robustness_makes_no_further_calls(tmp_path):
         "robustness": {"samples": 150},
         "weak-points": {"sampler": "importance"},
     }
-    found = brittle.run(study, tmp_path / "run")["measures"]
+    found = brittle.run(study, out=tmp_path / "run")["measures"]
     (entry,) = found["weak-points"]["entries"]
     assert entry["calls"] == 0
     # The weights' mean is 1 − µ̂(x): the same draws, the same number.
@@ -254,12 +254,12 @@ def test_a_resumed_run_keeps_what_is_there_and_gives_the_same_rows(tmp_path, mon
     def stored(folder):
         return [pa.concat_tables(map(pq.read_table, files(folder, kind))) for kind in ("rows", "images")]
 
-    whole = brittle.run(study, tmp_path / "whole")
-    brittle.run(study, tmp_path / "torn")
+    whole = brittle.run(study, out=tmp_path / "whole")
+    brittle.run(study, out=tmp_path / "torn")
     kept, lost = files(tmp_path / "torn", table)
     lost.unlink()
     before = kept.stat().st_ino
-    again = brittle.run(study, tmp_path / "torn")
+    again = brittle.run(study, out=tmp_path / "torn")
     assert kept.stat().st_ino == before
     assert again == whole
     for found, wanted in zip(stored(tmp_path / "torn"), stored(tmp_path / "whole"), strict=True):

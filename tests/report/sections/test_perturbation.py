@@ -52,7 +52,7 @@ def run(folder):
         "images": {"set": f"npz:{folder}/images.npz"},
         "perturbation": {"rate": 0.02, "steps": 200},
     }
-    brittle.run(study, folder / "run", device="cpu")
+    brittle.run(study, out=folder / "run", device="cpu")
     return folder / "run"
 
 
@@ -169,7 +169,7 @@ def test_many_classifiers_are_told_shortly(folder):
         "images": {"set": {"spec": f"npz:{folder}/images.npz", "count": 6}},
         "perturbation": {"rate": 0.05, "steps": 30, "draw": 1},
     }
-    found = brittle.run(study, folder / "many", device="cpu")
+    found = brittle.run(study, out=folder / "many", device="cpu")
     text = str(found)
     assert "and as much of 2 more classifiers" in text
     assert "more comparisons" in text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import re
 import shutil
@@ -16,19 +14,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from PIL import Image
 
 from brittle.engine.kept_json import kept_text, read_kept
 from brittle.measures.robustness.summary import ranked_apart
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
+from brittle.report.blocks import Answer, Block, Card, Drawn, Group, Original, Pictures, Strip
+from brittle.report.blocks.wording import plain
 from brittle.report.console import as_text
 from brittle.report.html import write_report
 from brittle.report.page.colours import looks
 from brittle.report.page.section import MeasureRun
+from brittle.report.renderers.figures import as_svg
+from brittle.report.renderers.html import HtmlRenderer, groups_in
+from brittle.report.renderers.resolve import Resolved, resolve
 from brittle.report.sections.robustness.curves import curves
 from brittle.report.sections.robustness.figures import class_figure, curve_figure, shown_classes
-from brittle.report.sections.robustness.gallery import Galleries, galleries
 from brittle.report.sections.robustness.results import Results
 from brittle.report.sections.robustness.section import RobustnessSection
 from brittle.report.sections.robustness.sentences import STOPPED, cautions, findings, limits, ranks
@@ -43,12 +44,33 @@ def run(run_folder: Path, measure_run: Callable[[Path, str], MeasureRun]) -> Mea
 
 
 @pytest.fixture(scope="module")
-def painted(run: MeasureRun) -> Galleries:
-    return galleries(run)
+def shown(run: MeasureRun) -> list[Block]:
+    return list(RobustnessSection().blocks(run))
 
 
-def _pixels(uri: str) -> np.ndarray:
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.removeprefix("data:image/png;base64,")))))
+@pytest.fixture(scope="module")
+def resolved(run: MeasureRun, shown: list[Block]) -> Resolved:
+    return resolve(run.whole, shown)
+
+
+def _body(run: MeasureRun) -> str:
+    return str(HtmlRenderer(run.whole, run.looks, run.key).render(RobustnessSection().blocks(run)))
+
+
+def _galleries(shown: list[Block]) -> dict[str, list[Group]]:
+    """The parts of the gallery of every nuisance: first draws, and mistakes of each classifier."""
+    found = [group for group in groups_in(shown) if group.about is not None]
+    return {plain(group.title): [each for each in group.blocks if isinstance(each, Group)] for group in found}
+
+
+def _strips(group: Group) -> tuple[Strip, ...]:
+    (pictures,) = (each for each in group.blocks if isinstance(each, Pictures))
+    return pictures.strips
+
+
+def _image(card: Card) -> int:
+    assert isinstance(card.source, (Original, Drawn))
+    return card.source.image
 
 
 def _rows(run: MeasureRun, classifier: str, nuisance: str = "") -> list[dict[str, Any]]:
@@ -57,65 +79,67 @@ def _rows(run: MeasureRun, classifier: str, nuisance: str = "") -> list[dict[str
     return pa.concat_tables(list(view.rows(view.cell(classifier, "shapes", nuisance)))).to_pylist()  # type: ignore[no-any-return]
 
 
-def test_pictures_are_the_first_draws_of_the_prior(run: MeasureRun, painted: Galleries) -> None:
+def test_pictures_are_the_first_draws_of_the_prior(run: MeasureRun, shown: list[Block], resolved: Resolved) -> None:
     images = run.whole.job.images["shapes"].images
     space = nuisances.build("affine:alpha=10")
-    gallery = painted.by_cell["shapes", "affine:alpha=10"]
-    for strip in gallery.strips:
-        batch = images.batch([list(images.names).index(strip.name)])
-        assert np.array_equal(_pixels(strip.original.uri), np.rint(255 * batch.images[0, 0].numpy()))
+    for strip in _strips(_galleries(shown)["affine:alpha=10"][0]):
+        original, *draws = strip.cards
+        batch = images.batch([images.ids.tolist().index(_image(original))])
+        assert torch.equal(resolved.pixels[original.source], batch.images[0])  # type: ignore[index]
         theta = space.sample(batch, draw_keys(0, "affine", batch.ids, torch.arange(6)))[0]
-        for draw, picture in enumerate(strip.draws):
-            assert picture.caption == f"draw {draw}"
-            expected = 255 * space.apply(batch, theta[draw : draw + 1])[0, 0].numpy()
-            assert np.abs(_pixels(picture.uri) - expected).max() <= 0.51
+        assert [card.caption for card in draws] == [f"draw {draw}" for draw in range(6)]
+        for draw, card in enumerate(draws):
+            expected = space.apply(batch, theta[draw : draw + 1])[0]
+            assert torch.allclose(resolved.pixels[card.source], expected, atol=1e-5)  # type: ignore[index]
 
 
-def test_answers_beneath_the_pictures_are_the_stored_ones(run: MeasureRun, painted: Galleries) -> None:
+def test_answers_beneath_the_pictures_are_the_stored_ones(run: MeasureRun, shown: list[Block]) -> None:
     images = run.whole.job.images["shapes"].images
-    for gallery in painted.by_cell.values():
-        for strip in gallery.strips:
-            identity = int(images.ids[list(images.names).index(strip.name)])
-            for picture, draw in [(strip.original, None), *((each, n) for n, each in enumerate(strip.draws))]:
-                assert len(picture.answers) == 2
-                for answer in picture.answers:
-                    rows = _rows(run, answer.classifier, "" if draw is None else gallery.nuisance)
-                    row = next(each for each in rows if each["image"] == identity and each.get("draw") == draw)
+    for nuisance, (first, *_) in _galleries(shown).items():
+        for strip in _strips(first):
+            for card in strip.cards:
+                draw = card.source.draw if isinstance(card.source, Drawn) else None
+                assert len(card.answers) == 2
+                for answer in card.answers:
+                    rows = _rows(run, answer.classifier, "" if draw is None else nuisance)
+                    row = next(each for each in rows if each["image"] == _image(card) and each.get("draw") == draw)
                     assert answer.label == images.classes[row["predicted"]]
                     assert answer.probability == pytest.approx(np.exp(row["log_p_predicted"]))
-                    assert answer.right == (answer.label == strip.label)
+                    assert answer.right == (answer.label == strip.cards[0].caption)
 
 
-def test_classifiers_asked_again_confirm_the_pictures(painted: Galleries) -> None:
-    check = painted.confirmation
+def test_classifiers_asked_again_confirm_the_pictures(resolved: Resolved) -> None:
+    check = resolved.confirmation
     assert check.pictures == 3 * 2 * 36
     assert check.differing == 0
     assert check.largest < 1e-5
 
 
-def test_shown_images_are_of_different_classes_and_the_same_under_every_nuisance(
-    painted: Galleries,
-) -> None:
-    names = {tuple(strip.name for strip in gallery.strips) for gallery in painted.by_cell.values()}
-    assert len(names) == 1
-    assert len({strip.label for strip in next(iter(painted.by_cell.values())).strips[:3]}) == 3
+def test_shown_images_are_of_different_classes_and_the_same_under_every_nuisance(shown: list[Block]) -> None:
+    galleries = [_strips(first) for first, *_ in _galleries(shown).values()]
+    assert len({tuple(_image(strip.cards[0]) for strip in strips) for strips in galleries}) == 1
+    assert len({strip.cards[0].caption for strip in galleries[0][:3]}) == 3
 
 
-def test_confident_mistakes_are_the_most_confident_ones(run: MeasureRun, painted: Galleries) -> None:
-    for gallery in painted.by_cell.values():
-        for name, strips in gallery.mistakes.items():
+def test_confident_mistakes_are_the_most_confident_ones(run: MeasureRun, shown: list[Block]) -> None:
+    for nuisance, (_, *mistakes) in _galleries(shown).items():
+        for group in mistakes:
+            name = plain(group.title).removeprefix("Confident mistakes of ").removesuffix(", selected")
             clean = {row["image"]: row["rank"] == 0 for row in _rows(run, name)}
             wrong = [
                 np.exp(row["log_p_predicted"])
-                for row in _rows(run, name, gallery.nuisance)
+                for row in _rows(run, name, nuisance)
                 if row["rank"] > 0 and clean[row["image"]]
             ]
-            shown = [next(each for each in strip.draws[0].answers if each.classifier == name) for strip in strips]
-            assert shown
-            assert not any(each.right for each in shown)
-            assert shown[0].probability == pytest.approx(max(wrong))
-            assert [each.probability for each in shown] == sorted((each.probability for each in shown), reverse=True)
-            assert len({strip.name for strip in strips}) == len(strips)
+            strips = _strips(group)
+            said: list[Answer] = [
+                next(each for each in strip.cards[1].answers if each.classifier == name) for strip in strips
+            ]
+            assert said
+            assert not any(each.right for each in said)
+            assert said[0].probability == pytest.approx(max(wrong))
+            assert [each.probability for each in said] == sorted((each.probability for each in said), reverse=True)
+            assert len({_image(strip.cards[0]) for strip in strips}) == len(strips)
 
 
 def test_report_says_which_pictures_are_selected(run_folder: Path) -> None:
@@ -150,9 +174,8 @@ def test_levels_of_one_nuisance_make_a_severity_curve_from_the_untouched_image_o
     (curve,) = curves({f"fog:level={level}": nuisances.build(f"fog:level={level}") for level in (1, 2, 5)})
     assert curve.along_severity
     assert not curve.logarithmic
-    figure = curve_figure(
-        "k", curve, [_at_level(1, 0.8), _at_level(2, 0.6), _at_level(5, 0.3)], looks(["c"]), falling=False
-    )
+    rows = [_at_level(1, 0.8), _at_level(2, 0.6), _at_level(5, 0.3)]
+    figure = as_svg("k", curve_figure(curve, rows, falling=False), looks(["c"]))
     assert "drop (clean accuracy − accuracy)" in figure
     ticks = re.findall(r">(\d)</text>", figure)
     assert ticks.count("0") == 3
@@ -168,7 +191,7 @@ def test_a_thousand_classes_show_their_two_ends() -> None:
     rows = [{"classifier": "c", "classes": [each(label, (label * 7 % 1000) / 1000) for label in range(1000)]}]
     shown = [None if pair is None else pair[0] * 7 % 1000 for pair in shown_classes(rows)]
     assert shown == [*range(15), None, *range(985, 1000)]
-    figure = class_figure("k", "affine", rows, looks(["c"]))
+    figure = as_svg("k", class_figure("affine", rows), looks(["c"]))
     assert figure.count("crane") >= 30
 
 
@@ -189,7 +212,7 @@ def test_every_rho_and_interval_of_the_summary_is_shown(run_folder: Path, page_o
 
 def test_prior_draws_stand_beside_the_numbers(run_folder: Path, page_of: PageOf) -> None:
     page = page_of(run_folder)
-    assert {"robustness-results", "robustness-gallery", "cell-0", "cell-1", "cell-2"} <= page.ids
+    assert {"robustness-results", "robustness-gallery"} <= page.ids
     assert sum(tag == "img" for tag, _ in page.tags) >= 3 * 6 * 7
 
 
@@ -244,7 +267,7 @@ def test_ties_and_winners_are_told_from_the_intervals(run_folder: Path, names: t
         pair |= {"rho_better": verdict, "rho_difference": {"first": 0.25, "tie": 0.0, "second": -0.125}[verdict]}
         pair["rho_interval"] = [pair["rho_difference"] - 0.1, pair["rho_difference"] + 0.1]
     results = Results(summary)
-    said = max(findings(results, False), key=lambda each: each.weight).text
+    said = max(findings(results, False), key=lambda each: each.weight).block.text
     assert f"{first} is more robust than {second} under 1 of 3 nuisances" in said
     assert "difference 0.250 [0.150, 0.350], paired" in said
     assert "difference 0.125 [0.025, 0.225], paired" in said
@@ -263,14 +286,14 @@ def test_missed_tolerances_are_cautions(run: MeasureRun) -> None:
 
 
 def test_the_curve_turns_so_that_larger_changes_lie_to_the_right(run: MeasureRun) -> None:
-    assert "alpha, logarithmic   (larger changes of the image →)" in RobustnessSection().body(run)
+    assert "alpha, logarithmic   (larger changes of the image →)" in _body(run)
 
 
 def test_results_that_stopped_at_different_places_say_where(run: MeasureRun) -> None:
     rows = run.summary["results"]
-    assert "images × draws" not in RobustnessSection().body(run)
+    assert "images × draws" not in _body(run)
     uneven = replace(run, summary=run.summary | {"results": [rows[0] | {"images": 17}, *rows[1:]]}, _made={})
-    body = RobustnessSection().body(uneven)
+    body = _body(uneven)
     assert "images × draws" in body
     assert "17 × 8" in body
     assert "17 to 24 images" in body
@@ -290,12 +313,12 @@ def test_the_paired_difference_of_accuracy_stands_beside_that_of_rho(run: Measur
     assert (
         f"{first} − {second}, paired: {difference}, {first} is better; accuracy −0.050 [−0.200, 0.100], a tie" in text
     )
-    said = max(findings(Results(summary), False), key=lambda each: each.weight).text
+    said = max(findings(Results(summary), False), key=lambda each: each.weight).block.text
     assert "difference 0.250 [0.100, 0.400], paired; in accuracy −0.050 [−0.200, 0.100])" in said
-    body = RobustnessSection().body(replace(run, summary=summary, _made={}))
+    body = _body(replace(run, summary=summary, _made={}))
     paired = body[body.index("Paired differences") : body.index("Per class")]
     assert "difference in accuracy" in paired
-    assert '<td class="tie">tie</td></tr>' in paired  # of accuracy, which comes last
+    assert '<span class="tie">tie</span></td></tr>' in paired  # of accuracy, which comes last
 
 
 def test_where_a_classifier_is_most_brittle_ties_are_named(run: MeasureRun) -> None:
@@ -306,14 +329,16 @@ def test_where_a_classifier_is_most_brittle_ties_are_named(run: MeasureRun) -> N
         low, high = bounds[row["nuisance"]]
         row |= {"rho": (low + high) / 2, "interval_simultaneous": [low, high], "interval": [low + 0.04, high - 0.04]}
     said = findings(Results({"results": rows, "comparisons": []}), False)
-    (text,) = (each.text for each in said if "most brittle" in each.text)
+    (text,) = (each.block.text for each in said if "most brittle" in each.block.text)
     assert text.startswith(
         f"{name} is most brittle under affine:alpha=10: ρ 0.300 [0.200, 0.400] (simultaneous), a tie with "
         "translation:sigma=0.1; accuracy "
     )
     apart = [row | {"interval_simultaneous": [0.45, 0.5]} if "sigma" in row["nuisance"] else row for row in rows]
     (text,) = (
-        each.text for each in findings(Results({"results": apart, "comparisons": []}), False) if "most" in each.text
+        each.block.text
+        for each in findings(Results({"results": apart, "comparisons": []}), False)
+        if "most" in each.block.text
     )
     assert "a tie" not in text
 

@@ -61,7 +61,7 @@ def run(folder):
         "error-consistency": decided,
     }
     (folder / "labels.txt").write_text(labels.replace("/", "\n"))
-    result = brittle.run(study, folder / "run")
+    result = brittle.run(study, out=folder / "run")
     return result, write_report(folder / "run").read_text(encoding="utf-8")
 
 

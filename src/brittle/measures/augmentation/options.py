@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.commands import Command
+from brittle.commands import LOOKS, Command
 from brittle.registry.options import option
 
 
@@ -24,9 +24,9 @@ class AugmentationOptions:
 
 
 COMMAND = Command(
-    "affinity",
-    "Measure how much accuracy a classifier loses on augmented images, with the augmentation's diversity beside it.",
     "augmentation",
+    "Measure how much accuracy a classifier loses on augmented images (affinity), with the augmentation's diversity.",
     AugmentationOptions,
+    LOOKS,
     nuisance="none",
 )

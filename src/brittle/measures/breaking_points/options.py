@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import BREAKS, Command
 from brittle.registry.options import option
 
 
@@ -28,10 +28,11 @@ class BreakingPointsOptions:
 
 
 COMMAND = Command(
-    "break",
-    "Find the severity at which predictions change: σ of Gaussian noise, or any nuisance's severity.",
     "breaking-points",
+    "Find the severity at which predictions change: σ of Gaussian noise, or any nuisance's severity.",
     BreakingPointsOptions,
+    BREAKS,
+    short=("break",),
     images=200,
     nuisance="optional",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import INSIDE, Command
 from brittle.registry.options import option
 
 
@@ -29,9 +29,9 @@ class ConnectednessOptions:
 
 
 COMMAND = Command(
-    "connect",
-    "Find the bubbles of each class: which images lie in one region that the classifier gives their class.",
     "connectedness",
+    "Find the bubbles of each class: which images lie in one region that the classifier gives their class.",
     ConnectednessOptions,
+    INSIDE,
     nuisance="none",
 )

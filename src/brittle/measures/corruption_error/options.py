@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.commands import Command
+from brittle.commands import COMPARED, Command
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.registry.options import option
 
@@ -28,8 +28,8 @@ class CorruptionErrorOptions:
 COMMAND = Command(
     "corruption-error",
     "Set errors under shifts against those of a reference classifier: CE, rCE, and their means over shifts.",
-    "corruption-error",
     CorruptionErrorOptions,
+    COMPARED,
     images=500,
     against="set this classifier's errors beside them; may be repeated",
     reads={"failure-points": FailurePointsOptions},

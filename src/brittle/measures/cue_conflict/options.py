@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.commands import Command
+from brittle.commands import LOOKS, Command
 from brittle.registry.options import option
 
 
@@ -28,7 +28,7 @@ class CueConflictOptions:
 COMMAND = Command(
     "cue-conflict",
     "Set shape against texture (cue-conflict:…), and tell which of them classifiers answer with.",
-    "cue-conflict",
     CueConflictOptions,
+    LOOKS,
     nuisance="none",
 )

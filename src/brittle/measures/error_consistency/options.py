@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.commands import Command
+from brittle.commands import COMPARED, Command
 from brittle.registry.options import option
 
 
@@ -22,8 +22,8 @@ class ErrorConsistencyOptions:
 COMMAND = Command(
     "error-consistency",
     "Tell whether classifiers, and people whose decisions are given, are wrong on the same images.",
-    "error-consistency",
     ErrorConsistencyOptions,
+    COMPARED,
     against="compare the errors of this classifier too; may be repeated",
     nuisance="none",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import BREAKS, Command
 from brittle.registry.options import option
 
 
@@ -32,9 +32,10 @@ class FailurePointsOptions:
 
 
 COMMAND = Command(
-    "fail",
-    "Find the severity at which predictions become wrong, and accuracy at every severity on the way.",
     "failure-points",
+    "Find the severity at which predictions become wrong, and accuracy at every severity on the way.",
     FailurePointsOptions,
+    BREAKS,
+    short=("fail",),
     images=200,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.commands import Command
+from brittle.commands import INSIDE, Command
 from brittle.registry.options import option
 
 
@@ -28,8 +28,9 @@ class LayerChangesOptions:
 COMMAND = Command(
     "layer-changes",
     "Find the change of what each layer gives at which a classifier predicts a target.",
-    "layer-changes",
     LayerChangesOptions,
+    INSIDE,
     images=50,
+    costly=True,
     nuisance="none",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import INSIDE, Command
 from brittle.registry.options import option
 
 
@@ -32,8 +32,9 @@ class LayerNoiseOptions:
 COMMAND = Command(
     "layer-noise",
     "Find the noise on each layer, and on the weights, at which a classifier's prediction changes.",
-    "layer-noise",
     LayerNoiseOptions,
+    INSIDE,
     images=50,
+    costly=True,
     nuisance="none",
 )

@@ -24,7 +24,8 @@ from brittle.measures.line.options import LineOptions
 from brittle.measures.shifted import READ, Shifted, covered, shifted
 from brittle.registry import did_you_mean
 from brittle.statistics.intervals import simultaneous
-from brittle.statistics.line import FEWEST, Gains, Line, gains, line, probit
+from brittle.statistics.line import FEWEST, Gains, gains, line, probit
+from brittle.statistics.line import Line as FittedLine
 
 KIND = "line"
 Array = NDArray[np.float64]
@@ -42,7 +43,7 @@ class CleanImages(NamedTuple):
 
 @register(KIND)
 @dataclass(frozen=True)
-class OnTheLine(LineOptions, Derived):
+class Line(LineOptions, Derived):
     """Whether accuracy under shifts follows from accuracy without, over classifiers, and what is left once it does."""
 
     over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
@@ -59,7 +60,7 @@ class OnTheLine(LineOptions, Derived):
                 did_you_mean(self.id, asked.images),
             )
         known = {key for each in classifiers.values() for key, value in each.attributes.items() if is_number(value)}
-        for attribute in self.attributes:
+        for attribute in self.covariates:
             if attribute not in known:
                 raise BrittleError(
                     f"no classifier has the attribute {attribute!r} as a number",
@@ -92,7 +93,7 @@ class OnTheLine(LineOptions, Derived):
         for images, nuisances in (others or sets).items():
             found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
             results.append(self._one_set(run, images, found, models))
-            warnings += unsaid(list(models.values()), self.attributes, self.family)
+            warnings += unsaid(list(models.values()), self.covariates, self.family)
         return {"results": results, "warnings": list(dict.fromkeys(warnings))}
 
     def _one_set(
@@ -128,7 +129,7 @@ class OnTheLine(LineOptions, Derived):
                 for place, (name, model) in enumerate(models.items())
             ],
             "partial": partials(
-                list(models.values()), self.attributes, self.family, identical, overall, self.confidence
+                list(models.values()), self.covariates, self.family, identical, overall, self.confidence
             ),
             "shifts": [
                 self._one_shift(nuisance, each, over[nuisance], identical, count) for nuisance, each in found.items()
@@ -189,7 +190,7 @@ def _axis(accuracy: Array, axis: str, images: int) -> Array:
     return accuracy if axis == "plain" else probit(accuracy, images)
 
 
-def _line(found: Line) -> dict[str, Any]:
+def _line(found: FittedLine) -> dict[str, Any]:
     ends = {key: None if value is None else list(value) for key, value in zip(INTERVALS, found[5:], strict=True)}
     return dict(zip(("models", "slope", "intercept", "correlation", "p_value"), found[:5], strict=True)) | ends
 

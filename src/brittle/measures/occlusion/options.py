@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.commands import Command
+from brittle.commands import LOOKS, Command
 from brittle.registry.options import option
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -22,10 +22,10 @@ class OcclusionOptions:
 
 
 COMMAND = Command(
-    "occlude",
-    "Hide more and more of every image: accuracy by hidden share, and its gap between training and test images.",
     "occlusion",
+    "Hide more and more of every image: accuracy by hidden share, and its gap between training and test images.",
     OcclusionOptions,
+    LOOKS,
     images=1000,
     nuisance="optional",
     train=True,

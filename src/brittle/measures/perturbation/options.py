@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import BREAKS, Command
 from brittle.registry.options import option
 
 Method = Literal["adam", "fgsm", "t-fgsm", "i-fgsm"]
@@ -42,12 +42,14 @@ class PerturbationOptions:
 
 
 COMMAND = Command(
-    "perturb",
-    "Find how far images must be changed for a classifier to see another class in them.",
     "perturbation",
+    "Find how far images must be changed for a classifier to see another class in them.",
     PerturbationOptions,
+    BREAKS,
+    short=("perturb",),
     images=100,
     images_option="count",
+    costly=True,
     nuisance="none",
     out="keep the run and a report with matrices, bubbles and pictures in this folder",
 )

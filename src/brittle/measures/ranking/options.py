@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.commands import Command
+from brittle.commands import COMPARED, Command
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.registry.options import option
 
@@ -23,10 +23,10 @@ class RankingOptions:
 
 
 COMMAND = Command(
-    "rank",
-    "Rank classifiers at every severity of a nuisance, with ties, and find those that change places.",
     "ranking",
+    "Rank classifiers at every severity of a nuisance, with ties, and find those that change places.",
     RankingOptions,
+    COMPARED,
     images=500,
     against="rank this classifier too; may be repeated",
     reads={"failure-points": FailurePointsOptions},

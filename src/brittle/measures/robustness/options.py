@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import ROBUST, Command
 from brittle.registry.options import option
 
 Estimand = Literal["population", "set", "drawn"]
@@ -45,5 +45,9 @@ class RobustnessOptions:
 
 
 COMMAND = Command(
-    "measure", "Measure ρ of a classifier under a nuisance, with an interval.", "robustness", RobustnessOptions
+    "robustness",
+    "Measure ρ of classifiers under nuisances, with intervals, and their paired differences.",
+    RobustnessOptions,
+    ROBUST,
+    short=("measure", "compare"),
 )

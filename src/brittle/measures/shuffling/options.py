@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import LOOKS, Command
 from brittle.registry.options import option
 
 
@@ -26,7 +26,7 @@ class ShufflingOptions:
 COMMAND = Command(
     "shuffling",
     "Shuffle the patches of images, and tell what is left of accuracy.",
-    "shuffling",
     ShufflingOptions,
+    LOOKS,
     nuisance="none",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from brittle.commands import Command
+from brittle.commands import BREAKS, Command
 from brittle.registry.options import option
 
 
@@ -26,12 +26,14 @@ class WeakPointsOptions:
 
 
 COMMAND = Command(
-    "sample",
-    "Sample where a classifier breaks: draws from p(θ | not the label, x).",
     "weak-points",
+    "Sample where a classifier breaks: draws from p(θ | not the label, x).",
     WeakPointsOptions,
+    BREAKS,
+    short=("sample",),
     images=20,
     images_option="count",
+    costly=True,
     against="also sample this classifier, on the same images; may be repeated",
     out="keep the draws and a report with pictures in this folder",
 )

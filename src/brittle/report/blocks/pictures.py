@@ -18,7 +18,8 @@ class Original:
 
 @piece
 class Drawn:
-    """An image under a draw of the prior, or at a severity along its path; `within` numbers further θ of the draw."""
+    """An image under a draw of the prior, or at a severity along its path; `within` numbers further θ of the draw.
+    Where a measure draws by itself, `stream` names its random numbers, and the nuisance is written as in a study."""
 
     image_set: str
     image: int
@@ -27,6 +28,7 @@ class Drawn:
     severity: float | None = None
     within: int | None = None
     classifier: str = ""  # as this one saw it, where that differs by classifier
+    stream: str = ""
 
 
 @piece

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brittle.report.blocks.text import ClassifierName, Count, Estimate, Link, Span, Styled, Text, Verdict, spans
@@ -79,8 +79,7 @@ def _number(value: float, found: Estimate) -> str:
 
 def estimate(row: Mapping[str, Any], key: str, interval: str = "", **more: Any) -> Estimate:
     """The estimate of a summary's row: row[key], and its bounds row[key_interval], or those of another key."""
-    low, high = row.get(interval or f"{key}_interval") or (None, None)
-    return Estimate(row[key], low, high, **more)
+    return bounded(row[key], row.get(interval or f"{key}_interval"), **more)
 
 
 def share(row: Mapping[str, Any], key: str, interval: str = "", places: int = 0, **more: Any) -> Estimate:
@@ -90,3 +89,9 @@ def share(row: Mapping[str, Any], key: str, interval: str = "", places: int = 0,
 
 def p_value(value: float | None) -> Estimate:
     return Estimate(value, format="p")
+
+
+def bounded(value: float | None, bounds: Sequence[float] | None, **more: Any) -> Estimate:
+    """An estimate and its interval, where it has one."""
+    low, high = bounds or (None, None)
+    return Estimate(value, low, high, **more)

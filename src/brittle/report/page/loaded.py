@@ -16,13 +16,14 @@ from typing import Any
 
 import tomli_w
 
-from brittle.engine.assemble import Things, assemble
-from brittle.engine.carry_out import Done
+from brittle.engine.assemble import assemble
 from brittle.engine.check import CHECKED_IMAGES
 from brittle.engine.code import code_in, code_of
+from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.live import is_live
 from brittle.engine.replay import Replay, replay_of
+from brittle.engine.run import FinishedRun
 from brittle.engine.runs import RunFolder, environment
 from brittle.engine.store import Store
 from brittle.engine.trial import settled
@@ -126,7 +127,7 @@ class LoadedRun:
         return RunFolder(self.path).summary_hash() if self.path is not None and self.live and not self.missing else ""
 
 
-def loaded_of(done: Done) -> LoadedRun:
+def loaded_of(done: FinishedRun) -> LoadedRun:
     """A run that this process has carried out, with everything that it had; nothing is loaded again."""
     study = done.study
     if done.folder is None:
@@ -149,13 +150,13 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
     plain, summary, begun = folder.read_study(), folder.read_summary(), folder.read_begun()
     known = _known_measures(plain["measures"], missing, nothing)
     study = Study.of(plain | {"measures": known}, str(folder.study))
-    things = replace(Things.of(study), measures={name: study.measures[name] for name in known})
+    inputs = Inputs(study).measuring({name: study.measures[name] for name in known})
 
     def failed(sort: str, name: str, error: Exception) -> None:
         reason = error.what if isinstance(error, BrittleError) else str(error)
         missing.append(f"The {sort} {name} can't be loaded any more: {reason.rstrip('.')}.")
 
-    job = assemble(things, "cpu", failed=failed, load=not nothing, shifts=begun.get("shifts"))
+    job = assemble(inputs, "cpu", failed=failed, load=not nothing, shifts=begun.get("shifts"))
     if nothing:
         missing.append("Nothing that the study names was loaded, as was asked: what is shown comes from the summary.")
     images = {}

@@ -94,7 +94,7 @@ class HtmlRenderer:
         except (BrittleError, OSError) as error:
             problem = f"The pictures can’t be made again: {error}"
         count = sum(len(strip.cards) for each in pictures_of(blocks) for strip in each.strips)
-        shown = _Pictures(pictures, longest_side(count), problem)
+        shown = _Pictures(pictures, longest_side(count), problem, self._answering(blocks))
         template = (
             environment(__package__)
             .get_template(TEMPLATE)
@@ -110,6 +110,11 @@ class HtmlRenderer:
             )
         )
         return Markup(template.render_all(tuple(blocks)))  # type: ignore[attr-defined]
+
+    def _answering(self, blocks: Sequence[Block]) -> dict[str, Look]:
+        cards = (card for each in pictures_of(blocks) for strip in each.strips for card in strip.cards)
+        names = {answer.classifier for card in cards for answer in card.answers}
+        return {name: look for name, look in self.looks.items() if name in names}
 
     def anchor(self, group: Group, depth: int) -> str:
         """The id of a group that something may link to."""
@@ -145,6 +150,7 @@ class _Pictures(NamedTuple):
     resolved: Resolved
     longest: int
     problem: str
+    answering: Mapping[str, Look]  # the classifiers that are said to have answered
 
     def uri(self, card: Card) -> str:
         if isinstance(card.source, Pixels):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from brittle.engine.replay import Replay
+from brittle.nuisances import nuisance as open_nuisance
 from brittle.report.blocks import Answer, At, Block, Card, Drawn, Group, Original, Pictures, Pixels, Source
 from brittle.report.page.confirmation import MOST, Confirmation, StoredAnswer, confirm
 from brittle.report.page.loaded import LoadedRun
@@ -66,7 +67,7 @@ def _pixels(source: Source | None, pixels: Mapping[Remade, Tensor]) -> Tensor | 
 
 def _made(run: LoadedRun, sources: Sequence[Remade]) -> dict[Remade, Tensor]:
     found: dict[Remade, Tensor] = {}
-    draws: dict[tuple[str, str, str, float | None, int | None], list[Drawn]] = {}
+    draws: dict[tuple[str, str, str, str, float | None, int | None], list[Drawn]] = {}
     for source in sources:
         match source:
             case Original():
@@ -77,10 +78,16 @@ def _made(run: LoadedRun, sources: Sequence[Remade]) -> dict[Remade, Tensor]:
                 theta = torch.tensor([source.theta], dtype=torch.float32)
                 found[source] = replay.at(_place(replay, source), theta, source.severity)[0]
             case Drawn():
-                key = source.image_set, source.nuisance, source.classifier, source.severity, source.within
+                key = (
+                    *(source.image_set, source.nuisance, source.classifier),
+                    *(source.stream, source.severity, source.within),
+                )
                 draws.setdefault(key, []).append(source)
-    for (images_name, nuisance, classifier, severity, within), together in draws.items():
-        replay = run.replay(images_name, nuisance, classifier)
+    for (images_name, nuisance, classifier, stream, severity, within), together in draws.items():
+        if stream:
+            replay = Replay(run.job.images[images_name].images, open_nuisance(nuisance), stream, run.job.seed)
+        else:
+            replay = run.replay(images_name, nuisance, classifier)
         pairs = [(_place(replay, each), each.draw) for each in together]
         found |= zip(together, replay.draws(pairs, severity, within), strict=True)
     return found

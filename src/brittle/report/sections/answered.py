@@ -1,33 +1,22 @@
-"""Pictures with what classifiers say of them."""
+"""What classifiers say of pictures."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from brittle.report.blocks import Answer
 from brittle.report.page.section import MeasureRun
 
 MOST_CLASSIFIERS = 4
 
 
-class Answer(NamedTuple):
-    classifier: str
-    label: str
-    probability: float
-    right: bool
-
-
-class AnsweredPicture(NamedTuple):
-    uri: str
-    caption: str
-    answers: tuple[Answer, ...]
-
-
 def answer_of(run: MeasureRun, name: str, images: str, row: Any) -> Answer:
     """What a row of outcomes says."""
-    label = run.whole.label_names(name, images)(int(row["predicted"]))
-    return Answer(name, label, float(np.exp(float(row["log_p_predicted"]))), bool(row["rank"] == 0))
+    predicted = int(row["predicted"])
+    label = run.whole.label_names(name, images)(predicted)
+    return Answer(name, label, float(np.exp(float(row["log_p_predicted"]))), bool(row["rank"] == 0), predicted)
 
 
 def clean_answers(run: MeasureRun, clean: dict[str, dict[str, Any]], images: str, place: int) -> tuple[Answer, ...]:

@@ -14,10 +14,12 @@ from markupsafe import Markup
 from rich.console import RenderableType
 from rich.text import Text
 
+from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import Block, Raw, Sentence, SentenceRole, Weighted
 from brittle.report.page.jinja import environment
 from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.renderers.names_table import NamesTable
+from brittle.report.sections.distortion import distortion_line
 from brittle.report.sections.flatten import arrow_of
 
 STYLE = "style.css"
@@ -57,7 +59,7 @@ class LegacySection(ABC):
     title: str = ""
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [LegacyRaw("", renderable=self.console(summary))]
+        return [LegacyRaw("", renderable=self.console(summary)), *distortion_line(summary.get(BESIDE, ()))]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         markup = self.body(run) + run.distortion()  # what the section has not put beside its numbers itself

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import torch
 
 from brittle.measures.augmentation.augmented import SHARE, augmented, in_pairs, opened
-from brittle.report.page.pictures import EXACT_UP_TO, data_uri
+from brittle.report.blocks import Card, Original, Pictures, Pixels, Strip
+from brittle.report.page.pictures import data_uri
 from brittle.report.page.section import MeasureRun
 from brittle.types import Batch
 
@@ -15,43 +16,31 @@ PAIRS = 2
 MOST = 8  # augmentations
 
 
-class Strip(NamedTuple):
-    """One image, its partner, and what becomes of it: (caption, picture) each."""
-
-    name: str
-    pictures: list[tuple[str, str]]
-
-
-class Strips(NamedTuple):
-    images: str
-    strips: list[Strip]
-    small: bool
-    why_not: str = ""
-
-
-def strips(run: MeasureRun, images: str) -> Strips:
-    chosen = run.whole.chosen(images)
-    if chosen is None:
-        return Strips(images, [], False, run.whole.why_unreadable(images))
-    there, found = chosen.images, []
+def pictures(run: MeasureRun, images: str) -> Pictures:
+    """Every image of a few pairs, its partner, and what becomes of it."""
+    there, strips = run.whole.job.images[images].images, []
     specs = list(dict.fromkeys(row["augmentation"] for row in run.summary["results"]))[:MOST]
-    small = max(there.shape[1:]) <= EXACT_UP_TO
-    for pair in range(min(PAIRS, len(there) // 2)):
-        groups = there.groups([2 * pair, 2 * pair + 1])
+    for first in range(0, 2 * min(PAIRS, len(there) // 2), 2):
+        groups = there.groups([first, first + 1])
         if len(groups) > 1:
             continue
-        batch = groups[0].batch
         for place in range(2):
-            found.append(_strip(there.names[2 * pair + place], batch, place, specs, run.whole.job.seed))
-    return Strips(images, found, small)
+            one, other = (int(there.ids[first + each]) for each in (place, 1 - place))
+            name = there.names[first + place]
+            cards = [
+                Card(Original(images, one), "image", f"{name}: image"),
+                Card(Original(images, other), "partner", f"{name}: partner"),
+            ]
+            strips.append(Strip((*cards, *_augmented(name, groups[0].batch, place, specs, run.whole.job.seed))))
+    return Pictures(tuple(strips))
 
 
-def _strip(name: str, batch: Batch, place: int, specs: list[str], seed: int) -> Strip:
+def _augmented(name: str, batch: Batch, place: int, specs: Sequence[str], seed: int) -> list[Card]:
     one, at = batch.take(torch.tensor([place])), {"draw": torch.tensor([0]), "partner": torch.tensor([1 - place])}
-    shown: list[tuple[str, Any]] = [("image", one.images[0]), ("partner", batch.images[1 - place])]
+    cards = []
     for spec in specs:
         what = opened(spec)
         made, notes = augmented(what, batch.images, seed).make(one, at)
-        share = f", {100 * float(notes[SHARE][0]):.0f} %" if in_pairs(what) else ""
-        shown.append((f"{spec}{share}", made[0]))
-    return Strip(name, [(caption, data_uri(image)) for caption, image in shown])
+        caption = f"{spec}, {100 * float(notes[SHARE][0]):.0f} %" if in_pairs(what) else spec
+        cards.append(Card(Pixels(data_uri(made[0])), caption, f"{name}: {caption}"))
+    return cards

@@ -51,11 +51,6 @@ def lines(entry: Row) -> list[Line]:
     return found
 
 
-def points(value: float, bounds: Sequence[float]) -> str:
-    """−12.6 [−14.0, −11.1]"""
-    return f"{number(value, 1)} [{number(bounds[0], 1)}, {number(bounds[1], 1)}]"
-
-
 def clusters(row: Row) -> str:
     """400 images in 200 pairs × 2 draws"""
     pairs = "" if row["pairs"] is None else f" in {counted(row['pairs'], 'pair')}"

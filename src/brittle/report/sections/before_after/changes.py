@@ -8,6 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
+from brittle.report.blocks import Estimate
+from brittle.report.blocks.wording import bounded
 from brittle.report.page.section import MeasureRun
 
 QUANTITIES = {"rho": "ρ", "accuracy_nuisance": "accuracy under the nuisance", "accuracy_clean": "clean accuracy"}
@@ -25,6 +27,11 @@ class Change(NamedTuple):
     def side(self) -> int:
         """On which side of zero the interval lies: 1, −1, or 0 where it holds zero."""
         return 0 if self.bounds is None else (self.bounds[0] > 0) - (self.bounds[1] < 0)
+
+    @property
+    def estimate(self) -> Estimate:
+        """+0.102 [+0.087, +0.118]"""
+        return bounded(self.value, self.bounds, signed=True)
 
 
 @dataclass(frozen=True, kw_only=True)

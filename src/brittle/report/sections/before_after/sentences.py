@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from brittle.report.blocks import Sentence, Weighted
+from brittle.report.blocks.wording import plain
 from brittle.report.page.section import compared
-from brittle.report.page.words import estimate, listed, number
+from brittle.report.page.words import listed, number
 from brittle.report.sections.before_after.changes import QUANTITIES, ClassChanges, Difference, Levels
 from brittle.report.sections.before_after.record import Record, Settings
-from brittle.report.sections.legacy import Finding
 
 GAINED, COST = 0.95, 0.94  # how much the findings matter
 
 
-def findings(difference: Difference, levels: Levels, record: Record | None, many_sets: bool) -> list[Finding]:
+def _finding(text: str, weight: float, about: tuple[str, ...] = ()) -> Weighted:
+    return Weighted(Sentence(text, "finding"), weight, about)
+
+
+def findings(difference: Difference, levels: Levels, record: Record | None, many_sets: bool) -> list[Weighted]:
     """What was gained and what it cost, in two sentences; with the record of a hardening, what was done too."""
     about = compared(difference.image_set, difference.before, difference.after)
     if record is not None and not record.chosen:
-        return [Finding(_unchanged(record), GAINED, about)]
+        return [_finding(_unchanged(record), GAINED, about)]
     gained, right, cost = (_moved(difference, levels, quantity) for quantity in QUANTITIES)
     if record is not None:
         done = (
@@ -25,14 +30,14 @@ def findings(difference: Difference, levels: Levels, record: Record | None, many
             f"{record.about.nuisance}: on {record.parts.test} test images ρ {gained}."
         )
         return [
-            Finding(done, GAINED, about),
-            Finding(f"Accuracy under the nuisance {right}. Clean accuracy {cost}.", COST),
+            _finding(done, GAINED, about),
+            _finding(f"Accuracy under the nuisance {right}. Clean accuracy {cost}.", COST),
         ]
     on = f" on {difference.image_set}" if many_sets else ""
     where = f"From {difference.before} to {difference.after} under {difference.nuisance}{on}"
     return [
-        Finding(f"{where} ρ {gained}.", GAINED, about),
-        Finding(f"{where} accuracy {right}; clean accuracy {cost}.", COST),
+        _finding(f"{where} ρ {gained}.", GAINED, about),
+        _finding(f"{where} accuracy {right}; clean accuracy {cost}.", COST),
     ]
 
 
@@ -52,9 +57,9 @@ def _moved(difference: Difference, levels: Levels, quantity: str) -> str:
     verb = {1: "rose", -1: "fell", 0: "went" if levels else "moved"}[change.side]
     unclear = "" if change.side else ", which these images can't tell from no change"
     if not levels:
-        return f"{verb} by {estimate(*change, sign='+')}, paired{unclear}"
+        return f"{verb} by {plain((change.estimate,))}, paired{unclear}"
     before, after = (number(levels[name][quantity].value) for name in (difference.before, difference.after))
-    return f"{verb} from {before} to {after} ({estimate(*change, sign='+')}, paired){unclear}"
+    return f"{verb} from {before} to {after} ({plain((change.estimate,))}, paired){unclear}"
 
 
 def _on(about: Settings) -> str:

@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from markupsafe import Markup
-from matplotlib.figure import Figure
+from brittle.report.blocks import (
+    Axis,
+    ClassifierName,
+    Figure,
+    Intervals,
+    Mark,
+    Panel,
+    Points,
+    Role,
+    Rule,
+    category_axis,
+)
+from brittle.report.blocks.wording import plain, share
+from brittle.report.sections.shares import Row
 
-from brittle.report.page.colours import Look
-from brittle.report.page.figures import WIDTH, short, svg
-from brittle.report.sections.shares import Row, share
-
-GREY = "#8a8a8a"  # people, and models of which only decisions are given
 MOST_SHOWN = 8  # classifiers in a figure
+TICKS = ((0.0, "0\ntexture"), (0.25, "0.25"), (0.5, "0.5"), (0.75, "0.75"), (1.0, "1\nshape"))
 
 
-def bias_figure(key: str, rows: Sequence[Row], also: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
+def bias_figure(rows: Sequence[Row], also: Sequence[Row]) -> Figure:
     """A line per class, a mark per classifier with its interval, and its overall shape bias as an upright line."""
     shown = rows[:MOST_SHOWN]
     names = [each["class"] for each in shown[0]["per_class"]]
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        step = 0.7 / len(shown)
-        for place, row in enumerate(shown):
-            look = looks[row["classifier"]]
-            for line, each in enumerate(row["per_class"]):
-                if each["shape_bias"] is None:
-                    continue
-                y = line - 0.35 + (place + 0.5) * step
-                if each["shape_bias_interval"] is not None:
-                    axes.plot(each["shape_bias_interval"], [y, y], color=look.colour, alpha=0.35, linewidth=1.6)
-                axes.plot([each["shape_bias"]], [y], look.marker, color=look.colour, markersize=4.5, clip_on=False)
-            if row["shape_bias"] is not None:
-                axes.axvline(row["shape_bias"], color=look.colour, linestyle=look.dashes, linewidth=1.1, zorder=0)
-        for each in also:
-            bias = each["shape_bias"]
-            if bias is not None:
-                axes.axvline(bias, color=GREY, linewidth=0.9, linestyle=(0, (1, 2)), zorder=0)
-        for line in range(1, len(names)):
-            axes.axhline(line - 0.5, color="#eeeeee", linewidth=0.8, zorder=0)
-        axes.set_yticks(range(len(names)), [short(name, 20) for name in names])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlim(0, 1)
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0\ntexture", "0.25", "0.5", "0.75", "1\nshape"])
-        axes.set_xlabel("shape bias: answers by shape / (by shape + by texture)")
-        axes.set_ylabel("shape of the stimulus")
-
-    told = ", ".join(f"{row['classifier']} {share(row['shape_bias'])}" for row in shown)
-    return svg(key, (WIDTH, 1.2 + 0.36 * len(names)), f"shape bias by class; overall {told}", draw)
+    step = 0.7 / len(shown)
+    marks: list[Mark] = [
+        Rule(each["shape_bias"], of=Role("prior"), dash="dotted") for each in also if each["shape_bias"] is not None
+    ]
+    for place, row in enumerate(shown):
+        who, own = ClassifierName(row["classifier"]), row["per_class"]
+        at = tuple(line - 0.35 + (place + 0.5) * step for line in range(len(own)))
+        low, high = zip(*(each["shape_bias_interval"] or (None, None) for each in own), strict=True)
+        marks += [
+            Intervals(who, at, low, high, "x"),
+            Points(who, tuple(each["shape_bias"] for each in own), at),
+        ]
+        if row["shape_bias"] is not None:
+            marks.append(Rule(row["shape_bias"], of=who, dash="own"))
+    told = ", ".join(f"{row['classifier']} {plain((share(row, 'shape_bias', 'none', 1),))}" for row in shown)
+    given = ", dotted grey ones that of those whose decisions were given" if also else ""
+    some = f" The first {MOST_SHOWN} of {len(rows)} classifiers." if len(rows) > MOST_SHOWN else ""
+    return Figure(
+        f"shape bias by class; overall {told}",
+        (
+            Panel(
+                tuple(marks),
+                Axis("shape bias: answers by shape / (by shape + by texture)", TICKS, 0.0, 1.0),
+                category_axis(names, "shape of the stimulus", falling=True),
+            ),
+        ),
+        f"Shape bias by the shape of the stimulus; upright lines are the classifiers’ overall shape bias{given}. A "
+        f"class has few shape images: its interval is rough.{some}",
+        height=1.2 + 0.36 * len(names),
+    )

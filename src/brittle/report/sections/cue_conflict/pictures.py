@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from brittle.images.cue_conflict import TEXTURE
 from brittle.measures.clean.measure import clean_columns
-from brittle.report.page.pictures import data_uri
+from brittle.report.blocks import Block, Card, Group, Original, Pictures, Sentence, Strip
 from brittle.report.page.section import MeasureRun
-from brittle.report.sections.answered import MOST_CLASSIFIERS, AnsweredPicture, clean_answers
+from brittle.report.sections.answered import MOST_CLASSIFIERS, clean_answers
 
 MOST_STIMULI = 8
 
 
-class Stimuli(NamedTuple):
-    pictures: tuple[tuple[str, AnsweredPicture], ...] = ()  # with their names
-    why_not: str = ""
-
-
-def stimuli(run: MeasureRun, images: str, classifiers: Sequence[str]) -> Stimuli:
-    """The first stimuli in planned order, not selected."""
+def stimuli(run: MeasureRun, images: str, classifiers: Sequence[str]) -> list[Block]:
+    """The first stimuli in planned order, not selected; or why there are none."""
     view, why_not = run.view, run.whole.why_unreadable(images)
-    if view is None or why_not:
-        return Stimuli(why_not=why_not)
-    subject, chosen, made = view.images[images], view.job.images[images].images, []
+    if why_not:
+        return [Sentence(why_not, "note")]
+    if view is None:
+        return []
+    subject = view.images[images]
     clean = {name: clean_columns(view, name, images) for name in classifiers[:MOST_CLASSIFIERS]}
-    for place in range(min(MOST_STIMULI, len(subject))):
-        caption = f"{subject.class_name(int(subject.labels[place]))}, {subject.columns[TEXTURE][place]}"
-        uri = data_uri(chosen.batch([place]).images[0])
-        answers = clean_answers(run, clean, images, place)
-        made.append((subject.names[place], AnsweredPicture(uri, caption, answers)))
-    return Stimuli(tuple(made))
+    cards = tuple(
+        Card(
+            Original(images, int(subject.ids[place])),
+            f"{subject.class_name(int(subject.labels[place]))}, {subject.columns[TEXTURE][place]}",
+            subject.names[place],
+            clean_answers(run, clean, images, place),
+        )
+        for place in range(min(MOST_STIMULI, len(subject)))
+    )
+    note = Sentence("Above each its shape and its texture; ✓ where the answer is the shape.", "note")
+    return [Group("Some stimuli, not selected", (note, Pictures((Strip(cards),))))]

@@ -2,96 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from brittle.report.page.colours import Look
-from brittle.report.page.figures import WIDTH, short, svg
+from brittle.report.blocks import Axis, Band, ClassifierName, Figure, Line, Mark, Panel, Rule
+from brittle.report.page.figures import short
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.words import Model
 
 BESIDE = 3  # nuisances in one figure
 LOWEST, HIGHEST = -0.6, 2.6  # of iOcclusion, past which intervals are cut
-GREY = "#bbbbbb"
 
 
-def curves(key: str, columns: Mapping[str, Sequence[Model]], looks: Mapping[str, Look]) -> Markup:
+def curves(columns: Mapping[str, Sequence[Model]], reading: str) -> Figure:
     """A column per nuisance: above, accuracy on test (solid) and training images (dotted); below, iOcclusion, where
     there is any."""
     known = any(words.interplay(point)[0] is not None for point in _points(columns))
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(2 if known else 1, len(columns), squeeze=False, sharex=True, sharey="row")
-        for place, (nuisance, found) in enumerate(columns.items()):
-            _accuracy(grid[0][place], found, looks)
-            grid[0][place].set_title(f"{short(nuisance, 34)}\n{found[0].row['filled_with']}", fontsize=9)
-            if known:
-                _interplay(grid[1][place], found, looks)
-            grid[-1][place].set_xlabel("hidden share" + (" of each side" if _of_sides(found) else " of the pixels"))
-        grid[0][0].set_ylabel("accuracy")
-        if known:
-            grid[1][0].set_ylabel("iOcclusion")
-            low, high = _range(columns)
-            grid[1][0].set_ylim(low, high)
-        grid[0][0].set_ylim(0, 1.02)
-        grid[0][0].set_xlim(0, 1)
-
-    names = ", ".join(dict.fromkeys(model.name for found in columns.values() for model in found))
-    about = f"accuracy{' and iOcclusion' if known else ''} of {names} against the hidden share: {', '.join(columns)}"
-    return svg(key, (WIDTH, 6.0 if known else 3.4), about, draw)
-
-
-def _accuracy(axes: Axes, found: Sequence[Model], looks: Mapping[str, Look]) -> None:
-    for model in found:
-        look, shares = looks[model.classifier], [0.0, *(point["share"] for point in model.points)]
-        test = [model.row["accuracy_clean"], *(point["accuracy"] for point in model.points)]
-        ends = [model.row["accuracy_clean_interval"], *(point["accuracy_interval"] for point in model.points)]
-        axes.fill_between(
-            shares, [low for low, _ in ends], [high for _, high in ends], color=look.colour, alpha=0.15, linewidth=0
+    panels = [
+        Panel(
+            tuple(mark for model in found for mark in _accuracy(model)),
+            Axis("" if known else _hidden(found), low=0.0, high=1.0),
+            Axis("" if place else "accuracy", low=0.0, high=1.02, grid=True),
+            f"{short(nuisance, 34)}\n{found[0].row['filled_with']}",
         )
-        axes.plot(shares, test, look.marker, color=look.colour, markersize=3.5, linestyle=look.dashes, linewidth=1.4)
-        if model.row["train_set"] is not None:
-            train = [model.row["train_accuracy_clean"], *(point["train_accuracy"] for point in model.points)]
-            axes.plot(shares, train, color=look.colour, linestyle=(0, (1, 1.5)), linewidth=1.4)
-    axes.grid(axis="y")
-    axes.set_axisbelow(True)
-
-
-def _interplay(axes: Axes, found: Sequence[Model], looks: Mapping[str, Look]) -> None:
-    for level in (0.0, 1.0):
-        axes.axhline(level, color=GREY, linewidth=0.8)
-    for model in found:
-        look = looks[model.classifier]
-        known: list[tuple[float, Any, Any]] = [(0.0, 1.0, (1.0, 1.0))] if model.row["divisible"] else []
-        known += [
-            (point["share"], *words.interplay(point)) for point in model.points if words.interplay(point)[0] is not None
+        for place, (nuisance, found) in enumerate(columns.items())
+    ]
+    low, high = _range(columns)
+    if known:
+        panels += [
+            Panel(
+                (Rule(0.0, "x"), Rule(1.0, "x"), *(mark for model in found for mark in _interplay(model))),
+                Axis(_hidden(found), low=0.0, high=1.0),
+                Axis("" if place else "iOcclusion", low=low, high=high, grid=True),
+            )
+            for place, found in enumerate(columns.values())
         ]
-        if not known:
-            continue
-        shares = [share for share, _, _ in known]
-        axes.fill_between(
-            shares,
-            [max(LOWEST, ends[0]) for _, _, ends in known],
-            [min(HIGHEST, ends[1]) for _, _, ends in known],
-            color=look.colour,
-            alpha=0.13,
-            linewidth=0,
-        )
-        axes.plot(
-            shares,
-            [value for _, value, _ in known],
-            look.marker,
-            color=look.colour,
-            markersize=3.5,
-            linestyle=look.dashes,
-            linewidth=1.4,
-        )
-    axes.grid(axis="y")
-    axes.set_axisbelow(True)
+    names = ", ".join(dict.fromkeys(model.name for found in columns.values() for model in found))
+    return Figure(
+        f"accuracy{' and iOcclusion' * known} of {names} against the hidden share: {', '.join(columns)}",
+        tuple(panels),
+        reading,
+        columns=len(columns),
+        height=3.0 if known else 3.4,
+        share="rows",
+    )
+
+
+def _who(model: Model) -> ClassifierName:
+    return ClassifierName(model.classifier, model.name)
+
+
+def _accuracy(model: Model) -> Iterator[Mark]:
+    shares = (0.0, *(point["share"] for point in model.points))
+    test = (model.row["accuracy_clean"], *(point["accuracy"] for point in model.points))
+    ends = [model.row["accuracy_clean_interval"], *(point["accuracy_interval"] for point in model.points)]
+    yield Band(_who(model), shares, tuple(low for low, _ in ends), tuple(high for _, high in ends))
+    yield Line(_who(model), shares, test, markers=True)
+    if model.row["train_set"] is not None:
+        train = (model.row["train_accuracy_clean"], *(point["train_accuracy"] for point in model.points))
+        yield Line(_who(model), shares, train, "dotted")
+
+
+def _interplay(model: Model) -> Iterator[Mark]:
+    known = [(point["share"], *words.interplay(point)) for point in model.points]
+    start = [(0.0, 1.0, (1.0, 1.0))] if model.row["divisible"] else []
+    found = [*start, *((share, value, ends) for share, value, ends in known if value is not None and ends is not None)]
+    if found:
+        shares = tuple(share for share, _, _ in found)
+        low, high = (tuple(min(HIGHEST, max(LOWEST, ends[end])) for _, _, ends in found) for end in (0, 1))
+        yield Band(_who(model), shares, low, high)
+        yield Line(_who(model), shares, tuple(value for _, value, _ in found), markers=True)
 
 
 def _range(columns: Mapping[str, Sequence[Model]]) -> tuple[float, float]:
@@ -108,5 +87,5 @@ def _points(columns: Mapping[str, Sequence[Model]]) -> list[words.Row]:
     return [point for found in columns.values() for model in found for point in model.points]
 
 
-def _of_sides(found: Sequence[Model]) -> bool:
-    return bool(found[0].row["share_of"] == "sides")
+def _hidden(found: Sequence[Model]) -> str:
+    return f"hidden share of {'each side' if found[0].row['share_of'] == 'sides' else 'the pixels'}"

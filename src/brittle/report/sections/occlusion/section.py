@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from markupsafe import Markup
-from rich.console import RenderableType
 
-from brittle.report.page.pictures import EXACT_UP_TO, data_uri
+from brittle.measures.distortion import BESIDE
+from brittle.report.blocks import (
+    Block,
+    Cell,
+    ClassifierName,
+    Column,
+    Estimate,
+    Group,
+    Sentence,
+    Styled,
+    Table,
+    TableCell,
+    Text,
+    Verdict,
+    Weighted,
+)
+from brittle.report.blocks.wording import bounded, estimate, plain, share
 from brittle.report.page.section import MeasureRun, Summary
-from brittle.report.page.words import number, percent
+from brittle.report.page.words import counted, number, percent
 from brittle.report.sections import register
+from brittle.report.sections.base import BaseSection
+from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.flatten import arrow, flat
-from brittle.report.sections.legacy import Finding, LegacySection, Remarks
 from brittle.report.sections.occlusion import words
-from brittle.report.sections.occlusion.console import printed
-from brittle.report.sections.occlusion.figures import BESIDE, curves
-from brittle.report.sections.occlusion.pictures import strips
+from brittle.report.sections.occlusion.brief import printed
+from brittle.report.sections.occlusion.figures import BESIDE as COLUMNS
+from brittle.report.sections.occlusion.figures import curves
+from brittle.report.sections.occlusion.pictures import pictures
+from brittle.report.sections.occlusion.words import Model
 from brittle.report.sections.references import FIELLER_1954, MARCU_2022, WAUDBY_SMITH_2023
 
 LEADS, COMPARED = 0.4, 0.43  # how much findings matter
@@ -36,16 +53,23 @@ LIMITS = (
     "Intervals are over images and masks. What another training of the same model would give is seen only in several "
     "runs (a group).",
 )
+P = Styled("p", "sup")
+INTERPLAY: Text = (
+    "; and iOcclusion", Styled("p", "sub"), " = (A(train", P, ") − A(test", P, ")) / (A(train) − A(test)), the gap "
+    "between training and test images when the share p is hidden, over the gap without (Marcu & Prügel-Bennett 2022, "
+    "section 3). Occlusion that changes no answer gives exactly 1, chance gives 0, and above 1 the gap has widened. "
+    "Training images are shown as they are, without augmentation",
+)  # fmt: skip
 
 
 @register("occlusion")
-class OcclusionSection(LegacySection):
+class OcclusionSection(BaseSection):
     """How accuracy falls as more and more is hidden, and what becomes of the gap to training images."""
 
     title = "Occlusion"
 
-    def console(self, summary: Summary) -> RenderableType:
-        return printed(summary)
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        return [*printed(summary), *distortion_line(summary.get(BESIDE, ()))]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier, image set, nuisance and share."""
@@ -60,34 +84,39 @@ class OcclusionSection(LegacySection):
             ]
         )
 
-    def findings(self, run: MeasureRun) -> Sequence[Finding]:
-        said = [Finding(text, COMPARED) for pair in run.summary["comparisons"] if (text := _compared(pair))]
+    def top(self, run: MeasureRun) -> Sequence[Weighted]:
+        said = [(text, COMPARED) for pair in run.summary["comparisons"] if (text := _compared(pair))][:MOST_FINDINGS]
         first = run.summary["results"][0]
         alone = words.models(run.summary, first["image_set"], first["nuisance"])[:2]
-        return [*said[:MOST_FINDINGS], *(Finding(_alone(model), LEADS) for model in alone)][:MOST_FINDINGS]
+        said += [(_alone(model), LEADS) for model in alone]
+        return [Weighted(Sentence(text, "finding"), weight) for text, weight in said[:MOST_FINDINGS]]
 
-    def remarks(self, run: MeasureRun) -> Remarks:
-        first = run.summary["results"][0]
-        return Remarks(
-            explanation="iOcclusion is the gap between training and test accuracy on occluded images, over the gap on "
-            "untouched ones.",
-            limits=LIMITS,
-            citing=f"the masks ({', '.join(dict.fromkeys(row['nuisance'] for row in run.summary['results']))}), what "
-            f"they are filled with, and that {words.hidden_of(first)}",
-            references=(MARCU_2022, FIELLER_1954, WAUDBY_SMITH_2023),
-        )
-
-    def body(self, run: MeasureRun) -> Markup:
-        parts = [_part(run, place, *each) for place, each in enumerate(words.cells(run.summary).items())]
-        return self.rendered(
-            "body.html.j2",
-            run,
-            parts=parts,
-            words=words,
-            uri=data_uri,
-            first=run.summary["results"][0],
-            percent=percent,
-        )
+    def blocks(self, run: MeasureRun) -> Sequence[Block]:
+        rows = run.summary["results"]
+        trained = any(row["train_set"] is not None for row in rows)
+        parts = [_Part(run, images, nuisances) for images, nuisances in words.cells(run.summary).items()]
+        masks = ", ".join(dict.fromkeys(row["nuisance"] for row in rows))
+        return [
+            Sentence(
+                (
+                    "Accuracy as more and more of every image is hidden (CutOcclusion), with the share A/A₀ of the "
+                    "untouched accuracy that is left",
+                    *(INTERPLAY if trained else ()),
+                    ".",
+                )
+            ),
+            *(block for part in parts for block in part.blocks()),
+            Sentence(
+                "iOcclusion is the gap between training and test accuracy on occluded images, over the gap on "
+                "untouched ones.",
+                "definition",
+            ),
+            *(Sentence(text, "limit") for text in LIMITS),
+            Sentence(
+                f"the masks ({masks}), what they are filled with, and that {words.hidden_of(rows[0])}", "citation"
+            ),
+            *(Sentence(text, "reference") for text in (MARCU_2022, FIELLER_1954, WAUDBY_SMITH_2023)),
+        ]
 
 
 def _about(row: words.Row) -> dict[str, Any]:
@@ -106,7 +135,7 @@ def _alone(model: words.Model) -> str:
         f"untouched on {number(row['accuracy_clean'])}"
     )
     value, bounds = words.interplay(point)
-    return f"{fall}." if value is None else f"{fall}; iOcclusion is {words.ratio(value, bounds)}."
+    return f"{fall}." if value is None else f"{fall}; iOcclusion is {plain((bounded(value, bounds, places=2),))}."
 
 
 def _compared(pair: words.Row) -> str:
@@ -119,36 +148,136 @@ def _compared(pair: words.Row) -> str:
     return (
         f"With {words.share(point['share'])} hidden by {pair['nuisance']}, {more} keeps more of its gap between "
         f"training and test images than {less}: iOcclusion differs by "
-        f"{words.ratio(point['iocclusion'], point['iocclusion_interval'])} "
+        f"{plain((estimate(point, 'iocclusion', places=2),))} "
         f"({percent(pair['confidence'])} interval for all {pair['family']} comparisons at once)."
     )
 
 
-def _part(run: MeasureRun, place: int, images: str, nuisances: Sequence[str]) -> dict[str, Any]:
-    """Everything of one image set, ready for the template."""
-    found = {name: words.models(run.summary, images, name) for name in nuisances}
-    curved = [name for name in nuisances if not found[name][0].row["as_drawn"]]
-    beside = [curved[start : start + BESIDE] for start in range(0, len(curved), BESIDE)]
-    pairs = [pair for pair in run.summary["comparisons"] if pair["image_set"] == images]
-    points = [(pair, point) for pair in pairs for point in pair["points"]]
-    chosen = run.whole.chosen(images)
-    classifiers = [row["classifier"] for row in run.summary["results"] if row["image_set"] == images]
-    return {
-        "images": images,
-        "nuisances": [
-            (name, models, strips(run, images, name, list(dict.fromkeys(classifiers))))
-            for name, models in found.items()
-        ],
-        "figures": [
-            curves(run.anchor(f"c{place}-{number}"), {name: found[name] for name in names}, run.looks)
-            for number, names in enumerate(beside)
-        ],
-        "looks": {model.name: run.looks[model.classifier] for model in found[nuisances[0]]},
-        "grouped": any(model.runs > 1 for model in found[nuisances[0]]),
-        "trained": found[nuisances[0]][0].row["train_set"],
-        "divisible": any(model.row["divisible"] for models in found.values() for model in models),
-        "fillings": list(words.fillings(run.summary, images)),
-        "points": points[:MOST_PAIRS],
-        "cut": len(points) > MOST_PAIRS,
-        "small": chosen is not None and max(chosen.images.shape[1:]) <= EXACT_UP_TO,
-    }
+class _Part:
+    """One image set under all its nuisances."""
+
+    def __init__(self, run: MeasureRun, images: str, nuisances: Sequence[str]) -> None:
+        self.run, self.images = run, images
+        self.found = {name: words.models(run.summary, images, name) for name in nuisances}
+        models = self.found[nuisances[0]]
+        self.trained: str | None = models[0].row["train_set"]
+        self.grouped = any(model.runs > 1 for model in models)
+        self.looks = {model.name: model.classifier for model in models}
+        rows = (row for row in run.summary["results"] if row["image_set"] == images)
+        self.classifiers = list(dict.fromkeys(row["classifier"] for row in rows))
+
+    def blocks(self) -> Sequence[Block]:
+        blocks = [*self._figures(), *self._fillings()]
+        blocks += [self._nuisance(name, models) for name, models in self.found.items()]
+        blocks += self._differences()
+        if not self.run.many_sets:
+            return blocks
+        trained = f", trained on {self.trained}" if self.trained else ""
+        return [Group(f"On {self.images}{trained}", tuple(blocks))]
+
+    def _figures(self) -> Iterator[Block]:
+        curved = [name for name, models in self.found.items() if not models[0].row["as_drawn"]]
+        beside = [curved[start : start + COLUMNS] for start in range(0, len(curved), COLUMNS)]
+        on = "solid on test images, dotted on training images" if self.trained else "on test images"
+        confidence = percent(self.run.summary["results"][0]["confidence"])
+        reading = f"Accuracy: {on}, with {confidence} intervals over images."
+        if any(model.row["divisible"] for models in self.found.values() for model in models):
+            reading += (
+                " iOcclusion: bands are Fieller’s intervals over images, an image being one item with its occluded and "
+                "its untouched answer, and the two sets independent; each interval holds on its own."
+            )
+        if self.grouped:
+            reading += (
+                " Lines are means over the runs of a group; the mean of ratios stands with its standard deviation over "
+                "runs."
+            )
+        for names in beside:
+            yield curves({name: self.found[name] for name in names}, reading if names == beside[-1] else "")
+
+    def _fillings(self) -> Iterator[Block]:
+        if said := tuple(words.fillings(self.run.summary, self.images)):
+            yield Group("What fills the mask", tuple(Sentence(text, "item") for text in said))
+
+    def _nuisance(self, nuisance: str, models: Sequence[Model]) -> Group:
+        row = models[0].row
+        masks = f"{words.hidden_of(row)}; {counted(row['repeats'], 'mask')} per image, filled with {row['filled_with']}"
+        cell = (self.images, nuisance)
+        distorted = self.run.summary.get(BESIDE, ())
+        return Group(
+            nuisance,
+            (
+                Table(("", ""), (("masks", masks), ("images", words.subject(row))), "pairs"),
+                *(Sentence(f"{each.name}: {said}.", "caution") for each in models if (said := words.no_gap(each.row))),
+                self._table(models),
+                *distortion_blocks([each for each in distorted if (each["image_set"], each["nuisance"]) == cell]),
+                *pictures(self.run, self.images, nuisance, self.classifiers),
+            ),
+            about=Cell(*cell),
+        )
+
+    def _table(self, models: Sequence[Model]) -> Table:
+        columns: list[Column | str] = ["model" if self.grouped else "classifier", "hidden", "of the pixels"]
+        columns += [Column(("A(test", P, ")")), "A(test)", "A/A₀"]
+        if self.trained:
+            columns += [Column(("A(train", P, ")")), "A(train)", Column(("gap", P)), "gap"]
+            columns += [f"iOcclusion{', ratio of means' * self.grouped}", *(["mean of ratios"] if self.grouped else [])]
+        rows = [tuple(self._cells(model, point)) for model in models for point in model.points]
+        return Table(tuple(columns), tuple(rows), by=0)
+
+    def _cells(self, model: Model, point: words.Row) -> Iterator[TableCell]:
+        runs = f" ({model.runs} runs)" if model.runs > 1 else ""
+        yield ClassifierName(model.classifier, f"{model.name}{runs}")
+        yield _hidden(point)
+        yield share(point, "hidden", places=1)
+        yield estimate(point, "accuracy")
+        yield Estimate(model.row["accuracy_clean"])
+        yield estimate(point, "relative")
+        if not self.trained:
+            return
+        yield estimate(point, "train_accuracy")
+        yield Estimate(model.row["train_accuracy_clean"])
+        yield Estimate(point["gap"])
+        yield Estimate(model.row["gap"])
+        yield bounded(*words.interplay(point), places=2)
+        if self.grouped:
+            mean, spread = point.get("mean_of_ratios"), point.get("spread_of_ratios")
+            yield Estimate(mean, places=2), "" if spread is None else f" ± {number(spread, 2)}"
+
+    def _differences(self) -> Iterator[Block]:
+        pairs = [pair for pair in self.run.summary["comparisons"] if pair["image_set"] == self.images]
+        points = [(pair, point) for pair in pairs for point in pair["points"]]
+        if not points:
+            return
+        cut = f" The first {MOST_PAIRS}; all are in summary.json." if len(points) > MOST_PAIRS else ""
+        note = (
+            "First minus second, paired over the same images under the same masks (a mask that reads saliency is each "
+            f"classifier’s own); intervals hold for all {pairs[0]['family']} comparisons at once.{cut}"
+        )
+        names = ("first", "second", "nuisance", "hidden", Column(("A(test", P, ")")), "more accurate")
+        table = Table(
+            (*names, *(["iOcclusion", "keeps more of its gap"] if self.trained else [])),
+            tuple(tuple(self._difference(*each)) for each in points[:MOST_PAIRS]),
+        )
+        yield Group("Differences", (Sentence(note, "note"), table))
+
+    def _difference(self, pair: words.Row, point: words.Row) -> Iterator[TableCell]:
+        names = {"first": pair["first"], "second": pair["second"]}
+
+        def verdict(side: str | None) -> TableCell:
+            name = names.get(side or "")
+            return Verdict(None) if name is None else ClassifierName(self.looks[name], name)
+
+        yield pair["first"]
+        yield pair["second"]
+        yield pair["nuisance"]
+        yield _hidden(point)
+        yield estimate(point, "accuracy", signed=True)
+        yield verdict(point["more_accurate"])
+        if self.trained:
+            yield estimate(point, "iocclusion", places=2)
+            yield "–" if point["more_robust"] is None else verdict(point["more_robust"])
+
+
+def _hidden(point: words.Row) -> Estimate:
+    hidden = None if point["share"] is None else 100 * point["share"]
+    return Estimate(hidden, format="significant", unit="%", missing="as drawn")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from brittle.report.page.words import counted, number
+from brittle.report.page.words import counted
 
 Row = Mapping[str, Any]
 
@@ -52,16 +52,6 @@ def cells(summary: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def share(value: float | None) -> str:
     return "as drawn" if value is None else f"{100 * value:.3g} %"
-
-
-def ratio(value: float | None, bounds: Sequence[float] | None) -> str:
-    """1.09 [0.82, 1.37]; – where there is nothing to divide by."""
-    return f"{number(value, 2)} {ends(bounds)}".rstrip()
-
-
-def ends(bounds: Sequence[float] | None) -> str:
-    """[0.82, 1.37]"""
-    return "" if bounds is None else f"[{number(bounds[0], 2)}, {number(bounds[1], 2)}]"
 
 
 def hidden_of(row: Row) -> str:

@@ -18,7 +18,7 @@ from brittle.measures.outcomes import outcome_columns
 Place = tuple[int, int]  # an image's place in planned order, and a draw
 
 
-class Answer(NamedTuple):
+class StoredAnswer(NamedTuple):
     """What one classifier said: a class, its probability, and whether that was the label (or the clean prediction)."""
 
     predicted: int
@@ -64,11 +64,13 @@ class StoredAnswers:
             columns = outcome_columns(rows, "image")
             yield columns | {"place": self.subject.places(columns["image"])}
 
-    def answers(self, classifier: str, nuisance: str, wanted: Iterable[Place], reach: Reach) -> dict[Place, Answer]:
+    def answers(
+        self, classifier: str, nuisance: str, wanted: Iterable[Place], reach: Reach
+    ) -> dict[Place, StoredAnswer]:
         """The answers at places and draws, as stored."""
         stride = reach.draws + 1
         keys = [place * stride + draw for place, draw in wanted if place < reach.images and draw < reach.draws]
-        found: dict[Place, Answer] = {}
+        found: dict[Place, StoredAnswer] = {}
         for part in self._parts(classifier, nuisance, reach):
             here = np.isin(part["place"] * stride + part["draw"], keys)
             found |= zip(
@@ -78,9 +80,9 @@ class StoredAnswers:
             )
         return found
 
-    def clean(self, classifier: str, places: Sequence[int]) -> dict[int, Answer]:
+    def clean(self, classifier: str, places: Sequence[int]) -> dict[int, StoredAnswer]:
         """The answers on the untouched images."""
-        found: dict[int, Answer] = {}
+        found: dict[int, StoredAnswer] = {}
         for part in self._clean(classifier):
             here = np.isin(part["place"], list(places))
             found |= zip(part["place"][here].tolist(), _answers(part, here), strict=True)
@@ -116,7 +118,7 @@ class StoredAnswers:
         return chosen
 
 
-def _answers(part: dict[str, NDArray[Any]], here: NDArray[np.bool_]) -> Iterator[Answer]:
+def _answers(part: dict[str, NDArray[Any]], here: NDArray[np.bool_]) -> Iterator[StoredAnswer]:
     columns = (part[name][here].tolist() for name in ("predicted", "log_p_predicted", "rank"))
     for predicted, log_p, rank in zip(*columns, strict=True):
-        yield Answer(predicted, float(np.exp(log_p)), rank == 0)
+        yield StoredAnswer(predicted, float(np.exp(log_p)), rank == 0)

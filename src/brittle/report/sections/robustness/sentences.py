@@ -4,39 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from brittle.report.blocks import Sentence, Weighted
+from brittle.report.blocks.wording import bounded, plain
 from brittle.report.page.section import clean_accuracy, compared
-from brittle.report.page.words import estimate, listed, number, percent, sentence
-from brittle.report.sections.legacy import Finding
+from brittle.report.page.words import listed, number, percent, sentence
 from brittle.report.sections.robustness.results import Results, Row
 
 MOST_PAIRS = 6  # past this many pairs of classifiers the leaders under each nuisance are named instead
 COMPARED, BRITTLE, CLEAN = 0.8, 0.6, 0.55  # how much findings matter
 
 
-def findings(results: Results, many_sets: bool) -> list[Finding]:
+def told(value: float | None, bounds: Sequence[float] | None) -> str:
+    """0.589 [0.568, 0.619]"""
+    return plain((bounded(value, bounds),))
+
+
+def _finding(text: str, weight: float, about: tuple[str, ...] = ()) -> Weighted:
+    return Weighted(Sentence(text, "finding"), weight, about)
+
+
+def findings(results: Results, many_sets: bool) -> list[Weighted]:
     """How classifiers compare, where each is weakest, and clean accuracy, set by set."""
-    found: list[Finding] = []
+    found: list[Weighted] = []
     for images in results.image_sets:
         found += _on(images, results.on(images), f"On {images}: " if many_sets else "")
     return found
 
 
-def _on(images: str, here: Results, where: str) -> Iterator[Finding]:
+def _on(images: str, here: Results, where: str) -> Iterator[Weighted]:
     """Sentences of one image set begin with `where`. Names of classifiers are written as they are."""
     names = list(dict.fromkeys((pair["first"], pair["second"]) for pair in here.pairs))
     if len(names) <= MOST_PAIRS:
-        yield from (Finding(where + _pair(here, *each), COMPARED, compared(images, *each)) for each in names)
+        yield from (_finding(where + _pair(here, *each), COMPARED, compared(images, *each)) for each in names)
     else:
         leaders = (_leader(nuisance, here.under(nuisance)) for nuisance in here.nuisances)
-        yield from (Finding(sentence(where + each), COMPARED) for each in leaders)
-    yield from (Finding(where + _most_brittle(here.of(name)), BRITTLE) for name in here.shown)
+        yield from (_finding(sentence(where + each), COMPARED) for each in leaders)
+    yield from (_finding(where + _most_brittle(here.of(name)), BRITTLE) for name in here.shown)
     if all(row.get("accuracy_clean") is not None for row in here.rows):
         clean = {row["classifier"]: row for row in here.rows}
-        each = [
-            f"{name} {estimate(row['accuracy_clean'], row['accuracy_clean_interval'])}" for name, row in clean.items()
-        ]
+        each = [f"{name} {told(row['accuracy_clean'], row['accuracy_clean_interval'])}" for name, row in clean.items()]
         text = sentence(f"{where}clean accuracy, for comparison: {listed(each, 8)}.")
-        yield Finding(text, CLEAN, clean_accuracy(images))
+        yield _finding(text, CLEAN, clean_accuracy(images))
 
 
 def _pair(here: Results, first: str, second: str) -> str:
@@ -73,12 +81,12 @@ def _wins(here: Results, name: str, other: str, won: Sequence[Row], total: int) 
     rho = {row["classifier"]: row["rho"] for row in there.rows}
     numbers = (
         f"ρ {number(rho[name])} against {number(rho[other])}, "
-        f"difference {estimate(abs(largest['rho_difference']), bounds)}, paired"
+        f"difference {told(abs(largest['rho_difference']), bounds)}, paired"
     )
     if there.labelled:
         sign = 1 if largest["rho_difference"] > 0 else -1
         accuracy = sorted(sign * end for end in largest["accuracy_nuisance_interval"])
-        numbers += f"; in accuracy {estimate(sign * largest['accuracy_nuisance_difference'], accuracy)}"
+        numbers += f"; in accuracy {told(sign * largest['accuracy_nuisance_difference'], accuracy)}"
     wins = "is more robust than" if there.labelled else "keeps to its own prediction more than"
     if total == 1:
         return f"{name} {wins} {other} under {largest['nuisance']} ({numbers})"
@@ -93,7 +101,7 @@ def _leader(nuisance: str, here: Results) -> str:
     best = here.best
     tied = [name for name, (top, _) in ranked.items() if top == 1 and name != best]
     also = f"; not told apart from it: {listed(tied)}" if tied else "; every other classifier is less robust"
-    highest = f"{estimate(rho[best]['rho'], rho[best]['interval_simultaneous'])} (simultaneous)"
+    highest = f"{told(rho[best]['rho'], rho[best]['interval_simultaneous'])} (simultaneous)"
     return f"under {nuisance} ρ is highest for {best}, {highest}{also}."
 
 
@@ -115,7 +123,7 @@ def _most_brittle(rows: Sequence[Row]) -> str:
     worst = min(rows, key=lambda row: row["rho"])
     name, nuisance = worst["classifier"], worst["nuisance"]
     where = f"{name} is most brittle under {nuisance}" if len(rows) > 1 else f"{name} under {nuisance}"
-    said = f"{where}: ρ {estimate(worst['rho'], worst['interval'])}"
+    said = f"{where}: ρ {told(worst['rho'], worst['interval'])}"
     if len(rows) > 1:  # picked out after the fact: its interval holds together with those it was picked from
         bounds = worst["interval_simultaneous"]
         near = [
@@ -124,7 +132,7 @@ def _most_brittle(rows: Sequence[Row]) -> str:
             if row is not worst and bounds is not None and row["interval_simultaneous"][0] <= bounds[1]
         ]
         tie = f", a tie with {listed(near, 3)}" if near else ""
-        said = f"{where}: ρ {estimate(worst['rho'], bounds)} (simultaneous){tie}"
+        said = f"{where}: ρ {told(worst['rho'], bounds)} (simultaneous){tie}"
     if worst.get("accuracy_nuisance") is not None:
         said += f"; accuracy {number(worst['accuracy_nuisance'])} instead of {number(worst['accuracy_clean'])}"
         if worst["accuracy_worst"] is not None:
@@ -141,7 +149,7 @@ def _weakest_class(classes: Sequence[Row]) -> str:
     ordered = sorted(classes, key=lambda each: each["rho"])
     weakest = ordered[0]
     bounds = weakest["interval_simultaneous"]
-    said = f"The lowest class there is {weakest['class']}, ρ {estimate(weakest['rho'], bounds)}"
+    said = f"The lowest class there is {weakest['class']}, ρ {told(weakest['rho'], bounds)}"
     if bounds is None:
         return f"{said}."
     near = [each["class"] for each in ordered[1:] if each["interval_simultaneous"][0] <= bounds[1]]

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from brittle.report.page.distortion import also
 from brittle.report.page.words import number
 from brittle.report.sections.shares import Row
-
-
-def points(value: float, bounds: Sequence[float]) -> str:
-    """68.6 [62.0, 74.2]"""
-    return f"{number(value, 1)} [{number(bounds[0], 1)}, {number(bounds[1], 1)}]"
 
 
 def grid(side: int) -> str:
@@ -24,12 +17,6 @@ def top(row: Row) -> str:
         return "–"
     gained, chance = number(row["points_to_top"], 1), number(row["points_by_chance"], 1)
     return f"{gained} to {row['top_class']}{also(row)} (chance: {chance})"
-
-
-def by_chance(row: Row) -> str:
-    """0.14, p 0.001"""
-    chance = row.get("chance_spread")
-    return "–" if chance is None or row["di"] is None else f"{number(chance['mean'], 2)}, p {chance['p_value']:.2g}"
 
 
 def how(row: Row) -> str:

@@ -1,0 +1,127 @@
+"""How robust is a classifier?
+
+Made by `python -m brittle.api.generate`: change options where they are declared, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from brittle.api.running import COMMANDS, run_measure
+from brittle.api.shown import Shown
+
+if TYPE_CHECKING:
+    from brittle.results import Clean, Robustness
+
+
+def clean(
+    classifiers: Any,
+    images: Any,
+    *,
+    confidence: float = 0.95,
+    groups: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    columns: str | Path | None = None,
+    ids: str | Sequence[int] = (),
+    seed: int = 0,
+    out: str | Path | None = None,
+    device: str | None = None,
+    batch: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    time_limit: float | None = None,
+    progress: Shown = None,
+) -> Clean:
+    """Measure accuracy on untouched images, with an interval.
+
+    Gives what `brittle clean --json` prints: `accuracy`, its interval and what stands beside them. Where there are
+    several `results`, `found.of("mine", nuisance="fog")` is one of them.
+
+    Parameters
+    ----------
+    classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
+    images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
+    confidence: of the interval [between 0 and 1 (exclusive)]
+    groups: classifier → its group: several trainings of one model
+    attributes: classifier → attributes, as in a study's entry
+    count: how many images, drawn by the seed; all by default
+    where: only images with column=value, or column>0.5
+    columns: a CSV or Parquet file with id or name, and columns for `where`
+    ids: only images with these ids, or those in this text file
+    seed: of every draw
+    out: keep the run and its report in this folder; the same call again resumes it
+    device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
+    batch: images classified at once [at least 1]
+    engine: what carries it out: local (this process) or ray (several worker processes)
+    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
+    progress: shown in a terminal and a notebook; never with False
+    """
+    found: Clean = run_measure(COMMANDS["clean"], locals())
+    return found
+
+
+def robustness(
+    classifiers: Any,
+    images: Any,
+    nuisances: Any = None,
+    *,
+    samples: int | None = None,
+    tolerance: float | None = None,
+    estimand: Literal["population", "set", "drawn"] = "population",
+    confidence: float = 0.95,
+    worst_of: int = 10,
+    extra: Sequence[Literal["nll", "ece", "top5"]] = (),
+    groups: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    count: int | None = None,
+    where: str | Sequence[str] = (),
+    columns: str | Path | None = None,
+    ids: str | Sequence[int] = (),
+    seed: int = 0,
+    out: str | Path | None = None,
+    device: str | None = None,
+    batch: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    time_limit: float | None = None,
+    progress: Shown = None,
+) -> Robustness:
+    """Measure ρ of classifiers under nuisances, with intervals, and their paired differences.
+
+    `brittle.measure` or `brittle.compare` is the same function. Gives what `brittle robustness --json` prints: `rho`,
+    `interval`, `accuracy_nuisance` and what stands beside them, and paired     differences of classifiers as
+    `comparisons`. Where there are several `results`, `found.of("mine", nuisance="fog")` is one of them.
+
+    Parameters
+    ----------
+    classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
+    images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
+    nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
+    samples: draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000) [between 1 and 10000000]
+    tolerance: stop as soon as the interval's half-width is this small [between 0 and 0.5 (exclusive)]
+    estimand: what ρ is of: population, set (exactly these images) or drawn
+    confidence: of every interval [between 0 and 1 (exclusive)]
+    worst_of: an image counts for worst-of-k accuracy if its first k draws are all right [between 1 and 10000000]
+    extra: also report nll, ece, top5
+    groups: classifier → its group: several trainings of one model
+    attributes: classifier → attributes, as in a study's entry
+    count: how many images, drawn by the seed; all by default
+    where: only images with column=value, or column>0.5
+    columns: a CSV or Parquet file with id or name, and columns for `where`
+    ids: only images with these ids, or those in this text file
+    seed: of every draw
+    out: keep the run and its report in this folder; the same call again resumes it
+    device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
+    batch: images classified at once [at least 1]
+    engine: what carries it out: local (this process) or ray (several worker processes)
+    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
+    progress: shown in a terminal and a notebook; never with False
+    """
+    found: Robustness = run_measure(COMMANDS["robustness"], locals())
+    return found
