@@ -113,4 +113,4 @@ def test_help_is_in_ascii_where_nothing_else_can_be_shown():
         check=True,
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
     )
-    assert "Measure rho of a classifier" in said.stdout.decode("ascii")
+    assert "Measure rho of classifiers" in said.stdout.decode("ascii")

@@ -16,8 +16,8 @@ from brittle.report.html import write_report
 pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
 
 
-def results(*arguments, **options):
-    return run(*arguments, **options)["measures"]["robustness"]["results"]
+def results(study, out=None, **options):
+    return run(study, out=out, **options)["measures"]["robustness"]["results"]
 
 
 def test_adding_a_classifier_computes_only_the_new_one(things, own):

@@ -16,8 +16,8 @@ from brittle.nuisances import nuisances
 from brittle.random import shuffled, stream_root
 
 
-def results(*arguments, **options):
-    return run(*arguments, **options)["measures"]["robustness"]["results"]
+def results(study, out=None, **options):
+    return run(study, out=out, **options)["measures"]["robustness"]["results"]
 
 
 SPOILT = """

@@ -375,7 +375,7 @@ def test_what_has_no_value_makes_an_object_that_is_not_known_again(make, kind):
 @pytest.fixture
 def kept(tmp_path):
     return functools.partial(
-        brittle.measure, images="sample", nuisance=NUISANCE, samples=2, count=5, out=tmp_path / "r"
+        brittle.measure, images="sample", nuisances=NUISANCE, samples=2, count=5, out=tmp_path / "r"
     )
 
 

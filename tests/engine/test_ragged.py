@@ -56,8 +56,8 @@ def photos(tmp_path):
     return tmp_path
 
 
-def results(*arguments, **options):
-    return run(*arguments, **options)["measures"]["robustness"]["results"]
+def results(study, out=None, **options):
+    return run(study, out=out, **options)["measures"]["robustness"]["results"]
 
 
 def study(folder, *nuisances, **changed):

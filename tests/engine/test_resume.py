@@ -26,8 +26,8 @@ pytestmark = pytest.mark.warned(
 )
 
 
-def results(*arguments, **options):
-    return run(*arguments, **options)["measures"]["robustness"]["results"]
+def results(study, out=None, **options):
+    return run(study, out=out, **options)["measures"]["robustness"]["results"]
 
 
 def stored_rows(files):

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a
 TOLERANCE = {"samples": 5, "tolerance": 0.06}
 
 
-def results(*arguments, **options):
-    return run(*arguments, **options)["measures"]["robustness"]["results"]
+def results(study, out=None, **options):
+    return run(study, out=out, **options)["measures"]["robustness"]["results"]
 
 
 @pytest.fixture

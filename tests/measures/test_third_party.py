@@ -389,7 +389,9 @@ def test_a_section_comes_through_an_entry_point(installed, grey, cli):
     brittle.run(doubt_study(grey), out=grey.out)
     entropy = expected_entropy(grey.load("old")[0], "keen")
     assert cli("report", grey.out).status == 0
-    assert f"<li>keen doubts old: {entropy:.3f} nats</li>" in (grey.out / "report.html").read_text()
+    page = (grey.out / "report.html").read_text()
+    assert "doubts old" in page
+    assert f"{entropy:.3f} nats" in page
 
 
 def test_a_third_party_s_measures_are_listed(installed, cli):

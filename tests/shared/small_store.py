@@ -14,8 +14,8 @@ CELL = Cell("measure", "classifier", "images", "nuisance")
 OTHER = CELL._replace(classifier="rival")
 
 
-def results(*arguments, **options):
-    return run(*arguments, **options)["measures"]["robustness"]["results"]
+def results(study, out=None, **options):
+    return run(study, out=out, **options)["measures"]["robustness"]["results"]
 
 
 def folder(path: Path, depends: str = "") -> FolderStore:

@@ -17,6 +17,7 @@ from brittle.measures.commands import built_in
 from brittle.registry.options import checked
 from brittle.report.html import report_of
 from brittle.results.run import Run
+from brittle.study import Study
 
 COMMANDS = {command.measure: command for command in built_in()}
 
@@ -56,6 +57,8 @@ def run(
     `out` keeps rows and report in a folder; the same call again resumes or extends what is there. `found.of(measure)`
     is what one measure says. `help(brittle.robustness)` explains the other parameters.
     """
+    if images is not None and holds_a_study(classifiers):
+        raise BrittleError("a study holds its own images, nuisances and measures", "Name its folder: out='run'.")
     choice = Choice(count, where, columns, ids, train, train_count)
     if images is None:
         said = {"nuisances": nuisances, "groups": groups, "attributes": attributes, "seed": seed or None}
@@ -84,6 +87,13 @@ def run_measure(command: Command, given: Mapping[str, Any]) -> Any:
     found = _carried_out(inputs, given["out"], how, given["progress"], always_report=True)
     refuse_nothing(found.summary, command.measure)
     return found.of(command.measure)
+
+
+def holds_a_study(what: Any) -> bool:
+    """Whether it is a study rather than classifiers."""
+    if isinstance(what, Mapping):
+        return "classifiers" in what and "images" in what
+    return isinstance(what, Study) or (isinstance(what, (str, Path)) and str(what).endswith(".toml"))
 
 
 def checked_execution(**options: Any) -> ExecutionOptions:

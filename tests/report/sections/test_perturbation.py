@@ -93,7 +93,7 @@ def test_the_command_the_function_and_the_study_say_the_same(folder, run, cli):
         "perturb", f"one=torch:{folder}/net.py:first", f"npz:{folder}/images.npz", "--against",
         f"two=torch:{folder}/net.py:second", "--rate", "0.02", "--steps", "200", "--json", "--device", "cpu",
     )  # fmt: skip
-    typed = said.json
+    typed = said.json["results"][0]
     found = brittle.perturb(
         {"one": f"torch:{folder}/net.py:first", "two": f"torch:{folder}/net.py:second"},
         f"npz:{folder}/images.npz",
@@ -101,13 +101,13 @@ def test_the_command_the_function_and_the_study_say_the_same(folder, run, cli):
         steps=200,
         count=None,
         device="cpu",
-    )
+    ).of("one")
     kept = json.loads((run / "summary.json").read_text())["measures"]["perturbation"]["results"][0]
     assert typed["classifier"] == found["classifier"] == "one"
     # Drawn images come in another order, which moves the betting interval and not the mean.
     assert typed["mean"] == pytest.approx(found["mean"]) == pytest.approx(kept["mean"])
     assert typed["failures"] == found["failures"] == kept["failures"]
-    assert {row["to"] for row in typed["transfers"]} == {"one", "two"}
+    assert {row["to"] for row in said.json["transfers"]} == {"one", "two"}
 
 
 def test_a_result_prints_itself_and_has_rows_and_a_matrix(folder):
@@ -128,7 +128,7 @@ def test_a_result_prints_itself_and_has_rows_and_a_matrix(folder):
     assert found.pictures.num_rows > 0
     assert "accuracy_at_8" in found.table().column_names
     with pytest.raises(brittle.BrittleError, match="no classifier 'other'"):
-        found.matrix("other")
+        found.of("other").matrix()
 
 
 def test_a_classifier_without_gradients_is_refused_in_one_line(folder, cli):

@@ -122,4 +122,5 @@ def test_the_command_prints_what_the_function_gives(run, folder, cli, kind):
     stimuli = f"cue-conflict:{folder}/stimuli"
     said = cli(kind, f"one={one}", f"stimuli={stimuli}", "--against", f"two={two}", "--resamples", 200, "--json").json
     found = getattr(brittle, kind.replace("-", "_"))({"one": one, "two": two}, stimuli, resamples=200)
-    assert [{key: said[key] for key in found["results"][0]}, *said["others"]] == found["results"]
+    names = {"image_set": "stimuli"}
+    assert said["results"] == [row | {key: names[key] for key in names if key in row} for row in found["results"]]
