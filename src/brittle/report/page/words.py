@@ -58,8 +58,8 @@ def warned(warnings: Sequence[str]) -> list[str]:
 
 
 def counted(count: int, noun: str) -> str:
-    """1 image, 2 images"""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """1 image, 2 images, 3 classes"""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
 def unreadable(count: int) -> str:

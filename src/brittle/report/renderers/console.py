@@ -23,6 +23,7 @@ from brittle.report.blocks import (
     spans,
 )
 from brittle.report.blocks.wording import plain, said
+from brittle.report.page.words import counted
 from brittle.report.renderers.names_table import NamesTable
 from brittle.report.sections.legacy import LegacyRaw
 from brittle.terminal import visible
@@ -92,7 +93,7 @@ def _table(table: Table, indent: str) -> Iterator[RenderableType]:
         made.add_row(*(visible(plain(cell_spans(cell))) for cell in row))
     yield made
     if (more := len(table.rows) - shown) > 0:
-        yield line(f"{indent}… and {more:,} more {table.noun}{'s' * (more > 1)} ({EVERYTHING})")
+        yield line(f"{indent}… and {counted(more, f'more {table.noun}')} ({EVERYTHING})")
 
 
 def _leading_names(table: Table) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from brittle.report.page.words import counted, estimate, number, percent, sentence
+from brittle.report.blocks.wording import estimate, plain
+from brittle.report.page.words import counted, number, percent, sentence
 
 Row = Mapping[str, Any]
 MOST_SIZES = 6
@@ -48,7 +49,7 @@ def straight(row: Row) -> str:
     """How often the straight segment is enough, over the fair sample of pairs."""
     if row["straight_share"] is None:
         return "no pair was sampled"
-    share = estimate(row["straight_share"], row["straight_share_interval"])
+    share = plain((estimate(row, "straight_share"),))
     return (
         f"the straight segment stays in the class for {share} of random pairs "
         f"({row['sampled_pairs']} disjoint ones, {percent(row['confidence'])} interval)"
@@ -62,7 +63,7 @@ def difference(pair: Row) -> str:
     family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
     return (
         f"straight share, {pair['first']} − {pair['second']}, paired over {pair['common_pairs']} pairs that both get "
-        f"right: {estimate(pair['difference'], pair['interval'], '+')}{family}, "
+        f"right: {plain((estimate(pair, 'difference', 'interval', signed=True),))}{family}, "
         f"{'a tie' if pair['higher'] is None else pair['higher'] + ' has the higher'}"
     )
 
@@ -96,9 +97,9 @@ def ways(row: Row) -> str:
     return f"{sentence(pairs(row))} {sentence(outside(row))}"
 
 
-def meanings(classes: Sequence[Row]) -> str:
-    """Which of UREM's wordings are used."""
-    return " ".join(map(sentence, (WEAKLY, STRONGLY, *((CHANGES,) if with_changes(classes) else ()))))
+def meanings(classes: Sequence[Row]) -> list[str]:
+    """Which of UREM's wordings are used, a sentence each."""
+    return list(map(sentence, (WEAKLY, STRONGLY, *((CHANGES,) if with_changes(classes) else ()))))
 
 
 def with_changes(classes: Sequence[Row]) -> bool:
