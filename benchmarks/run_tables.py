@@ -80,7 +80,8 @@ def _read_second(folder: Path, summary: Mapping[str, Any]) -> Run:
         if cell.measure == WEAK_POINTS:
             found = tables["images"].drop_columns(["unit"]).to_pylist()
             diagnoses[cell] = {str(each.pop("image")): each for each in found}
-        further = {name: table for name, table in tables.items() if name not in ("rows", "images")}
+        own = ("rows", "images") if cell.measure == WEAK_POINTS else ("rows",)
+        further = {name: table for name, table in tables.items() if name not in own}
         rows |= {cell._replace(measure=f"{cell.measure}.{name}"): table for name, table in further.items()}
     return Run(rows, said | {"diagnoses": _plain(diagnoses)})
 
