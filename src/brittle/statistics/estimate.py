@@ -26,6 +26,11 @@ class Estimate(NamedTuple):
         low, high = bounds.pair()
         return cls(float(value), min(low, value), max(high, value))
 
+    @classmethod
+    def between(cls, value: float, bounds: tuple[float, float] | None) -> Estimate:
+        """A number and its bounds, where there are any."""
+        return cls(value) if bounds is None else cls(value, *bounds)
+
     def scaled(self, factor: float) -> Estimate:
         """In another unit."""
         return Estimate(*(factor * each for each in self))
@@ -43,14 +48,14 @@ class Estimate(NamedTuple):
         value = None if math.isnan(self.value) else self.value
         return {name: value, interval or f"{name}_interval": self.interval}
 
-    def favours(self, even: float = 0.0) -> str:
-        """Which of two a difference is in favour of; a tie unless its interval lies on one side of what is even."""
-        return "first" if self.low > even else "second" if self.high < even else "tie"
+    def favours(self, even: float = 0.0, *, less: bool = False) -> str:
+        """Which of two a difference is in favour of, where more is better, or less is; a tie unless its interval lies
+        on one side of what is even."""
+        ahead, behind = ("second", "first") if less else ("first", "second")
+        return ahead if self.low > even else behind if self.high < even else "tie"
 
 
-def mean(
-    values: Array, confidence: float, *, support: Support = (0.0, 1.0), planned: int | None = None
-) -> Estimate:
+def mean(values: Array, confidence: float, *, support: Support = (0.0, 1.0), planned: int | None = None) -> Estimate:
     """The mean of values (n,) of independent items in planned order, for the population that they are drawn from;
     nothing of none. `planned` are the values meant to be looked at, these by default."""
     if not len(values):

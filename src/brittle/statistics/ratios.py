@@ -69,8 +69,8 @@ def _wilson(values: Array, confidence: float) -> Estimate:
     return Estimate(share, min(share, middle - reach), max(share, middle + reach))
 
 
-def ratio(samples: Sequence[Sample], confidence: float) -> Estimate | None:
-    """N / D with Fieller's interval; None where D is not above 0 at that confidence: there is nothing to divide by."""
+def ratio(samples: Sequence[Sample], confidence: float) -> Estimate:
+    """N / D with Fieller's interval; nothing where D is not above 0 at that confidence."""
     z = normal_quantile(confidence)
     above = below = var_above = var_below = both = 0.0
     for each in samples:
@@ -79,7 +79,7 @@ def ratio(samples: Sequence[Sample], confidence: float) -> Estimate | None:
         var_above, var_below = var_above + float(covariance[0, 0]), var_below + float(covariance[1, 1])
         both += float(covariance[0, 1])
     if not below > z * math.sqrt(var_below):
-        return None
+        return Estimate()
     # a r² − 2 b r + c ≤ 0, where a > 0
     a = below**2 - z**2 * var_below
     b = above * below - z**2 * both
@@ -90,12 +90,12 @@ def ratio(samples: Sequence[Sample], confidence: float) -> Estimate | None:
     return Estimate(value, min(value, (b - reach) / a), max(value, (b + reach) / a))
 
 
-def ratios_apart(first: Sequence[Sample], second: Sequence[Sample], confidence: float) -> Estimate | None:
-    """The difference of two ratios over the same items, to first order in what each item adds to either; None where one
-    of them has nothing to divide by."""
+def ratios_apart(first: Sequence[Sample], second: Sequence[Sample], confidence: float) -> Estimate:
+    """The difference of two ratios over the same items, to first order in what each item adds to either; nothing where
+    one of them has nothing to divide by."""
     one, other = ratio(first, confidence), ratio(second, confidence)
-    if one is None or other is None:
-        return None
+    if math.isnan(one.value + other.value):
+        return Estimate()
     variance, (_, below), (_, other_below) = 0.0, _differences(first), _differences(second)
     for mine, theirs in zip(first, second, strict=True):
         (x, y, other_x, other_y), weights = _with_extremes(mine.x, mine.y, theirs.x, theirs.y)

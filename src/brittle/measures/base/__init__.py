@@ -1,8 +1,18 @@
 """All that a measure is written with: the protocol, its task, what is known beforehand, and the run read back."""
 
-from brittle.measures.base.facts import About, Asked, ClassifierFacts, Subject, tested
+from brittle.measures.base.facts import (
+    NO_CLASSIFIER,
+    NO_IMAGES,
+    About,
+    Asked,
+    ClassifierFacts,
+    Subject,
+    members,
+    refuse_unknown,
+    tested,
+)
 from brittle.measures.base.measure import CLASSIFIER, IMAGES, NUISANCE, PATH, Derived, Measure, Read
-from brittle.measures.base.run_view import Cell, Fold, RunView, pairs_of
+from brittle.measures.base.run_view import Cell, Fold, RunView, pairs_of, two_by_two
 from brittle.measures.base.task import (
     ROWS,
     BadAnswer,
@@ -20,6 +30,8 @@ from brittle.measures.base.task import (
 __all__ = [
     "CLASSIFIER",
     "IMAGES",
+    "NO_CLASSIFIER",
+    "NO_IMAGES",
     "NUISANCE",
     "PATH",
     "ROWS",
@@ -42,7 +54,10 @@ __all__ = [
     "Task",
     "draw_column",
     "looked_up",
+    "members",
     "numbering_draws",
     "pairs_of",
+    "refuse_unknown",
     "tested",
+    "two_by_two",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.robustness.tally import Array, Tally
-from brittle.statistics.intervals import Bounds
+from brittle.statistics.estimate import Estimate
 
 if TYPE_CHECKING:
     from brittle.measures.robustness.measure import Robustness
@@ -25,28 +25,6 @@ ESTIMANDS: Mapping[str, str] = {
     "set": "exactly this image set",
     "drawn": "the whole set that these images were drawn from without replacement",
 }
-
-
-class Estimate(NamedTuple):
-    """A mean with its interval; the bounds are None where there is none to give."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @classmethod
-    def within(cls, value: float, bounds: Bounds) -> Estimate:
-        """The mean that the bounds are of: they hold it, and here to the last bit, however the sums were rounded."""
-        low, high = bounds.pair()
-        return cls(value, min(low, value), max(high, value))
-
-    @property
-    def half_width(self) -> float | None:
-        return None if self.low is None or self.high is None else (self.high - self.low) / 2
-
-    @property
-    def interval(self) -> list[float] | None:
-        return None if self.low is None or self.high is None else [self.low, self.high]
 
 
 class Reach(NamedTuple):
@@ -95,10 +73,10 @@ def estimate(
         here = only[: reach.images]
         values, rounds = values[here], None if rounds is None else rounds[:, here]
     if not len(values):
-        return Estimate(float("nan"), None, None)
+        return Estimate()
     mean = float(values.mean())
     if measure.estimand == "set" and rounds is None:
-        return Estimate(mean, None, None)
+        return Estimate(mean)
     bounds = measure.bounds(
         values,
         rounds,
@@ -114,5 +92,4 @@ def estimate(
 
 def enough(measure: Robustness, tally: Tally, reach: Reach, population: int) -> bool:
     """Whether the interval of ρ is as narrow as the tolerance asks."""
-    rho = estimate(measure, tally, reach, population)
-    return rho.half_width is not None and measure.tolerance is not None and rho.half_width <= measure.tolerance
+    return measure.tolerance is not None and estimate(measure, tally, reach, population).half_width <= measure.tolerance

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from brittle.measures.robustness.estimate import Estimate, Reach, means
+from brittle.measures.robustness.estimate import Reach, means
 from brittle.measures.robustness.tally import Tally
+from brittle.statistics.estimate import Estimate
 
 if TYPE_CHECKING:
     from brittle.measures.robustness.measure import Robustness
@@ -48,18 +49,14 @@ def means_over(
     rows = []
     for name, by_nuisance in found.items():
         parts = list(by_nuisance.values())
-        rho = mean_over(measure, parts, population, "confidence")
+        right = mean_over(measure, parts, population, "correct") if labelled else None
         row: dict[str, Any] = {
             "classifier": name,
             "mean_of": f"{len(parts)} nuisances, each counting the same",
             "nuisances": list(by_nuisance),
             "images": min(reach.images for _, reach in parts),
-            "rho": rho.value,
-            "interval": rho.interval,
             "confidence": measure.confidence,
         }
-        if labelled:
-            right = mean_over(measure, parts, population, "correct")
-            row |= {"accuracy_nuisance": right.value, "accuracy_nuisance_interval": right.interval}
-        rows.append(row)
+        row |= mean_over(measure, parts, population, "confidence").named("rho", "interval")
+        rows.append(row if right is None else row | right.named("accuracy_nuisance"))
     return rows

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
-from brittle.measures.base import RunView, Subject, pairs_of
+from brittle.measures.base import RunView, Subject, pairs_of, two_by_two
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate, means
+from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Reach, estimate, means
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.means import means_over
 from brittle.measures.robustness.tally import Tally
 from brittle.measures.robustness.untouched import CleanDoubt, above_chance, clean_doubt
+from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, simultaneous
 
 if TYPE_CHECKING:
@@ -38,13 +39,8 @@ def clean_accuracy(measure: Robustness, correct: NDArray[np.bool_], planned: int
     mean = float(values.mean())
     if measure.estimand == "set":
         return Estimate(mean, mean, mean)
-    bounds = betting_bounds(
-        values,
-        measure.confidence,
-        planned=planned,
-        target=measure.tolerance,
-        population=population if measure.estimand == "drawn" else None,
-    )
+    whole = population if measure.estimand == "drawn" else None
+    bounds = betting_bounds(values, measure.confidence, planned=planned, target=measure.tolerance, population=whole)
     return Estimate.within(mean, bounds)
 
 
@@ -53,13 +49,10 @@ def summarise(measure: Robustness, finding: Finding, subject: Subject, family: i
     tally, reach = finding.tally, finding.reach
     labels = subject.labels[: reach.images]
     labelled = bool((labels >= 0).all())
-    rho = estimate(measure, tally, reach, subject.population)
-    together = estimate(measure, tally, reach, subject.population, confidence=simultaneous(measure.confidence, family))
-    flips = estimate(measure, tally, reach, subject.population, "flips")
+    of = partial(estimate, measure, tally, reach, subject.population)
+    rho, together = of(), of(confidence=simultaneous(measure.confidence, family))
     fixed = measure.estimand == "population" and measure.tolerance is None  # where Hoeffding's inequality applies
-    result: dict[str, Any] = {
-        "rho": rho.value,
-        "interval": rho.interval,
+    result: dict[str, Any] = rho.named("rho", "interval") | {
         "interval_simultaneous": together.interval,
         "half_width": rho.half_width,
         "confidence": measure.confidence,
@@ -67,8 +60,7 @@ def summarise(measure: Robustness, finding: Finding, subject: Subject, family: i
         "estimand": measure.estimand,
         "estimand_is": ESTIMANDS[measure.estimand],
         "reference": "label" if labelled else "mixed" if (labels >= 0).any() else "clean prediction",
-        "flip_rate": flips.value,
-        "flip_rate_interval": flips.interval,
+        **of("flips").named("flip_rate"),
         "hoeffding_half_width": hoeffding_half_width(reach.images, measure.confidence) if fixed else None,
         "tolerance": measure.tolerance,
         "tolerance_reached": reach.enough if measure.tolerance is not None else None,
@@ -80,29 +72,23 @@ def summarise(measure: Robustness, finding: Finding, subject: Subject, family: i
     if labelled:
         result |= _accuracies(measure, finding, subject)
         result["classes"] = _per_class(measure, finding, subject)
-    result |= _extras(measure, tally, reach, subject)
-    return result
+    return result | _extras(measure, tally, reach)
 
 
 def _accuracies(measure: Robustness, finding: Finding, subject: Subject) -> dict[str, Any]:
     tally, reach = finding.tally, finding.reach
+    of = partial(estimate, measure, tally, reach, subject.population)
     clean = clean_accuracy(measure, finding.clean["rank"][: reach.images] == 0, tally.images, subject.population)
-    under, drop = estimate(measure, tally, reach, subject.population, "correct"), _drop(measure, finding, subject)
     # k is fixed beforehand: a stop before k draws leaves worst-of-k unsaid rather than make it worst of fewer.
     worst_of = min(measure.worst_of, measure.draws)
     several = worst_of > 1  # the worst of one draw is that draw
-    enough = several and reach.draws >= worst_of
-    worst = estimate(measure, tally, reach, subject.population, "worst") if enough else Estimate(float("nan"))
+    worst = of("worst") if several and reach.draws >= worst_of else Estimate()
     return {
-        "accuracy_clean": clean.value,
-        "accuracy_clean_interval": clean.interval,
-        "accuracy_nuisance": under.value,
-        "accuracy_nuisance_interval": under.interval,
-        "drop": drop.value,
-        "drop_interval": drop.interval,
+        **clean.named("accuracy_clean"),
+        **of("correct").named("accuracy_nuisance"),
+        **_drop(measure, finding, subject).named("drop"),
         "worst_of": worst_of if several else None,
-        "accuracy_worst": worst.value if enough else None,
-        "accuracy_worst_interval": worst.interval,
+        **worst.named("accuracy_worst"),
     }
 
 
@@ -126,33 +112,27 @@ def _drop(measure: Robustness, finding: Finding, subject: Subject) -> Estimate:
 
 def _per_class(measure: Robustness, finding: Finding, subject: Subject) -> list[dict[str, Any]]:
     tally, reach = finding.tally, finding.reach
-    present = np.unique(subject.labels[: reach.images])
     together = simultaneous(measure.confidence, len(np.unique(subject.labels)))
     rows = []
-    for label in present:
+    for label in np.unique(subject.labels[: reach.images]):
         only = subject.labels == label
         seen = only[: reach.images]
-        count = int((subject.population_labels == label).sum())
-        rho = estimate(measure, tally, reach, count, only=only)
-        family = estimate(measure, tally, reach, count, only=only, confidence=together)
-        correct = estimate(measure, tally, reach, count, "correct", only=only)
+        of = partial(estimate, measure, tally, reach, int((subject.population_labels == label).sum()), only=only)
         rows.append(
             {
                 "label": int(label),
                 "class": subject.class_name(int(label)),
                 "images": int(seen.sum()),
-                "rho": rho.value,
-                "interval": rho.interval,
-                "interval_simultaneous": family.interval,
-                "accuracy_nuisance": correct.value,
-                "accuracy_nuisance_interval": correct.interval,
+                **of().named("rho", "interval"),
+                "interval_simultaneous": of(confidence=together).interval,
+                **of("correct").named("accuracy_nuisance"),
                 "accuracy_clean": float((finding.clean["rank"][: reach.images][seen] == 0).mean()),
             }
         )
     return rows
 
 
-def _extras(measure: Robustness, tally: Tally, reach: Reach, subject: Subject) -> dict[str, Any]:
+def _extras(measure: Robustness, tally: Tally, reach: Reach) -> dict[str, Any]:
     here = slice(0, reach.images)
     extras: dict[str, Any] = {}
     if "nll" in measure.extra:
@@ -171,20 +151,11 @@ def compare(
     """First minus second on the same images and the same θ, over what both have seen."""
     shorter = min(first.reach, second.reach, key=lambda reach: reach.units)
     difference: dict[str, Any] = {"images": shorter.images, "samples": shorter.draws}
+    of = partial(estimate, measure, first.tally, shorter, subject.population, minus=second.tally, confidence=confidence)
     for name, what in (("rho", "confidence"), ("accuracy_nuisance", "correct")):
-        found = estimate(
-            measure, first.tally, shorter, subject.population, what, minus=second.tally, confidence=confidence
-        )
-        difference |= {f"{name}_difference": found.value, f"{name}_interval": found.interval}
-        difference[f"{name}_better"] = _better(found)
+        found = of(what)
+        difference |= found.named(f"{name}_difference", f"{name}_interval") | {f"{name}_better": found.favours()}
     return difference
-
-
-def _better(difference: Estimate) -> str:
-    """A tie unless the interval of the difference lies on one side of zero."""
-    if difference.low is not None and difference.low > 0:
-        return "first"
-    return "second" if difference.high is not None and difference.high < 0 else "tie"
 
 
 def compare_all(
@@ -193,9 +164,8 @@ def compare_all(
     """Every pair of classifiers, with intervals that hold for all `family` comparisons of the run at once."""
     together = simultaneous(measure.confidence, family)
     return [
-        {"first": a, "second": b, "confidence": measure.confidence, "family": family}
-        | compare(measure, findings[a], findings[b], subject, together)
-        for a, b in itertools.combinations(findings, 2)
+        names | {"confidence": measure.confidence, "family": family} | compare(measure, one, other, subject, together)
+        for names, one, other in two_by_two(findings)
     ]
 
 
@@ -222,7 +192,7 @@ def summarise_run(measure: Robustness, run: RunView) -> dict[str, Any]:
     seen: dict[str, dict[str, dict[str, tuple[Tally, Reach]]]] = {}  # image set → classifier → nuisance
     doubts: dict[tuple[str, str, int], CleanDoubt] = {}  # of the untouched images, the same under every nuisance
     together, count = pairs_of(run), len(run.classifiers)
-    families = (len(together) * count, len(together) * max(1, count * (count - 1) // 2))
+    families = (len(together) * count, len(together) * max(1, math.comb(count, 2)))
     for images, nuisance in together:
         found, subject = findings(run, images, nuisance), run.images[images]
         names = {"image_set": images, "nuisance": nuisance}
@@ -255,10 +225,8 @@ def _means(
     measure: Robustness, run: RunView, images: str, found: Mapping[str, Mapping[str, tuple[Tally, Reach]]]
 ) -> list[dict[str, Any]]:
     """Means over the nuisances on one image set, where there are several."""
-    subject = run.images[images]
-    several = {name: each for name, each in found.items() if len(each) > 1}
-    labelled = bool((subject.labels >= 0).all())
-    return [{"image_set": images} | row for row in means_over(measure, several, subject.population, labelled)]
+    subject, several = run.images[images], {name: each for name, each in found.items() if len(each) > 1}
+    return [{"image_set": images} | row for row in means_over(measure, several, subject.population, subject.labelled)]
 
 
 def _calls(results: list[dict[str, Any]]) -> dict[str, int]:
