@@ -42,7 +42,7 @@ from brittle.measures.perturbation.summary import summarise_perturbation
 from brittle.measures.perturbation.work import BATCHES_AT_ONCE, Pairs, Part, tables, tried
 from brittle.measures.plan import Grid, Listed, Plan, Unit
 from brittle.measures.targeted import UNTARGETED, Found, Goal, adam
-from brittle.random import fold, stream_root
+from brittle.random import fold
 from brittle.types import Differentiable
 
 KIND = "perturbation"
@@ -73,14 +73,13 @@ class Perturbation(PerturbationOptions, Measure):
 
     def _axis(self, about: About) -> int:
         """Targets of an image."""
-        assert about.classifier is not None
         classes = len(about.classifier.labels)
         return slots(self._named(about, about.classifier), classes, self.draw) if self.targeted else 1
 
     def _named(self, about: About, classifier: ClassifierFacts) -> list[int]:
         """The targets that are named; a classifier without names of its own has those of the image set's classes."""
         labels, named = list(classifier.labels), classifier.named
-        classes = about.subject.classes if about.subject is not None else ()
+        classes = about.subject.classes
         if taken_for_imagenets(labels, named, classes):
             labels = list(map(shown, ids()))
         elif not named:
@@ -101,7 +100,6 @@ class Perturbation(PerturbationOptions, Measure):
 
     def plan(self, about: About) -> Plan:
         """A unit is some images with all of their targets, or one with some of them where they are many."""
-        assert about.subject is not None
         places, axis = self.places(about.subject), self._axis(about)
         pairs = max(FEWEST_PAIRS, min(PAIRS_PER_UNIT, NUMBERS_PER_UNIT // about.numbers))
         grid = Grid(len(places), axis, max(1, pairs // axis), min(axis, pairs), columns={})
@@ -110,7 +108,6 @@ class Perturbation(PerturbationOptions, Measure):
         return Listed([Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid], columns={})
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        assert task.about.subject is not None
         pictured = task.about.subject.ids[self.places(task.about.subject)[:PICTURED]]
         shown = np.isin(task.ids, pictured)
         return {name: partial(tables, task, self._searched(task, name), shown) for name in task.classifiers}
@@ -128,13 +125,12 @@ class Perturbation(PerturbationOptions, Measure):
 
     def pairs(self, task: Task, name: str) -> Pairs:
         """The images of the task with their targets, unit by unit."""
-        device = task.batch.images.device
-        units, rows, slot = (each.to(device) for each in task.pairs)
-        origin = torch.from_numpy(predictions(task.given[name], task.ids)).to(device)[rows]
+        units, rows, slot = (each.to(task.device) for each in task.pairs)
+        origin = torch.from_numpy(predictions(task.given[name], task.ids)).to(task.device)[rows]
         if not self.targeted:
             return Pairs(units, rows, origin, torch.full_like(origin, UNTARGETED))
         classifier = task.facts[name]
-        keys = fold(stream_root(task.about.seed, f"{KIND} targets", device), task.batch.ids)[rows]
+        keys = fold(task.root(f"{KIND} targets"), task.batch.ids)[rows]
         candidates = self._named(task.about, classifier)
         target = aimed(candidates, len(classifier.labels), self.draw, origin, slot, keys)
         return Pairs(units, rows, origin, target).take(target != UNTARGETED)
