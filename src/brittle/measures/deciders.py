@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import SHAPE_IMAGE, TEXTURE, TEXTURE_IMAGE
 from brittle.measures.arrays import Array
-from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Derived, Read, RunView, Subject
+from brittle.measures.base import ON_IMAGES, About, Asked, Derived, RunView, Subject
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.decisions import COLUMNS, Decisions, is_person, matched, together
@@ -125,8 +125,8 @@ class FromDecisions(Derived):
     """What a measure shares that is derived from clean predictions and the decisions of others. Whether an answer is
     right follows from labels alone."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
     decisions: tuple[str, ...]
 
     def check(self, about: About, asked: Asked) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 from brittle.classifiers.layers import INPUT, WEIGHTS
 from brittle.errors import BrittleError
 from brittle.measures.arrays import Mask
-from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Measure, Read, RunView, Task, two_by_two
+from brittle.measures.base import ON_IMAGES, About, Asked, Measure, RunView, Task, two_by_two
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.layer_choice import MOST
@@ -42,9 +42,9 @@ class LayerMeasure(Measure):
     """Disturbs one layer at a time. A unit is some repeats of one layer for some images, and the axis is layer by
     layer, repeat by repeat."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    needs: ClassVar[tuple[type, ...]] = (Layered,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
+    needs: ClassVar = (Layered,)
 
     @abstractmethod
     def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -26,19 +25,17 @@ from brittle.measures.augmentation.augmented import SHARE, augmented, in_pairs, 
 from brittle.measures.augmentation.options import AugmentationOptions
 from brittle.measures.augmentation.summary import summarise_run
 from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    ROWS,
+    ON_IMAGES,
     About,
     Asked,
     ClassifierFacts,
     Measure,
     Pending,
-    Read,
     RunView,
     Tables,
     Task,
     refuse_unknown,
+    tabled,
 )
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.plan import NO_UNITS, Columns, Grid, Plan, rows_per_unit
@@ -55,8 +52,8 @@ KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
 class Augmentation(AugmentationOptions, Measure):
     """Affinity of augmentations, by the accuracy of reference classifiers, and their diversity beside it."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
 
     @property
     def runs_code(self) -> bool:
@@ -120,8 +117,8 @@ class Augmentation(AugmentationOptions, Measure):
         rows, number = task.pairs.rows.numpy()[at], keys["augmentation"]
         columns = task.fetched(pending(), rows, where=lambda row: f" under {self.of[number[row]]}")
         mixed = np.array([in_pairs(opened(spec)) for spec in self.of])[number]
-        told = {"partner": np.where(mixed, task.ids[np.maximum(others[at], 0)], -1), "share": share.cpu().numpy()}
-        return {ROWS: pa.table(keys | told | {name: columns[name] for name in KEPT})}
+        told = {"partner": np.where(mixed, task.ids[np.maximum(others[at], 0)], -1), "share": share}
+        return tabled(keys | told | {name: columns[name] for name in KEPT})
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run)

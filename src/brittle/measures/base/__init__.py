@@ -11,7 +11,17 @@ from brittle.measures.base.facts import (
     refuse_unknown,
     tested,
 )
-from brittle.measures.base.measure import CLASSIFIER, IMAGES, NUISANCE, PATH, Derived, Measure, Read
+from brittle.measures.base.measure import (
+    ALONG_PATHS,
+    CLASSIFIER,
+    IMAGES,
+    NUISANCE,
+    ON_IMAGES,
+    PATH,
+    Derived,
+    Measure,
+    Read,
+)
 from brittle.measures.base.run_view import Cell, Fold, RunView, pairs_of, two_by_two
 from brittle.measures.base.task import (
     ROWS,
@@ -24,15 +34,17 @@ from brittle.measures.base.task import (
     Task,
     draw_column,
     looked_up,
-    numbering_draws,
+    tabled,
 )
 
 __all__ = [
+    "ALONG_PATHS",
     "CLASSIFIER",
     "IMAGES",
     "NO_CLASSIFIER",
     "NO_IMAGES",
     "NUISANCE",
+    "ON_IMAGES",
     "PATH",
     "ROWS",
     "About",
@@ -55,9 +67,9 @@ __all__ = [
     "draw_column",
     "looked_up",
     "members",
-    "numbering_draws",
     "pairs_of",
     "refuse_unknown",
+    "tabled",
     "tested",
     "two_by_two",
 ]

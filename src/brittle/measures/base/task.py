@@ -161,11 +161,22 @@ def _reordered(parts: Sequence[PendingOutcome], order: Tensor) -> Outcome:
     return joined([part() for part in parts]).take(order)
 
 
-def numbering_draws(rows: pa.Table, column: str) -> pa.Table:
-    """The same rows, where the column says that it numbers draws of the prior: θ is that draw or, along a path, that
-    draw at severity 1. Whoever reads the rows can then draw θ again."""
-    place = rows.schema.get_field_index(column)
-    return rows.cast(rows.schema.set(place, rows.schema.field(place).with_metadata(PRIOR_DRAW)))
+def tabled(columns: Mapping[str, Any], drawn: str = "") -> Tables:
+    """The rows, of arrays and of tensors that are still on a device, whose numbers are stored in 32 bits. `drawn` names
+    the column that numbers draws of the prior, where one does: θ is that draw or, along a path, that draw at severity
+    1, and whoever reads the rows can draw it again."""
+    rows = pa.table(
+        {name: _stored(values) if isinstance(values, Tensor) else values for name, values in columns.items()}
+    )
+    if not drawn:
+        return {ROWS: rows}
+    place = rows.schema.get_field_index(drawn)
+    return {ROWS: rows.cast(rows.schema.set(place, rows.schema.field(place).with_metadata(PRIOR_DRAW)))}
+
+
+def _stored(values: Tensor) -> NDArray[Any]:
+    narrow = torch.float32 if values.is_floating_point() else torch.int32
+    return values.cpu().numpy() if values.dtype == torch.bool else values.to(narrow).cpu().numpy()
 
 
 def draw_column(schema: pa.Schema) -> str | None:

@@ -33,7 +33,7 @@ KIND = "before-after"
 class BeforeAfter(BeforeAfterOptions, Derived):
     """What became of a classifier: paired differences of ρ and accuracy, also by class."""
 
-    reads: ClassVar[tuple[Read, ...]] = (Read(ROBUSTNESS),)
+    reads: ClassVar = (Read(ROBUSTNESS),)
 
     def check(self, about: About, asked: Asked) -> None:
         for name in (self.before, self.after):

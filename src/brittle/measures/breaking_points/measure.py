@@ -13,27 +13,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
-from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    PATH,
-    ROWS,
-    About,
-    Asked,
-    Measure,
-    Pending,
-    Read,
-    RunView,
-    Tables,
-    Task,
-    numbering_draws,
-)
+from brittle.measures.base import ALONG_PATHS, About, Asked, Measure, Pending, RunView, Tables, Task, tabled
 from brittle.measures.breaking_points.options import BreakingPointsOptions
 from brittle.measures.breaking_points.summary import summarise_run
 from brittle.measures.changes import AlongFresh
@@ -59,8 +44,8 @@ KEPT = ("predicted", "log_p_predicted", "log_p_label")
 class BreakingPoints(BreakingPointsOptions, Measure):
     """The severity at which the prediction leaves the clean prediction, per image and path."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ALONG_PATHS
+    reads: ClassVar = (CLEAN,)
 
     def grid(self, about: About) -> Severities:
         return fine_grid(about.nuisance, self.step, self.limit)
@@ -107,16 +92,9 @@ class BreakingPoints(BreakingPointsOptions, Measure):
 
     def _tables(self, task: Task, found: Crossings) -> Tables:
         columns = task.fetched(found.outcome, where=lambda row: f" at severity {float(found.severity[row]):g}")
-        rows = pa.table(
-            task.keys(self._columns)
-            | {
-                "broke": found.met.cpu().numpy(),
-                "place": found.place.cpu().numpy().astype(np.int32),
-                "severity": found.severity.cpu().numpy().astype(np.float32),
-            }
-            | {name: columns[name] for name in KEPT}
-        )
-        return {ROWS: rows if self.noise == "fresh" else numbering_draws(rows, "repeat")}
+        told = {"broke": found.met, "place": found.place, "severity": found.severity}
+        told |= {name: columns[name] for name in KEPT}
+        return tabled(task.keys(self._columns) | told, drawn="" if self.noise == "fresh" else "repeat")
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run) | {BESIDE: beside(run, "at the break")}

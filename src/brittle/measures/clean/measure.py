@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -19,8 +18,7 @@ from torch import Tensor
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
+    ON_IMAGES,
     ROWS,
     About,
     Given,
@@ -31,6 +29,7 @@ from brittle.measures.base import (
     Tables,
     Task,
     looked_up,
+    tabled,
 )
 from brittle.measures.changes import Untouched
 from brittle.measures.clean.options import CleanOptions
@@ -47,7 +46,7 @@ MOST_PER_UNIT = 256
 class Clean(CleanOptions, Measure):
     """What classifiers say of the untouched images: accuracy and confidence. Of a set without any, nothing."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+    over: ClassVar = ON_IMAGES
 
     def plan(self, about: About) -> Grid:
         there = about.count if about.subject.origin else 0
@@ -74,7 +73,7 @@ class Clean(CleanOptions, Measure):
 
 
 def _tables(task: Task, pending: PendingOutcome) -> Tables:
-    return {ROWS: pa.table(task.keys() | task.fetched(pending()))}
+    return tabled(task.keys() | task.fetched(pending()))
 
 
 def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView, Subject, refuse_unknown
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView, Subject, refuse_unknown
 from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
 from brittle.measures.shifted import READ, Shifted, covered, shifted
 from brittle.statistics.corruption_error import (
@@ -41,8 +41,8 @@ LEVELS = tuple(float(level) for level in range(1, ALEXNET_SEVERITIES + 1))
 class CorruptionError(CorruptionErrorOptions, Derived):
     """Errors under shifts divided by those of a reference classifier: CE, rCE, and their means over shifts."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (READ,)
+    over: ClassVar = frozenset({IMAGES, PATH})
+    reads: ClassVar = (READ,)
 
     def check(self, about: About, asked: Asked) -> None:
         if self.reference:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -23,21 +22,18 @@ from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    PATH,
+    ALONG_PATHS,
     ROWS,
     About,
     Asked,
     BadAnswer,
     Measure,
     Pending,
-    Read,
     RunView,
     Tables,
     Task,
     looked_up,
-    numbering_draws,
+    tabled,
 )
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.criteria import left
@@ -69,8 +65,8 @@ class Found(NamedTuple):
 class FailurePoints(FailurePointsOptions, Measure):
     """The severity at which the prediction becomes wrong, per image and path, and accuracy at every severity."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ALONG_PATHS
+    reads: ClassVar = (CLEAN,)
 
     def grid(self, about: About) -> Severities:
         return severities_of(about.nuisance, self.severities, self.step, self.limit)
@@ -191,7 +187,7 @@ def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
     columns = task.fetched(said, images, where=lambda row: f" at severity {severity[place[row]]:g}")
     keys = {name: values[path] for name, values in _keys(task, paths, len(severity)).items()}
     at = {"place": place.astype(np.int32), "severity": severity[place]}
-    told = {ROWS: numbering_draws(pa.table(keys | at | columns), "repeat")}
+    told = dict(tabled(keys | at | columns, drawn="repeat"))
     if found.narrowed is not None:
         chosen, brackets = found.narrowed
         finite = brackets.finite.cpu().numpy()
@@ -199,9 +195,8 @@ def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
             where = int(finite.argmin())
             high = float(brackets.high[where])
             raise BadAnswer(int(chosen.rows[where]), f"NaN or infinite outputs just below severity {high:g}")
-        ends = {name: values.cpu().numpy() for name, values in (("low", brackets.low), ("high", brackets.high))}
-        calls = {"calls": brackets.calls.cpu().numpy().astype(np.int32)}
-        told[REFINED] = pa.table(_keys(task, chosen, len(severity)) | ends | calls)
+        ends = {"low": brackets.low, "high": brackets.high, "calls": brackets.calls}
+        told[REFINED] = tabled(_keys(task, chosen, len(severity)) | ends)[ROWS]
     return told
 
 

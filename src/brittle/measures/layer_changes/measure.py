@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.measures import register
-from brittle.measures.base import ROWS, Pending, RunView, Tables, Task
+from brittle.measures.base import Pending, RunView, Task, tabled
 from brittle.measures.layer_changes.options import LayerChangesOptions
 from brittle.measures.layer_changes.search import EXPECTED_CALLS, Changes, LayerSearch
 from brittle.measures.layer_changes.summary import summarise_changes
@@ -30,7 +28,7 @@ KIND = "layer-changes"
 class LayerChanges(LayerChangesOptions, LayerMeasure):
     """Size of the targeted change of what each layer gives at which a target is predicted."""
 
-    needs: ClassVar[tuple[type, ...]] = (Layered, Differentiable)
+    needs: ClassVar = (Layered, Differentiable)
 
     def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
         """The same as for noise, without the weights, which are last."""
@@ -43,13 +41,13 @@ class LayerChanges(LayerChangesOptions, LayerMeasure):
         return unit.size * EXPECTED_CALLS
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        return {name: partial(_tables, *self._searched(task, name)) for name in task.classifiers}
+        return {name: partial(tabled, self._searched(task, name)) for name in task.classifiers}
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_changes(self, run)
 
-    def _searched(self, task: Task, name: str) -> tuple[dict[str, Any], Changes]:
-        """The first columns of the rows, and the change that was found for each pair."""
+    def _searched(self, task: Task, name: str) -> dict[str, Any]:
+        """The columns of the rows: the change that was found for each pair."""
 
         answers, origin = task.answers.of(task.batch), clean_predictions(task, name)
 
@@ -58,10 +56,4 @@ class LayerChanges(LayerChangesOptions, LayerMeasure):
             return of.changes(rows, slot)
 
         keys, parts, order = self.by_layer(task, name, search)
-        return keys, Changes(*(torch.cat(each)[order] for each in zip(*parts, strict=True)))
-
-
-def _tables(keys: dict[str, Any], found: Changes) -> Tables:
-    columns = {name: values.cpu().numpy() for name, values in found._asdict().items()}
-    whole = {name: columns[name].astype(np.int32) for name in ("target", "calls")}
-    return {ROWS: pa.table(keys | columns | whole)}
+        return keys | Changes(*(torch.cat(each)[order] for each in zip(*parts, strict=True)))._asdict()

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, Asked, Pending, RunView, Tables, Task
+from brittle.measures.base import About, Asked, Pending, RunView, Tables, Task, tabled
 from brittle.measures.lanes import lane_size
 from brittle.measures.layer_choice import chosen_layers
 from brittle.measures.layer_noise.noise import NoisyLayer
@@ -90,12 +89,7 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
 
 
 def _tables(keys: dict[str, Any], found: Crossings) -> Tables:
-    said = found.outcome.columns()
+    said, told = found.outcome.columns(), {"broke": found.met, "place": found.place, "severity": found.severity}
     finite = np.isfinite(said["log_p_predicted"])
-    columns = keys | {
-        "broke": found.met.cpu().numpy(),
-        "place": found.place.cpu().numpy().astype(np.int32),
-        "severity": found.severity.cpu().numpy(),
-    }
-    columns |= {name: said[name] for name in KEPT}
-    return {ROWS: pa.table(columns | {"predicted": np.where(finite, said["predicted"], NO_LABEL)})}
+    told |= {name: said[name] for name in KEPT} | {"predicted": np.where(finite, said["predicted"], NO_LABEL)}
+    return tabled(keys | told)

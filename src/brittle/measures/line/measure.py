@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.arrays import Array
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView, refuse_unknown
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView, refuse_unknown
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_right
 from brittle.measures.line.attributes import is_number, partials, unsaid
@@ -46,8 +46,8 @@ class CleanImages(NamedTuple):
 class Line(LineOptions, Derived):
     """Whether accuracy under shifts follows from accuracy without, over classifiers, and what is left once it does."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (READ, CLEAN)
+    over: ClassVar = frozenset({IMAGES, PATH})
+    reads: ClassVar = (READ, CLEAN)
 
     def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
         return {self.id: False} if self.id else {}

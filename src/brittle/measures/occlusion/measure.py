@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -28,7 +27,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import At, Notes, PendingOutcome
-from brittle.measures.base import ROWS, About, Asked, Measure, Pending, Read, RunView, Tables, Task, tested
+from brittle.measures.base import About, Asked, Measure, Pending, RunView, Tables, Task, tabled, tested
 from brittle.measures.changes import UnderNuisance
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.distortion import BESIDE, beside
@@ -47,7 +46,7 @@ KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
 class Occlusion(OcclusionOptions, Measure):
     """Accuracy as more and more of an image is hidden, on test images and on those that were trained on."""
 
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    reads: ClassVar = (CLEAN,)
 
     def shares_of(self, nuisance: Nuisance | None) -> tuple[float | None, ...]:
         """The hidden shares, in rising order; a single None where the nuisance draws its own."""
@@ -91,8 +90,7 @@ class Occlusion(OcclusionOptions, Measure):
     def _tables(self, task: Task, pending: PendingOutcome, hidden: Tensor) -> Tables:
         keys = task.keys(self._columns(task.nuisance))
         columns = task.fetched(pending(), draws=keys["repeat"])
-        told = {"hidden": hidden.cpu().numpy()} | {name: columns[name] for name in KEPT}
-        return {ROWS: pa.table(keys | told)}
+        return tabled(keys | {"hidden": hidden} | {name: columns[name] for name in KEPT})
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         # Of images that were trained on the DI index says nothing.

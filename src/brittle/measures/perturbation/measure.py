@@ -19,19 +19,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.imagenet import ids, shown, taken_for_imagenets
 from brittle.measures import register
-from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    About,
-    Asked,
-    ClassifierFacts,
-    Measure,
-    Pending,
-    Read,
-    RunView,
-    Subject,
-    Task,
-)
+from brittle.measures.base import ON_IMAGES, About, Asked, ClassifierFacts, Measure, Pending, RunView, Subject, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.lanes import lane_size
@@ -56,9 +44,9 @@ BEYOND = 64.0  # ε at which the baselines give up where values are not held to 
 class Perturbation(PerturbationOptions, Measure):
     """The change of an image at which a classifier gives another class with the probability asked for."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    needs: ClassVar[tuple[type, ...]] = (Differentiable,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
+    needs: ClassVar = (Differentiable,)
 
     @property
     def targeted(self) -> bool:

@@ -13,13 +13,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
-from brittle.measures.base import ROWS, About, Asked, Measure, Pending, Read, RunView, Tables, Task, numbering_draws
+from brittle.measures.base import About, Asked, Measure, Pending, RunView, Tables, Task, tabled
 from brittle.measures.changes import Drawn
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
@@ -40,7 +39,7 @@ IMAGES_BETWEEN_STOPS = 32
 class Robustness(RobustnessOptions, Measure):
     """µ̂(x) per image and ρ̂ over the set, under draws from the nuisance's prior."""
 
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    reads: ClassVar = (CLEAN,)
 
     @property
     def stops(self) -> bool:
@@ -83,7 +82,7 @@ class Robustness(RobustnessOptions, Measure):
 
     def _tables(self, task: Task, pending: PendingOutcome) -> Tables:
         columns = task.fetched(pending(), draws=task.pairs.axis.numpy())
-        return {ROWS: numbering_draws(pa.table(task.keys(self._columns) | columns), "draw")}
+        return tabled(task.keys(self._columns) | columns, drawn="draw")
 
     def fold(self, about: About) -> RobustnessFold:
         return RobustnessFold(self, about)

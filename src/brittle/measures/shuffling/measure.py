@@ -9,14 +9,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import At, Change, PendingOutcome
-from brittle.measures.base import CLASSIFIER, IMAGES, ROWS, About, Asked, Measure, Pending, Read, RunView, Tables, Task
+from brittle.measures.base import ON_IMAGES, About, Asked, Measure, Pending, RunView, Tables, Task, tabled
 from brittle.measures.changes import Drawn
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
@@ -33,8 +32,8 @@ KIND = "shuffling"
 class Shuffling(ShufflingOptions, Measure):
     """Accuracy on shuffled patches, and to which class the errors go."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
 
     def shuffle(self, grid: int) -> Shuffle:
         return Shuffle(grid=grid, moves=self.moves)
@@ -73,7 +72,7 @@ class Shuffling(ShufflingOptions, Measure):
         return {name: partial(self._tables, task, pending) for name, pending in said.items()}
 
     def _tables(self, task: Task, pending: PendingOutcome) -> Tables:
-        return {ROWS: pa.table(task.keys(self._columns) | task.fetched(pending()))}
+        return tabled(task.keys(self._columns) | task.fetched(pending()))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_shuffling(self, run)
