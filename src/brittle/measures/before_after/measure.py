@@ -20,7 +20,7 @@ from brittle.measures.before_after.options import BeforeAfterOptions
 from brittle.measures.robustness.estimate import estimate
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.measure import KIND as ROBUSTNESS
-from brittle.measures.robustness.measure import Robustness
+from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.summary import Finding, findings
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -53,25 +53,25 @@ class BeforeAfter(BeforeAfterOptions, Derived):
     def _difference(self, run: RunView, images: str, nuisance: str) -> dict[str, Any]:
         fold = run.fold(run.cell(self.before, images, nuisance))
         assert isinstance(fold, RobustnessFold)
-        measure, subject, found = fold.measure, run.images[images], findings(run, images, nuisance)
+        options, subject, found = fold.options, run.images[images], findings(run, images, nuisance)
         seen = min(found[name].reach.images for name in (self.before, self.after))
         labels = subject.labels[:seen]
         present = np.unique(labels)
-        together = simultaneous(measure.confidence, len(present))
+        together = simultaneous(options.confidence, len(present))
         every = np.ones(len(subject), dtype=bool)
         by_class = [
             {"label": int(label), "class": subject.class_name(int(label)), "images": int((labels == label).sum())}
-            | self._moved(measure, found, subject.population, subject.labels == label, together)
+            | self._moved(options, found, subject.population, subject.labels == label, together)
             for label in present
         ]
-        return self._moved(measure, found, subject.population, every, measure.confidence) | {
-            "confidence": measure.confidence,
+        return self._moved(options, found, subject.population, every, options.confidence) | {
+            "confidence": options.confidence,
             "classes": by_class,
         }
 
     def _moved(
         self,
-        measure: Robustness,
+        options: RobustnessOptions,
         found: Mapping[str, Finding],
         population: int,
         only: NDArray[np.bool_],
@@ -79,7 +79,7 @@ class BeforeAfter(BeforeAfterOptions, Derived):
     ) -> dict[str, Any]:
         before, after = found[self.before], found[self.after]
         shorter = min(before.reach, after.reach, key=lambda reach: reach.units)
-        of = partial(estimate, measure, after.tally, shorter, population, only=only, minus=before.tally)
+        of = partial(estimate, options, after.tally, shorter, population, only=only, minus=before.tally)
         right = [(each.clean["rank"][: shorter.images] == 0).astype(np.float64) for each in (after, before)]
         gained = (right[0] - right[1])[only[: shorter.images]]
         return {

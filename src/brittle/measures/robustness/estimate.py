@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.robustness.tally import Array, Tally
+from brittle.measures.arrays import Array
+from brittle.measures.robustness.options import RobustnessOptions
+from brittle.measures.robustness.tally import Tally
 from brittle.statistics.estimate import Estimate
-
-if TYPE_CHECKING:
-    from brittle.measures.robustness.measure import Robustness
-
+from brittle.statistics.intervals import betting_bounds, finite_bounds, rounds_bounds
 
 METHODS: Mapping[str, str] = {
     "population": "betting confidence sequence on the per-image means (Waudby-Smith & Ramdas 2023)",
@@ -36,13 +36,13 @@ class Reach(NamedTuple):
     enough: bool
 
 
-def means(measure: Robustness, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:
+def means(options: RobustnessOptions, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:
     """Per-image means (M,) of one sum of the tally, and its rounds (R, M) for estimand `set`."""
     here = slice(0, reach.images)
     if what == "worst":
         worst = (tally.wrong_among_first[here] == 0).astype(np.float64)
-        return worst, worst[None] if measure.estimand == "set" else None
-    rounds = getattr(tally, f"{what}_by_round", None) if measure.estimand == "set" else None
+        return worst, worst[None] if options.estimand == "set" else None
+    rounds = getattr(tally, f"{what}_by_round", None) if options.estimand == "set" else None
     if rounds is None:
         return getattr(tally, what)[here] / tally.draws[here], None
     rounds = rounds[: reach.draws].astype(np.float64)
@@ -50,7 +50,7 @@ def means(measure: Robustness, tally: Tally, reach: Reach, what: str) -> tuple[A
 
 
 def estimate(
-    measure: Robustness,
+    options: RobustnessOptions,
     tally: Tally,
     reach: Reach,
     population: int,
@@ -62,10 +62,10 @@ def estimate(
 ) -> Estimate:
     """The mean of one quantity over the images, or over `only` those of the plan marked (M planned,), or its paired
     difference to `minus`; `population` is how many such images the named set holds."""
-    values, rounds = means(measure, tally, reach, what)
+    values, rounds = means(options, tally, reach, what)
     planned = tally.images if only is None else int(only.sum())
     if minus is not None:
-        others, other_rounds = means(measure, minus, reach, what)
+        others, other_rounds = means(options, minus, reach, what)
         values = values - others
         if rounds is not None and other_rounds is not None:
             rounds = rounds - other_rounds
@@ -74,22 +74,52 @@ def estimate(
         values, rounds = values[here], None if rounds is None else rounds[:, here]
     if not len(values):
         return Estimate()
-    mean = float(values.mean())
-    if measure.estimand == "set" and rounds is None:
-        return Estimate(mean)
-    bounds = measure.bounds(
+    return bounded(
+        options,
         values,
         rounds,
-        planned=planned,
-        population=population,
-        confidence=measure.confidence if confidence is None else confidence,
-        draws=1 if what == "worst" else measure.draws,
+        population,
+        planned,
+        confidence=confidence,
+        draws=1 if what == "worst" else options.draws,
         share=planned / tally.images,
         paired=minus is not None,
     )
-    return Estimate.within(mean, bounds)
 
 
-def enough(measure: Robustness, tally: Tally, reach: Reach, population: int) -> bool:
+def bounded(
+    options: RobustnessOptions,
+    values: Array,
+    rounds: Array | None,
+    population: int,
+    planned: int,
+    *,
+    confidence: float | None = None,
+    draws: int | None = None,
+    share: float = 1.0,
+    paired: bool = False,
+) -> Estimate:
+    """The mean of per-image values (M,) with the interval of the estimand; `set` reads rounds (R, M) instead, and has
+    none without.
+
+    `planned` images were meant to be read, a `share` of the plan: where a tolerance stops the reading of all, an
+    interval for a share of them can be expected to be wider by the root of it."""
+    value, level = float(values.mean()), options.confidence if confidence is None else confidence
+    target = None if options.tolerance is None else min(0.5, options.tolerance / math.sqrt(share))
+    support, most = (-1.0, 1.0) if paired else (0.0, 1.0), options.draws if draws is None else draws
+    if options.estimand == "population":
+        bounds = betting_bounds(values, level, planned=planned, target=target, support=support)
+    elif options.estimand == "drawn":
+        bounds = finite_bounds(
+            values, level, population=population, draws=most, planned=planned, target=target, support=support
+        )
+    elif rounds is None:
+        return Estimate(value)
+    else:
+        bounds = rounds_bounds(rounds, level, planned=most, target=target, support=support)
+    return Estimate.within(value, bounds)
+
+
+def enough(options: RobustnessOptions, tally: Tally, reach: Reach, population: int) -> bool:
     """Whether the interval of ρ is as narrow as the tolerance asks."""
-    return measure.tolerance is not None and estimate(measure, tally, reach, population).half_width <= measure.tolerance
+    return options.tolerance is not None and estimate(options, tally, reach, population).half_width <= options.tolerance

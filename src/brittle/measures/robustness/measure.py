@@ -6,7 +6,6 @@ the flip rate. What is estimated is named, and each estimand has its own interva
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -27,8 +26,6 @@ from brittle.measures.plan import Columns, Grid, rows_per_unit
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.summary import summarise_run
-from brittle.measures.robustness.tally import Array, Tally
-from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 
 KIND = "robustness"
 IMAGES_BETWEEN_STOPS = 32
@@ -40,18 +37,6 @@ class Robustness(RobustnessOptions, Measure):
     """µ̂(x) per image and ρ̂ over the set, under draws from the nuisance's prior."""
 
     reads: ClassVar = (CLEAN,)
-
-    @property
-    def stops(self) -> bool:
-        """Whether a tolerance may end the plan early."""
-        return self.tolerance is not None
-
-    @property
-    def draws(self) -> int:
-        """The most draws an image can get."""
-        if self.samples is not None:
-            return self.samples
-        return 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
 
     def check(self, about: About, asked: Asked) -> None:
         wanted, there = about.subject.asked, about.subject.population
@@ -85,44 +70,7 @@ class Robustness(RobustnessOptions, Measure):
         return tabled(task.keys(self._columns) | columns, drawn="draw")
 
     def fold(self, about: About) -> RobustnessFold:
-        return RobustnessFold(self, about)
+        return RobustnessFold(self, about.subject, len(self.plan(about)))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run) | {BESIDE: beside(run, "under the nuisance")}
-
-    def tally(self, images: int) -> Tally:
-        return Tally(images, self.worst_of, self.draws if self.estimand == "set" else 0)
-
-    def bounds(
-        self,
-        per_image: Array,
-        by_round: Array | None,
-        *,
-        planned: int,
-        population: int,
-        confidence: float,
-        draws: int,
-        share: float,
-        paired: bool,
-    ) -> Bounds:
-        """The interval for the mean of `per_image` (M,); estimand `set` reads `by_round` (R, M) instead.
-
-        `planned` images were meant to be read, a `share` of the plan: where a tolerance stops the reading of all, an
-        interval for a share of them can be expected to be wider by the root of it.
-        """
-        support = (-1.0, 1.0) if paired else (0.0, 1.0)
-        target = None if self.tolerance is None else min(0.5, self.tolerance / math.sqrt(share))
-        if self.estimand == "population":
-            return betting_bounds(per_image, confidence, planned=planned, target=target, support=support)
-        if self.estimand == "drawn":
-            return finite_bounds(
-                per_image,
-                confidence,
-                population=population,
-                draws=draws,
-                planned=planned,
-                target=target,
-                support=support,
-            )
-        assert by_round is not None
-        return rounds_bounds(by_round, confidence, planned=draws, target=target, support=support)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array
 from brittle.measures.plan import Unit
 
-Array = NDArray[np.float64]
 CALIBRATION_BINS = 15
 
 
