@@ -44,7 +44,7 @@ class LayerMeasure(Measure):
 
     over: ClassVar = ON_IMAGES
     reads: ClassVar = (CLEAN,)
-    needs: ClassVar = (Layered,)
+    needs: ClassVar[tuple[type, ...]] = (Layered,)
 
     @abstractmethod
     def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:

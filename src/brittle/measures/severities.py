@@ -50,7 +50,7 @@ class Severities(NamedTuple):
 
 def scale_of(nuisance: Nuisance | None) -> SeverityScale:
     """What the nuisance declares; otherwise severity itself."""
-    return nuisance.severity_scale if isinstance(nuisance, Scaled) else SeverityScale()
+    return nuisance.severity_scale if nuisance is not None and isinstance(nuisance, Scaled) else SeverityScale()
 
 
 def fine_grid(nuisance: Nuisance | None, step: float | None = None, limit: float | None = None) -> Severities:

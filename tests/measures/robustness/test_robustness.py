@@ -283,7 +283,7 @@ def test_every_estimate_lies_in_its_interval(estimand):
 def simulated_tally(measure: Robustness, p: np.ndarray) -> Tally:
     """p (draws, images), right where it is above ½."""
     draws, images = p.shape
-    tally = measure.tally(images)
+    tally = Tally(images, measure.worst_of, draws if measure.estimand == "set" else 0)
     unit = Unit(range(images), range(draws))
     wrong = (p.T <= 0.5).astype(np.int32).ravel()
     tally.update(unit, rows_of(np.log(p.T.ravel()), wrong, wrong), np.zeros(images, np.int64))

@@ -130,7 +130,9 @@ class Task:
             chosen.append(pairs)
             said.append(self.answers.all(self.rows[pairs], at, change, right))
         places, order = torch.cat(chosen).sort(stable=True)
-        answers = {name: partial(_reordered, [each.outcomes[name] for each in said], order) for name in right}
+        answers: dict[str, PendingOutcome] = {
+            name: partial(_reordered, [each.outcomes[name] for each in said], order) for name in right
+        }
         noted = {key: torch.cat([each.notes[key] for each in said])[order] for key in said[0].notes}
         return places, answers, noted
 

@@ -93,8 +93,8 @@ class BreakingPoints(BreakingPointsOptions, Measure):
     def _tables(self, task: Task, found: Crossings) -> Tables:
         columns = task.fetched(found.outcome, where=lambda row: f" at severity {float(found.severity[row]):g}")
         told = {"broke": found.met, "place": found.place, "severity": found.severity}
-        told |= {name: columns[name] for name in KEPT}
-        return tabled(task.keys(self._columns) | told, drawn="" if self.noise == "fresh" else "repeat")
+        said = {name: columns[name] for name in KEPT}
+        return tabled({**task.keys(self._columns), **told, **said}, drawn="" if self.noise == "fresh" else "repeat")
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run) | {BESIDE: beside(run, "at the break")}

@@ -89,7 +89,8 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
 
 
 def _tables(keys: dict[str, Any], found: Crossings) -> Tables:
-    said, told = found.outcome.columns(), {"broke": found.met, "place": found.place, "severity": found.severity}
+    said = found.outcome.columns()
+    told = {"broke": found.met, "place": found.place, "severity": found.severity}
     finite = np.isfinite(said["log_p_predicted"])
-    told |= {name: said[name] for name in KEPT} | {"predicted": np.where(finite, said["predicted"], NO_LABEL)}
-    return tabled(keys | told)
+    predicted = np.where(finite, said["predicted"], NO_LABEL)
+    return tabled({**keys, **told, **{name: said[name] for name in KEPT}, "predicted": predicted})

@@ -141,10 +141,10 @@ def _accuracy(measure: Perturbation, sizes: Sizes) -> list[dict[str, Any]]:
     robust accuracy, since a smaller change may exist."""
     levels = [0.0, *(level / 255 for level in LEVELS)]
     together = simultaneous(measure.confidence, len(levels))
+    right = [(sizes.correct & (sizes.left > epsilon)).astype(np.float64) for epsilon in levels]
     return [
-        {"epsilon": epsilon}
-        | sizes.of_images((sizes.correct & (sizes.left > epsilon)) * 1.0, together).named("accuracy", "interval")
-        for epsilon in levels
+        {"epsilon": epsilon} | sizes.of_images(each, together).named("accuracy", "interval")
+        for epsilon, each in zip(levels, right, strict=True)
     ]
 
 

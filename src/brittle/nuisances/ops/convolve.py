@@ -67,7 +67,7 @@ def _fourier_canvas(height: int, width: int, padding: tuple[int, int, int, int])
     return Canvas(tall, wide, (left, wide - width - left, top, tall - height - top), direct=False)
 
 
-@torch.compiler.assume_constant_result  # a number of the shapes alone
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # it follows from shapes alone
 def _fast_length(least: int) -> int:
     return int(scipy.fft.next_fast_len(least, real=True))
 
