@@ -48,6 +48,7 @@ def main() -> None:
         for _ in range(STUDIES):
             x, y, attribute = made_up(random, count)
             found = partial(attribute, y, x)
+            r = found.correlation.value
             assert found.p_value is not None
             frame = pandas.DataFrame({"x": x, "y": y, "a": attribute})
             told = pingouin.partial_corr(frame, x="a", y="y", covar="x").iloc[0]

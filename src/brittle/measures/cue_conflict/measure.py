@@ -23,12 +23,12 @@ class CueConflict(CueConflictOptions, FromDecisions):
     """Shape bias: of answers that are a stimulus's shape or texture, the share that is the shape."""
 
     def check(self, about: About, asked: Asked) -> None:
+        super().check(about, asked)
         if TEXTURE not in about.subject.columns:
             raise BrittleError(
                 f"{KIND}: the images of {about.images!r} have no column {TEXTURE!r}",
                 "Give stimuli, such as cue-conflict:FOLDER; in a study, name them: images = […].",
             )
-        super().check(about, asked)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_cue_conflict(self, run)
