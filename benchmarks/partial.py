@@ -57,9 +57,7 @@ def main() -> None:
             fitted = statsmodels.OLS(y, design).fit()
             apart = np.maximum(
                 apart,
-                np.abs(
-                    [found.correlation.value - told["r"], found.p_value - p_value, found.p_value - fitted.pvalues[2]]
-                ),
+                np.abs([r - told["r"], found.p_value - p_value, found.p_value - fitted.pvalues[2]]),
             )
         print(f"| {count} | {apart[0]:.1e} | {apart[1]:.1e} | {apart[2]:.1e} |")
 

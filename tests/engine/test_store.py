@@ -13,6 +13,7 @@ from small_store import CELL, OTHER, files, folder, results, stored, unit, with_
 from brittle.api import run
 from brittle.engine.memory_store import MemoryStore
 from brittle.engine.store import FolderStore, Merging, gaps, whole_tables
+from brittle.measures.base import draw_column, tabled
 from brittle.measures.plan import Span
 
 pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
@@ -33,6 +34,18 @@ def test_many_small_units_become_few_files_with_all_rows_in_order(tmp_path):
     store.compact(CELL, finished=True)
     assert len(files(tmp_path)) == 1
     assert [row["unit"] for row in stored(store)] == list(np.repeat(np.arange(count), 10))
+
+
+def test_which_column_numbers_draws_of_the_prior_is_kept_when_files_are_merged(tmp_path):
+    store = folder(tmp_path)
+    for number in range(40):
+        columns = {"unit": np.full(3, number, np.int32), "draw": np.arange(3, dtype=np.int32)}
+        store.write(CELL, Span(number, number + 1), tabled(columns, drawn="draw"))
+    store.compact(CELL, finished=True)
+    assert len(files(tmp_path)) == 1
+    for asked in (None, Span(3, 7)):
+        schemas = [table.schema for _, table in store.read(CELL, asked)]
+        assert [draw_column(schema) for schema in schemas] == ["draw"] * len(schemas) != []
 
 
 def test_neighbours_are_merged_only_where_nothing_is_missing_between_them(tmp_path):
