@@ -1,4 +1,4 @@
-"""How unsure classifiers are of the untouched images, and a section that shows it."""
+"""How unsure classifiers are of the untouched images."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,15 +8,10 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from brittle.measures import register
-from brittle.measures.base import Measure
-from brittle.measures.plan import Grid
-from brittle.registry import option
-from brittle.report.blocks import ClassifierName, Estimate, Table
-from brittle.report.sections.base import BaseSection
+from brittle.extend import Grid, Measure, option, register_measure
 
 
-@register("doubt")
+@register_measure("doubt")
 @dataclass(frozen=True)
 class Doubt(Measure):
     """The mean entropy of the answers on the untouched images, in nats."""
@@ -60,14 +55,3 @@ class Doubt(Measure):
 def tables(task, entropy):
     units, ids = task.pairs.units.numpy().astype(np.int32), task.ids[task.pairs.rows]
     return {"rows": pa.table({"unit": units, "image": ids, "entropy": entropy.cpu().numpy()})}
-
-
-class DoubtSection(BaseSection):
-    title = "Doubt"
-
-    def blocks(self, run):
-        rows = (
-            (ClassifierName(row["classifier"]), f"doubts {row['image_set']}", Estimate(row["entropy"], unit="nats"))
-            for row in run.summary["results"]
-        )
-        return [Table(("classifier", "what", "entropy"), tuple(rows))]
