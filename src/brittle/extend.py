@@ -257,14 +257,16 @@ _HOME_OF = {
 __all__ = sorted(_HOME_OF)
 
 
-def __getattr__(name: str) -> Any:
-    """A name from its home; `blocks` is a module."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home, there = _HOME_OF[name]
-    if name == "blocks":
-        return importlib.import_module(f"{home}.{there}")
-    return getattr(importlib.import_module(home), there)
+if not TYPE_CHECKING:  # a type checker would then take every name for one that there is
+
+    def __getattr__(name: str) -> Any:
+        """A name from its home; `blocks` is a module."""
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home, there = _HOME_OF[name]
+        if name == "blocks":
+            return importlib.import_module(f"{home}.{there}")
+        return getattr(importlib.import_module(home), there)
 
 
 def __dir__() -> list[str]:

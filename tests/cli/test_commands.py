@@ -56,8 +56,7 @@ SHAKY = '''
 """Another package's measure: how much of the picture changes. Its options need no torch."""
 from dataclasses import dataclass
 
-from brittle.commands import Command
-from brittle.registry.options import option
+from brittle.extend import Command, option
 
 
 @dataclass(frozen=True)
