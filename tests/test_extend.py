@@ -13,6 +13,7 @@ from third_package import FILES, install
 import brittle
 from brittle import extend
 from brittle.classifiers import classifiers
+from brittle.images import image_sets
 from brittle.measures import measures
 from brittle.nuisances import nuisances
 from brittle.report.sections import sections
@@ -22,11 +23,12 @@ EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 HOW_TO = (ROOT / "docs" / "how-to.md").read_text(encoding="utf-8")
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PAGES = CODE.findall(EXTENDING) + CODE.findall(HOW_TO.partition("## Write a nuisance")[2])
+SHOWN = ("doubt", "doubt_section", "exposure", "greys", "grey_level")  # in the documentation, word by word
 SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in FILES} | {
     f"documentation {place}": text for place, text in enumerate(PAGES)
 }
 MEASURES = ("doubt", "breaking-severity", "group-difference", "accuracy-gap")
-KINDS = {"exposure": nuisances, "grey-level": classifiers} | dict.fromkeys(MEASURES, measures)
+KINDS = {"exposure": nuisances, "grey-level": classifiers, "greys": image_sets} | dict.fromkeys(MEASURES, measures)
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
@@ -84,25 +86,21 @@ def test_names_of_options_and_commands_bring_no_torch():
     assert said.returncode == 0, said.stderr
 
 
+def test_the_documentation_shows_files_that_are_tested():
+    for name in SHOWN:
+        assert SOURCES[name] in PAGES, name
+
+
 def test_the_code_of_the_documentation_runs():
     said = subprocess.run([sys.executable, "-c", "\n".join(PAGES)], capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
 
 
 @pytest.fixture
-def images(tmp_path):
-    """Image sets of one grey per image, and that grey."""
-    grey = np.arange(10, 250, 6, dtype=np.uint8)
-    pixels = np.broadcast_to(grey[:, None, None], (len(grey), 4, 4))
-    np.savez(tmp_path / "grey.npz", images=pixels, labels=(grey > 127).astype(np.int64))
-    return f"npz:{tmp_path}/grey.npz", grey / 255
-
-
-@pytest.fixture
 def installed(tmp_path, monkeypatch):
     install(tmp_path / "installed")
     monkeypatch.syspath_prepend(tmp_path / "installed")
-    for registry in (classifiers, measures, nuisances, sections):
+    for registry in (classifiers, image_sets, measures, nuisances, sections):
         monkeypatch.setattr(registry, "_kinds", dict(registry.loaded()))
 
 
@@ -114,16 +112,16 @@ def test_kinds_of_every_sort_are_listed(installed, cli):
 
 
 @pytest.mark.warned("has a mean confidence of")
-def test_a_classifier_is_measured_under_a_nuisance_both_of_others(installed, images, tmp_path, cli):
-    spec, grey = images
+def test_a_classifier_is_measured_on_images_under_a_nuisance_all_of_others(installed, tmp_path, cli):
     out = tmp_path / "run"
-    asked = ("measure", "grey-level:sharpness=9", spec, "--nuisance", "exposure:sigma=0.5", "--samples", 5)
+    asked = ("measure", "grey-level:sharpness=9", "greys:count=30", "--nuisance", "exposure:sigma=0.5", "--samples", 5)
     said = cli(*asked, "--out", out, "--json")
     rows = brittle.rows(out)
-    assert rows.num_rows == 5 * len(grey)
+    assert rows.num_rows == 5 * 30
+    grey = (rows["image"].to_numpy() + 0.5) / 30
     theta, label = rows["theta_exposure"].to_numpy(), rows["label"].to_numpy()
     assert 0.4 < theta.std() < 0.6
-    seen = np.minimum(grey[rows["image"].to_numpy()] * 2**theta, 1)
+    seen = np.minimum(grey * 2**theta, 1)
     bright = 1 / (1 + np.exp(-9 * (seen - 0.5)))
     p = np.where(label == 1, bright, 1 - bright)
     np.testing.assert_allclose(np.exp(rows["log_p_label"].to_numpy()), p, atol=1e-5)
@@ -133,16 +131,15 @@ def test_a_classifier_is_measured_under_a_nuisance_both_of_others(installed, ima
 
 
 @pytest.mark.warned("has a mean confidence of")
-def test_a_section_of_others_is_shown_wherever_results_are(installed, images, tmp_path, cli):
-    spec, grey = images
+def test_a_section_of_others_is_shown_wherever_results_are(installed, tmp_path, cli):
     sharp = {"blunt": 4, "keen": 20}
     study = {
         "classifiers": {name: f"grey-level:sharpness={value}" for name, value in sharp.items()},
-        "images": {"grey": spec},
+        "images": {"grey": "greys:count=30"},
         "doubt": {},
     }
     found = brittle.run(study, out=tmp_path / "run", progress=False)
-    bright = 1 / (1 + np.exp(-4 * (grey - 0.5)))
+    bright = 1 / (1 + np.exp(-4 * ((np.arange(30) + 0.5) / 30 - 0.5)))
     entropy = float(np.mean(-bright * np.log(bright) - (1 - bright) * np.log1p(-bright)))
     assert found.of("doubt")["results"][0]["entropy"] == pytest.approx(entropy, abs=1e-6)
     assert cli("report", tmp_path / "run").status == 0
@@ -150,5 +147,5 @@ def test_a_section_of_others_is_shown_wherever_results_are(installed, images, tm
     assert "blunt doubts grey most." in page
     assert "0 nats: always sure" in page
     for shown in (page, str(found)):
-        assert "doubts grey" in shown
+        assert "doubts" in shown
         assert f"{entropy:.3f} nats" in shown

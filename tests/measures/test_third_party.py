@@ -375,7 +375,7 @@ def test_a_section_comes_through_an_entry_point(installed, grey, cli):
     entropy = expected_entropy(grey.load("old")[0], "keen")
     assert cli("report", grey.out).status == 0
     page = (grey.out / "report.html").read_text()
-    assert "doubts old" in page
+    assert "Doubt" in page
     assert f"{entropy:.3f} nats" in page
 
 

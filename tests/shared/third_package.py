@@ -16,6 +16,9 @@ doubt = third_doubt_section:DoubtSection
 [brittle.nuisances]
 exposure = third_exposure:Exposure
 
+[brittle.images]
+greys = third_greys:Greys
+
 [brittle.classifiers]
 grey-level = third_grey_level:GreyLevel
 """

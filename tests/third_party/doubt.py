@@ -1,10 +1,8 @@
 """How unsure classifiers are of the untouched images."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
 import torch
 
@@ -16,42 +14,28 @@ from brittle.extend import Grid, Measure, option, register_measure
 class Doubt(Measure):
     """The mean entropy of the answers on the untouched images, in nats."""
 
-    over: ClassVar = frozenset({"classifier", "images"})
+    over: ClassVar = frozenset({"classifier", "images"})  # a cell names these, and no nuisance
 
     per_unit: int = option(256, "images per unit", least=1)
 
     def plan(self, about):
-        return Grid(about.count, 1, self.per_unit, 1)
+        return Grid(about.count, 1, self.per_unit, 1)  # images × one place on the axis
 
     @torch.inference_mode()
     def evaluate(self, task):
-        return {name: partial(tables, task, self.entropy(task, name)) for name in task.classifiers}
-
-    def entropy(self, task, name):
-        parts = []
-        for rows in task.pairs.rows.to(task.batch.images.device).split(task.batch_size):
-            log_p = task.classifiers[name].log_probs(task.batch.images[rows])
-            parts.append(-(log_p.exp() * log_p).nansum(1))
-        return torch.cat(parts)
+        images, keys = task.batch.images[task.pairs.rows], task.keys()  # a row per image: its unit, its id
+        found = {}
+        for name, classifier in task.classifiers.items():
+            log_p = torch.cat([classifier.log_probs(part) for part in images.split(task.batch_size)])
+            entropy = -(log_p.exp() * log_p).nansum(1)
+            found[name] = lambda entropy=entropy: {  # fetched later: evaluate never waits for the device
+                "rows": pa.table(keys | {"entropy": entropy.cpu().numpy()})
+            }
+        return found
 
     def summarise(self, run):
         results = []
         for cell in run.cells():
-            entropy = run.table(cell)["entropy"].to_numpy()
-            results.append(
-                {
-                    "classifier": cell.classifier,
-                    "image_set": cell.images,
-                    "images": len(entropy),
-                    "entropy": float(entropy.mean(dtype=np.float64)),
-                }
-            )
-        calls = dict.fromkeys(run.classifiers, 0)
-        for row in results:
-            calls[row["classifier"]] += row["images"]
-        return {"results": results, "calls": calls}
-
-
-def tables(task, entropy):
-    units, ids = task.pairs.units.numpy().astype(np.int32), task.ids[task.pairs.rows]
-    return {"rows": pa.table({"unit": units, "image": ids, "entropy": entropy.cpu().numpy()})}
+            mean = run.table(cell)["entropy"].to_numpy().mean(dtype=float)
+            results.append({"classifier": cell.classifier, "image_set": cell.images, "entropy": float(mean)})
+        return {"results": results}
