@@ -103,6 +103,9 @@ def test_commands_that_people_are_told_to_type_exist():
     names = set(group.commands)
     for command in group.commands.values():
         names.update(re.findall(r"[\w-]+", (command.help or "").partition("Short: ")[2]))
+    for page in USED:
+        said = set(re.findall(r"`brittle ([a-z][a-z-]*)", FENCE.sub("", text_of(page))))
+        assert said <= names | {"doubt"}, f"{page.name}: {said - names}"  # the command that extending.md makes
     typed = list(commands_typed())
     assert len(typed) > 30
     for page, (name, *words) in typed:
@@ -140,6 +143,15 @@ def test_paths_in_the_walk_exist():
     assert len(paths) > 60
     missing = [path for path in paths if not any((home / path).exists() for home in (ROOT, ROOT / "src", PACKAGE))]
     assert not missing
+
+
+def test_files_that_pages_name_exist():
+    for page in USED:
+        text = text_of(page)
+        named = re.findall(r"`((?:src|tests|docs|benchmarks|papers)/[\w./-]+)`", text)
+        named += re.findall(r"python ((?:docs|benchmarks|papers)/[\w./-]+\.py)", text)
+        missing = [name for name in named if "NAME" not in name and not (ROOT / name).exists()]
+        assert not missing, f"{page.name}: {missing}"
 
 
 def test_targets_of_make_exist():
