@@ -305,9 +305,11 @@ def test_every_estimate_lies_in_its_interval(estimand):
         p = rng.beta(8, 0.4, (2, 4, images)) * np.where(np.arange(images) < rng.integers(40, 120), 1.0, 0.6)
         first, second = (simulated_tally(measure, each) for each in p)
         reach = Reach(images, 4, 1, True)
+        first_half = np.arange(images) < 60
         halves = [Part(np.arange(60), 60, 250), Part(np.arange(60, 120), 60, 250)]
         found = [estimate(measure, first, reach, 500, what) for what in ("confidence", "correct", "flips", "worst")]
         found += [estimate(measure, first, reach, 500, what, minus=second) for what in ("confidence", "correct")]
+        found += [estimate(measure, first, reach, 500, only=first_half, minus=second)]
         found += estimates(measure, first, reach, halves)
         found += [clean_accuracy(measure, p[0, 0] > 0.7, images, 500)]
         outside += [each for each in found if not each.low <= each.value <= each.high]

@@ -86,17 +86,22 @@ def estimate(
     population: int,
     what: str = "confidence",
     *,
+    only: NDArray[np.bool_] | None = None,
     minus: Tally | None = None,
     confidence: float | None = None,
 ) -> Estimate:
-    """The mean of one quantity over the images, or its paired difference to `minus`; `population` is how many such
-    images the named set holds."""
+    """The mean of one quantity over the images, or over `only` those of the plan marked (M planned,), or its paired
+    difference to `minus`; `population` is how many such images the named set holds."""
     values, rounds = means(measure, tally, reach, what)
+    planned = tally.images if only is None else int(only.sum())
     if minus is not None:
         others, other_rounds = means(measure, minus, reach, what)
         values = values - others
         if rounds is not None and other_rounds is not None:
             rounds = rounds - other_rounds
+    if only is not None:
+        here = only[: reach.images]
+        values, rounds = values[here], None if rounds is None else rounds[:, here]
     if not len(values):
         return Estimate(float("nan"), None, None)
     mean = float(values.mean())
@@ -105,11 +110,11 @@ def estimate(
     bounds = measure.bounds(
         values,
         rounds,
-        planned=tally.images,
+        planned=planned,
         population=population,
         confidence=measure.confidence if confidence is None else confidence,
         draws=1 if what == "worst" else measure.draws,
-        share=1.0,
+        share=planned / tally.images,
         paired=minus is not None,
     )
     return Estimate.within(mean, bounds)
