@@ -108,16 +108,16 @@ class Registry(Generic[T]):
         own = self.own_code and names_code(text.strip())
         return Spec(f"{spec.kind}:{spec.parts[0]}", spec.parts[1:]) if own else spec
 
-    def check(self, text: str) -> None:
-        """Refuses a spec of an unknown kind, or with options that are wrong by themselves. Nothing is imported: what
-        the source of a kind doesn't say, and other people's kinds, are left for `build`."""
+    def check(self, text: str, options: Mapping[str, Any] | None = None) -> None:
+        """Refuses a spec of an unknown kind, or with options, in it or as values, that are wrong by themselves. Nothing
+        is imported: what the source of a kind doesn't say, and other people's kinds, are left for `build`."""
         spec = self.parsed(text)
         if self.own_code and names_code(spec.kind):
             return
         self._refuse_unknown(spec.kind)
         kind = self._outline.options(spec.kind)
         if kind is not None:
-            _arguments(kind, spec, {})
+            _arguments(kind, spec, options or {})
 
     def build(self, text: str, options: Mapping[str, Any] | None = None) -> T:
         """The object that a spec names; `options` are more of them, as values."""
