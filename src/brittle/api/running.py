@@ -15,7 +15,6 @@ from brittle.engine.run import run as carry_out
 from brittle.errors import BrittleError
 from brittle.measures.commands import built_in
 from brittle.registry.options import checked
-from brittle.report.html import report_of
 from brittle.results.run import Run
 from brittle.study import Study
 
@@ -108,6 +107,8 @@ def _carried_out(
     with shown(progress) as seen:
         finished = carry_out(inputs, out, how, seen)
     if finished.folder is not None and (always_report or inputs.live):
+        from brittle.report.html import report_of  # matplotlib, when there is a report to write
+
         report_of(finished)
     warn([*unseen(seen), *finished.summary["warnings"]])
     return Run(finished)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from brittle.engine.run import FinishedRun
 from brittle.errors import BrittleError, MissingPackage
 from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_measure, one_table
-from brittle.report.html import figures as drawn
-from brittle.report.html import report_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LISTS = ("results", "entries")  # where a summary keeps what it has once per classifier, nuisance and so on
 MOST_NAMED = 5  # in a message
@@ -51,6 +51,8 @@ class Tables:
     def report(self, path: str | Path | None = None) -> Path:
         """Writes the report, one HTML file with figures and pictures: to `path`, or into the run folder, where `out`
         has named one."""
+        from brittle.report.html import report_of  # matplotlib, when a report is wanted
+
         return report_of(self.run, None if path is None else Path(path)).path
 
     def plot(self, measure: str | None = None) -> Figure:
@@ -62,7 +64,9 @@ class Tables:
 
     def figures(self, measure: str | None = None) -> list[Figure]:
         """All figures that the report has of a measure."""
-        return drawn(self.run, one_measure(self._said if measure is None else self.run.summary, measure))
+        from brittle.report.html import figures  # matplotlib, when something is drawn
+
+        return figures(self.run, one_measure(self._said if measure is None else self.run.summary, measure))
 
 
 class Values(Tables, dict[str, Any]):
