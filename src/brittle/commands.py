@@ -81,11 +81,11 @@ class Subject:
 class Selection:
     """Which images, which draws, and where to."""
 
-    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1, also="images")
+    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1)
     where: tuple[str, ...] = option((), "only images with column=value, or column>0.5; may be repeated")
     columns: str | None = option(None, "a CSV or Parquet file with id or name, and columns for conditions (where)")
     ids: str | None = option(None, "only images with these ids: 3/17/240, or those in this text file")
-    seed: int = option(0, "of every draw")
+    seed: int = option(0, "the seed of every random draw")
     out: str | None = option(None, "keep the run and its report in this folder; the same again resumes it")
 
 

@@ -60,7 +60,7 @@ def run(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
