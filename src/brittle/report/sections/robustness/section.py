@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import (
     Block,
     ClassifierName,
@@ -50,7 +49,7 @@ class RobustnessSection(BaseSection):
     title = "Robustness"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [*printed(Results(summary)), *distortion_line(summary.get(BESIDE, ()))]
+        return [*printed(Results(summary)), *distortion_line(summary)]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per result: per class the summary has more."""
@@ -192,7 +191,7 @@ class _Parts:
         yield Sentence(note, "note")
         if here.means and len(here.nuisances) >= A_SUITE:
             yield Sentence(_means(here))
-        yield from distortion_blocks([row for row in self.run.summary.get(BESIDE, ()) if row["image_set"] == images])
+        yield from distortion_blocks(self.run.summary, images)
 
     def paired(self) -> Iterator[Group]:
         if not self.all.compared:
