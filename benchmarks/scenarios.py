@@ -20,6 +20,7 @@ class Scenario(NamedTuple):
     commands: Mapping[str, tuple[str, ...]]
     files: Mapping[str, str] = {}
     prepare: Callable[[Path], None] | None = None
+    draws: bool = True  # whether θ is drawn, so that there is some to compare
 
 
 def photographs(folder: Path) -> None:
@@ -98,7 +99,7 @@ some = {{ spec = "sample", count = 60 }}
 [robustness]
 samples = 40
 [weak-points]
-images = 12
+count = 12
 budget = 600
 keep = 50
 """,
@@ -112,7 +113,7 @@ some = {{ spec = "sample", count = 30 }}
 samples = 10
 [weak-points]
 sampler = "metropolis"
-images = 6
+count = 6
 chains = 4
 steps = 120
 burn-in = 80
@@ -125,7 +126,7 @@ nuisances = ["affine:alpha=100"]
 {BOTH}
 [weak-points]
 sampler = "smc"
-images = 6
+count = 6
 budget = 400
 """,
         }
@@ -138,7 +139,7 @@ budget = 400
         {
             "net.py": NET,
             "population.toml": RAGGED.format(
-                estimand="population", more="[weak-points]\nimages = 5\nbudget = 200\nkeep = 20"
+                estimand="population", more="[weak-points]\ncount = 5\nbudget = 200\nkeep = 20"
             ),
             "drawn.toml": RAGGED.format(estimand="drawn", more=""),
         },
@@ -179,7 +180,7 @@ estimand = "{estimand}"
 {more}
 """
             for estimand, which, tolerance, more in (
-                ("population", "", 0.06, "[weak-points]\nimages = 4\nbudget = 300\nkeep = 20"),
+                ("population", "", 0.06, "[weak-points]\ncount = 4\nbudget = 300\nkeep = 20"),
                 ("drawn", ", count = 600", 0.05, ""),
                 ("set", ', where = ["class=Bag/Coat"]', 0.03, ""),
             )
