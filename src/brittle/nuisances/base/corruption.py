@@ -25,7 +25,7 @@ from torch import Tensor
 from brittle.nuisances.base.levels import Levelled, level_scale
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.ops.broadcast import as_factor
-from brittle.nuisances.ops.pieces import at_once, learning
+from brittle.nuisances.ops.pieces import learning, pieces
 from brittle.random import normal
 from brittle.registry import option
 from brittle.types import Batch, SeverityScale
@@ -116,15 +116,12 @@ class Corruption(Levelled, ABC):
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images = batch.images.contiguous()
-        some = at_once(images, self.piece)
         prepared = self.prepare(images, theta[:, 0].clamp(min=0), theta[:, 1:])
-        pieces = zip(*(torch.split(each, some) for each in (images, *prepared)), strict=True)
-        corrupted = (self.corrupt(*piece) for piece in pieces)
         if learning(images, theta):
-            return torch.cat(list(corrupted)).clamp(0, 1)
+            return torch.cat([self.corrupt(*some) for some in pieces(self.piece, images, *prepared)]).clamp(0, 1)
         result = torch.empty_like(images)
-        for piece, place in zip(corrupted, torch.split(result, some), strict=True):
-            torch.clamp(piece, 0, 1, out=place)
+        for *some, place in pieces(self.piece, images, *prepared, result):
+            torch.clamp(self.corrupt(*some), 0, 1, out=place)
         return result
 
     def describe(self, height: int, width: int) -> str:

@@ -6,7 +6,7 @@ longer than the arithmetic. Only the result is as large as the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -17,11 +17,24 @@ def learning(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
 
 
+def in_numpy(*tensors: Tensor) -> bool:
+    """Whether numpy may do the arithmetic on these: on a CPU, with no gradient asked for and no graph recorded."""
+    if torch.compiler.is_compiling() or learning(*tensors):
+        return False
+    return all(each.device.type == "cpu" and each.dtype in (torch.float32, torch.float64) for each in tensors)
+
+
 def at_once(images: Tensor, values: int) -> int:
     """How many of these images to change at a time, if each of a CPU's threads is to handle about `values` numbers."""
     if images.device.type != "cpu" or torch.compiler.is_compiling():
         return max(1, len(images))
     return max(1, values * torch.get_num_threads() // max(1, images[:1].numel()))
+
+
+def pieces(values: int, images: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Images and what goes with each, a few at a time."""
+    some = at_once(images, values)
+    return zip(*(torch.split(each, some) for each in (images, *others)), strict=True)
 
 
 def by_pieces(
@@ -31,10 +44,9 @@ def by_pieces(
 
     `scattered`: images are read in another order than they are stored, which from memory takes three times as long as
     from the caches; so a piece is copied there first."""
-    some = at_once(images, values)
-    if some >= len(images) or learning(images, *numbers):
+    if at_once(images, values) >= len(images) or learning(images, *numbers):
         return change(images, *numbers)
     result = torch.empty_like(images, memory_format=torch.contiguous_format)
-    for piece, place, *each in zip(*(torch.split(part, some) for part in (images, result, *numbers)), strict=True):
-        place.copy_(change(piece.clone() if scattered else piece, *each))
+    for some, place, *each in pieces(values, images, result, *numbers):
+        place.copy_(change(some.clone() if scattered else some, *each))
     return result
