@@ -145,7 +145,8 @@ def _by_classifier(run: MeasureRun) -> Iterator[Block]:
             (
                 *(ClassifierName(row["classifier"]), row["augmentation"]),
                 *([row["image_set"]] if run.many_sets else []),
-                *(*_numbers(row), words.clusters(row)),
+                *_numbers(row),
+                words.clusters(row),
             )
             for row in rows
         ),
