@@ -15,6 +15,7 @@ from brittle.report.page.loaded import LoadedRun
 
 T = TypeVar("T")
 Summary = Mapping[str, Any]  # a measure's entry of summary["measures"]
+Row = Mapping[str, Any]  # of a list in it
 
 
 def compared(images: str, first: str, second: str) -> tuple[str, ...]:

@@ -23,12 +23,11 @@ from brittle.report.blocks import (
     spans,
 )
 from brittle.report.blocks.wording import plain, said
-from brittle.report.page.words import counted
+from brittle.report.page.words import EVERYTHING, counted
 from brittle.report.renderers.names_table import NamesTable
 from brittle.terminal import visible
 
 STYLES = {"strong": "bold", "emphasis": "italic", "soft": "dim", "wrong": "red", "badge": "bold red"}
-EVERYTHING = "--json or --out has them all"
 SHOWN = 40  # rows of a table
 GATHERED = ("warning", "definition", "limit", "citation", "reference")  # what only a page has room for
 
