@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
+from engine_runs import run_study
 from third_package import install
 
 import brittle
@@ -290,9 +291,9 @@ def extended(grey, tables, sets=("old", "new")):
     """A finished run of robustness, and the images that classifiers see as it is extended by a measure."""
     before = grey.study(names=("keen", "blunt"), sets=sets, nuisances=BRIGHTER, robustness={"samples": 3})
     before["classifiers"]["keen"]["group"], before["classifiers"]["blunt"]["group"] = "hard", "soft"
-    first = brittle.run(before, out=grey.out)
+    first = run_study(before, grey.out).summary
     grey.seen()
-    second = brittle.run(before | tables, out=grey.out)
+    second = run_study(before | tables, grey.out).summary
     assert second["measures"]["robustness"] == first["measures"]["robustness"]
     assert second["measures"].keys() == {"robustness", *tables}
     return second, grey.seen() - 2 * CHECKED * len(sets)
