@@ -4,14 +4,14 @@ Where it does, a number is about the artefact as much as about robustness (Marcu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from brittle.measures.distortion import BESIDE
-from brittle.report.blocks import Block, Count, Estimate, Group, Sentence, Table
+from brittle.report.blocks import Block, Group, Sentence, Table
+from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import sentence
+from brittle.report.sections.tables import bare, count, table, text
 
-Row = Mapping[str, Any]
 CHANCE = 0.05  # below it the index is more than chance gives
 TIMES = 3.0  # as much as chance would send to a class
 NEARLY_ALL = 0.9  # of what is lost: of three or four classes, chance sends a third of it or more to one
@@ -65,7 +65,7 @@ def _telling(rows: Sequence[Row]) -> Row | None:
     return max(worth, key=lambda row: row["points_to_top"] - row["points_by_chance"], default=None)
 
 
-def distortion_line(summary: Mapping[str, Any]) -> list[Block]:
+def distortion_line(summary: Summary) -> list[Block]:
     """For `brief`: a sentence where errors gather in one class."""
     rows = summary.get(BESIDE, ())
     row = _telling(rows)
@@ -77,7 +77,7 @@ def distortion_line(summary: Mapping[str, Any]) -> list[Block]:
     return [Sentence(said)]
 
 
-def distortion_blocks(summary: Mapping[str, Any], images: str = "", nuisance: str = "") -> list[Block]:
+def distortion_blocks(summary: Summary, images: str = "", nuisance: str = "") -> list[Block]:
     """For `blocks`: a line that can be opened, with a table of all models and nuisances, or those of one image set and
     nuisance; nothing where the summary has none."""
     rows = [
@@ -111,30 +111,17 @@ def _reading(rows: Sequence[Row]) -> str:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    several = any(row["runs"] > 1 for row in rows)
-    many_sets = len({row["image_set"] for row in rows}) > 1
-    return Table(
-        (
-            *(
-                "model",
-                "nuisance",
-                *(["image set"] if many_sets else []),
-                "points lost",
-                "go to one class",
-                "by chance",
-            ),
-            *("class", "DI", "DI by chance", "p", *(["top in runs"] if several else [])),
-        ),
-        tuple(
-            (
-                *(row["group"], row["nuisance"] or "–", *([row["image_set"]] if many_sets else [])),
-                *(Estimate(row[key], places=1) for key in ("points_lost", "points_to_top", "points_by_chance")),
-                f"{row['top_class'] or '–'}{also(row)}",
-                Estimate(row["di"], places=2, missing="undefined"),
-                Estimate(row["chance_spread"]["mean"], places=2),
-                Estimate(row["chance_spread"]["p_value"], format="p"),
-                *([Count(row["agreeing_runs"], row["runs"])] if several else []),
-            )
-            for row in rows
-        ),
+    return table(
+        rows,
+        ("model", text("group")),
+        ("nuisance", lambda row: row["nuisance"] or "–"),
+        *[("image set", text("image_set"))] * (len({row["image_set"] for row in rows}) > 1),
+        ("points lost", bare("points_lost", 1)),
+        ("go to one class", bare("points_to_top", 1)),
+        ("by chance", bare("points_by_chance", 1)),
+        ("class", lambda row: f"{row['top_class'] or '–'}{also(row)}"),
+        ("DI", bare("di", 2, missing="undefined")),
+        ("DI by chance", bare("chance_spread.mean", 2)),
+        ("p", bare("chance_spread.p_value", format="p")),
+        *[("top in runs", count("agreeing_runs", "runs"))] * any(row["runs"] > 1 for row in rows),
     )

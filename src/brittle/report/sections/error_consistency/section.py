@@ -17,6 +17,7 @@ from brittle.report.sections.references import GEIRHOS_2020
 from brittle.report.sections.tables import count, part, table
 
 MOST_IN_FIGURE = 40  # deciders in a matrix of κ
+LIMIT = "Error consistency says that errors fall on the same images, not that the wrong answers are the same."
 NOTHING = dict.fromkeys(("images", "observed", "expected"))  # is known of means over people
 
 
@@ -40,9 +41,7 @@ class ErrorConsistencySection(BaseSection):
             *(_part(run, images, pairs) for images, pairs in by_set(run.summary["results"]).items()),
             *remarks(
                 "Error consistency κ: how much more often than by chance two are wrong on the same images.",
-                (
-                    "Error consistency says that errors fall on the same images, not that the wrong answers are the same.",
-                ),
+                (LIMIT,),
                 references=(GEIRHOS_2020,),
             ),
         ]
