@@ -60,6 +60,10 @@ class Corruption(Levelled, ABC):
         of small operations, which cost as much for a few images as for all, belong here."""
         return level, rest
 
+    def corrupt_into(self, place: Tensor, images: Tensor, level: Tensor, rest: Tensor) -> None:
+        """The same in range and into `place`, where nobody asks for a gradient; for what can do that faster."""
+        torch.clamp(self.corrupt(images, level, rest), 0, 1, out=place)
+
     @abstractmethod
     def picture(self, height: int, width: int) -> str:
         """What `level` does to images of this size, in words that are followed by "at level 3"."""
@@ -121,7 +125,7 @@ class Corruption(Levelled, ABC):
             return torch.cat([self.corrupt(*some) for some in pieces(self.piece, images, *prepared)]).clamp(0, 1)
         result = torch.empty_like(images)
         for *some, place in pieces(self.piece, images, *prepared, result):
-            torch.clamp(self.corrupt(*some), 0, 1, out=place)
+            self.corrupt_into(place, *some)
         return result
 
     def describe(self, height: int, width: int) -> str:
