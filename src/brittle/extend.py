@@ -67,8 +67,10 @@ if TYPE_CHECKING:
     from brittle.measures.base import Tables as Tables
     from brittle.measures.base import Task as Task
     from brittle.measures.base import looked_up as looked_up
-    from brittle.measures.base import numbering_draws as numbering_draws
     from brittle.measures.base import pairs_of as pairs_of
+    from brittle.measures.base import refuse_unknown as refuse_unknown
+    from brittle.measures.base import tabled as tabled
+    from brittle.measures.base import two_by_two as two_by_two
     from brittle.measures.changes import Along as Along
     from brittle.measures.changes import AlongFresh as AlongFresh
     from brittle.measures.changes import Drawn as Drawn
@@ -85,9 +87,8 @@ if TYPE_CHECKING:
     from brittle.measures.distortion import beside as beside
     from brittle.measures.distortion import in_short as in_short
     from brittle.measures.draws import check_path as check_path
-    from brittle.measures.draws import check_whole as check_whole
+    from brittle.measures.draws import check_stored as check_stored
     from brittle.measures.draws import draw_theta as draw_theta
-    from brittle.measures.draws import made_up as made_up
     from brittle.measures.lanes import lane_size as lane_size
     from brittle.measures.outcomes import Outcome as Outcome
     from brittle.measures.outcomes import first_bad as first_bad
@@ -209,13 +210,14 @@ _HOMES = {
     "brittle.measures.answers": "Answered Answers At Change Notes PendingOutcome",
     "brittle.measures.base": (
         "CLASSIFIER IMAGES NUISANCE PATH ROWS About Asked BadAnswer Cell ClassifierFacts Derived Fold Given "
-        "Measure Pairs Pending Piece Read RunView Subject Tables Task looked_up numbering_draws pairs_of"
+        "Measure Pairs Pending Piece Read RunView Subject Tables Task looked_up pairs_of "
+        "refuse_unknown tabled two_by_two"
     ),
     "brittle.measures.changes": "Along AlongFresh Drawn Placed Untouched",
     "brittle.measures.clean.measure": "clean_columns predictions references",
     "brittle.measures.criteria": "Criterion left reached",
     "brittle.measures.distortion": "BESIDE Part beside in_short",
-    "brittle.measures.draws": "check_path check_whole draw_theta made_up",
+    "brittle.measures.draws": "check_path check_stored draw_theta",
     "brittle.measures.lanes": "lane_size",
     "brittle.measures.outcomes": "Outcome first_bad outcome_columns",
     "brittle.measures.plan": "Grid Listed Plan Unit rows_per_unit",

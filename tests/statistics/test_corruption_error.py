@@ -41,7 +41,7 @@ def test_the_reference_against_itself_is_one_with_nothing_uncertain():
     reference = {"a": REFERENCE, "b": REFERENCE_TOO}
     found = corruption_errors({"reference": reference}, reference, resamples=200)["reference"]
     assert (found.mce.value, found.mean_rce.value, found.ce["a"].value, found.rce["b"].value) == (1, 1, 1, 1)
-    assert found.ce["a"].interval == (1, 1)
+    assert found.ce["a"].interval == [1, 1]
 
 
 def test_a_reference_without_a_drop_is_not_divided_by():
@@ -49,10 +49,10 @@ def test_a_reference_without_a_drop_is_not_divided_by():
     better = errors_of([[0, 0, 0]] * 4, [0, 0, 1, 1])  # gets better under the shift
     found = corruption_errors({"c": {"a": OWN, "b": OWN}}, {"a": flat, "b": better}, resamples=100)["c"]
     assert found.ce["a"].value == pytest.approx(6 / 6)
-    assert found.rce["a"] == (None, None)
-    assert found.rce["b"] == (None, None)
-    assert found.ce["b"] == (None, None)  # no error at all
-    assert found.mean_rce == (None, None)
+    assert np.isnan(found.rce["a"]).all()
+    assert np.isnan(found.rce["b"]).all()
+    assert np.isnan(found.ce["b"]).all()  # no error at all
+    assert np.isnan(found.mean_rce).all()
 
 
 def test_a_drop_that_vanishes_in_many_resamples_has_a_value_and_no_interval():
@@ -100,7 +100,7 @@ def test_without_scale_0_there_is_ce_and_no_rce():
     other = Errors.of(np.arange(4), np.array([[0.0], [0], [1], [0]]), np.full(4, np.nan))
     found = corruption_errors({"c": {"a": own}}, {"a": other}, resamples=50)["c"]
     assert found.ce["a"].value == pytest.approx(2 / 3)
-    assert found.rce["a"].value is None
+    assert np.isnan(found.rce["a"].value)
 
 
 # easyrobust 0.2.4, get_ce_alexnet, in its order.

@@ -21,8 +21,9 @@ from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.images.pixels import Shape, ragged
 from brittle.measures import measures
 from brittle.measures.base import PATH, Cell, ClassifierFacts, Derived
+from brittle.measures.draws import check_stored
 from brittle.memory import halving
-from brittle.types import Classifier, Differentiable, InScales, Nuisance
+from brittle.types import Classifier, Differentiable, Nuisance
 
 CHECKED_IMAGES = 8
 
@@ -148,22 +149,13 @@ def _check_stored(assignment: Assignment, cell: Cell, job: Job) -> None:
     scale 0 where there are none."""
     if not cell.images:
         return
-    subject, shift = job.subject(cell.images), job.nuisances.get(cell.nuisance)
     if PATH not in assignment.measure.over and (len(job.plan(cell)) or isinstance(assignment.measure, Derived)):
-        if not subject.origin:
-            raise BrittleError(
-                f"the image set {cell.images!r} has no images at scale 0, and the measure {assignment.name!r} needs "
-                "them",
-                "Name them: clean=SPEC of the image set, in a table rows at scale 0.",
-            )
-        lacking = int((~shift.exists(subject.ids)).sum()) if isinstance(shift, InScales) else 0
-        if lacking and len(job.plan(cell)):
-            raise BrittleError(
-                f"the shift {cell.nuisance!r} lacks scales of {lacking} images of {cell.images!r}, and the measure "
-                f"{assignment.name!r} needs them all",
-                "Set paths=all for the image set, and shifts=… to choose among its shifts.",
-            )
-    if not subject.origin and cell.nuisance and cell.nuisance not in job.images[cell.images].images.shifts:
+        check_stored(job.about(cell), assignment.name)
+    if (
+        not job.subject(cell.images).origin
+        and cell.nuisance
+        and cell.nuisance not in job.images[cell.images].images.shifts
+    ):
         raise BrittleError(
             f"the image set {cell.images!r} has no images at scale 0 that {cell.nuisance!r} could change",
             "Name them: clean=SPEC of the image set, in a table rows at scale 0; or use its own shifts alone.",

@@ -19,7 +19,7 @@ from brittle.engine.labels import reference_labels
 from brittle.imagenet import shown
 from brittle.images.base import ImageSet
 from brittle.images.selection import Chosen
-from brittle.measures.base import About, Asked, Cell, ClassifierFacts, Measure, Subject
+from brittle.measures.base import NO_CLASSIFIER, NO_IMAGES, About, Asked, Cell, ClassifierFacts, Measure, Subject
 from brittle.measures.plan import Plan
 from brittle.nuisances import nuisances
 from brittle.registry import binds_rows, extending, options_of
@@ -73,11 +73,11 @@ class Job:
     def about(self, cell: Cell) -> About:
         return About(
             self.seed,
-            self.subject(cell.images) if cell.images else None,
+            self.subject(cell.images) if cell.images else NO_IMAGES,
             self.nuisances[cell.nuisance] if cell.nuisance else None,
             cell.nuisance,
             self.stream(cell.nuisance) if cell.nuisance else "",
-            self.facts.get(cell.classifier),
+            self.facts.get(cell.classifier, NO_CLASSIFIER),
             cell.images,
         )
 
@@ -140,7 +140,7 @@ class Job:
             found, measure = json.loads(extent), self.assignments[cell.measure].measure
             names = extending(type(measure))
             options = {names[option]: value for option, value in found["options"].items()}
-            if about.subject is not None:
+            if cell.images:
                 there = self.images[cell.images]
                 chosen = replace(there, images=there.whole.choose(found["images"], self.seed))
                 about = replace(about, subject=subject_of(chosen, about.subject.train))

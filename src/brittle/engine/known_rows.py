@@ -36,7 +36,7 @@ class KnownRows:
 
     def __init__(self, now: Layout) -> None:
         self.now = now
-        self.ids = _ids(now)
+        self.ids = now.about.subject.ids
         self._order = np.argsort(self.ids, kind="stable")
         size = max((unit.axis.stop for unit in now.plan), default=0)
         self._ranges = {unit.axis for unit in now.plan}
@@ -52,7 +52,7 @@ class KnownRows:
             return
         units = before.plan[span.first : span.end]
         old_images, to = (
-            self._images(_ids(before)),
+            self._images(before.about.subject.ids),
             self._axis(before.plan.columns, len(self.done[0]) if len(self.done) else 0),
         )
         for name, table in tables.items():
@@ -96,7 +96,7 @@ class KnownRows:
     def _add_units(self, before: Layout, span: Span, tables: Tables) -> None:
         """Units that are the same in both plans."""
         now = {_content(unit, self.ids): number for number, unit in enumerate(self.now.plan)}
-        old_ids = _ids(before)
+        old_ids = before.about.subject.ids
         for tables_of_one in zip(*(by_unit(span, table) for table in tables.values()), strict=True):
             number = now.get(_content(before.plan[tables_of_one[0][0]], old_ids))
             self.fits &= number is not None
@@ -195,12 +195,8 @@ def known_rows(job: Job, store: Store, cell: Cell) -> KnownRows | None:
 
 def same_units(now: Layout, before: Layout) -> bool:
     """Whether every unit of an earlier plan is one of today's."""
-    there, old_ids = {_content(unit, _ids(now)) for unit in now.plan}, _ids(before)
+    there, old_ids = {_content(unit, now.about.subject.ids) for unit in now.plan}, before.about.subject.ids
     return all(_content(unit, old_ids) in there for unit in before.plan)
-
-
-def _ids(layout: Layout) -> NDArray[np.int64]:
-    return np.zeros(0, np.int64) if layout.about.subject is None else layout.about.subject.ids
 
 
 def _content(unit: Unit, ids: NDArray[np.int64]) -> tuple[bytes, range]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import SHAPE_IMAGE, TEXTURE, TEXTURE_IMAGE
-from brittle.measures.base import About, RunView, Subject
+from brittle.measures.arrays import Array
+from brittle.measures.base import ON_IMAGES, About, Asked, Derived, RunView, Subject
+from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.decisions import COLUMNS, Decisions, is_person, matched, together
 
-Array = NDArray[np.float64]
 SHARED = (SHAPE_IMAGE, TEXTURE_IMAGE)  # columns
-CLASSIFIER, PERSON, MODEL = "classifier", "person", "model"
+MACHINE, PERSON, MODEL = "classifier", "person", "model"
 NUMBERS = {"session": pa.int32(), "trial": pa.int32(), "rt": pa.float64()}
 SCHEMA = pa.schema([(column, NUMBERS.get(column, pa.string())) for column in COLUMNS])
 
@@ -51,7 +52,7 @@ def classifier_decider(run: RunView, name: str, images: str) -> Decider:
     clean, here = clean_columns(run, name, images), textures(subject)
     said = (here >= 0) & (clean["predicted"] == _as_counted(here, run, name, images))
     right = (clean["rank"] == 0).astype(np.float64)
-    return Decider(name, CLASSIFIER, np.ones(len(subject)), right, said.astype(np.float64))
+    return Decider(name, MACHINE, np.ones(len(subject)), right, said.astype(np.float64))
 
 
 def _as_counted(labels: NDArray[np.int64], run: RunView, classifier: str, images: str) -> NDArray[np.int64]:
@@ -120,10 +121,14 @@ def decisions_about(subjects: Sequence[Subject], files: Sequence[str]) -> Decisi
     return decisions
 
 
-def refuse_unlabelled(kind: str, about: About) -> None:
-    """Whether an answer is right follows from labels alone."""
-    if about.subject is not None and (about.subject.labels < 0).any():
-        raise BrittleError(
-            f"{kind} needs labels, and some images of {about.images!r} have none",
-            "Choose images with labels; in a study, name the image sets that have them: images = […].",
-        )
+class FromDecisions(Derived):
+    """What a measure shares that is derived from clean predictions and the decisions of others. Whether an answer is
+    right follows from labels alone."""
+
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
+    decisions: tuple[str, ...]
+
+    def check(self, about: About, asked: Asked) -> None:
+        decisions_about(list(asked.images.values()), self.decisions)
+        about.refuse_unlabelled("whether an answer is right follows from the label")

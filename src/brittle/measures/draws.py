@@ -22,32 +22,26 @@ def draw_theta(nuisance: Nuisance, batch: Batch, draws: Tensor, root: Tensor, wi
     return nuisance.sample(batch, keys[:, None])[:, 0]
 
 
-def made_up(about: About) -> Batch:
-    """One image of the size of the largest that a cell is about, which no image set holds."""
-    assert about.subject is not None
-    zero = torch.zeros(1, dtype=torch.int64)
-    return Batch(torch.linspace(0, 1, about.numbers).view(1, *about.subject.shape), zero, zero)
-
-
-def check_whole(about: About, measured: str) -> None:
+def check_stored(about: About, measure: str) -> None:
     """Raises where the image set has no images at severity 0, or a stored shift lacks some of its images."""
     subject, shift = about.subject, about.nuisance
-    if subject is not None and not subject.origin:
+    if not subject.origin:
         raise BrittleError(
-            f"the image set {about.images!r} has no images at scale 0, and {measured} need them",
+            f"the image set {about.images!r} has no images at scale 0, and the measure {measure!r} needs them",
             "Name them: clean=SPEC of the image set, in a table rows at scale 0.",
         )
-    lacking = int((~shift.exists(subject.ids)).sum()) if subject is not None and isinstance(shift, InScales) else 0
+    lacking = int((~shift.exists(subject.ids)).sum()) if isinstance(shift, InScales) else 0
     if lacking:
         raise BrittleError(
-            f"the shift {about.nuisance_name!r} lacks scales of {lacking} images of {about.images!r}, and {measured} "
-            "need them all",
+            f"the shift {about.nuisance_name!r} lacks scales of {lacking} images of {about.images!r}, and the measure "
+            f"{measure!r} needs them all",
             "Set paths=all for the image set, and shifts=… to choose among its shifts.",
         )
 
 
 def check_path(about: About) -> None:
     """Raises where the nuisance has no severity between 0 and 1 that a path could pass through."""
-    if about.nuisance is not None and about.subject is not None and not isinstance(about.nuisance, InScales):
-        one = made_up(about)
+    if about.nuisance is not None and not isinstance(about.nuisance, InScales):
+        zero = torch.zeros(1, dtype=torch.int64)
+        one = Batch(torch.linspace(0, 1, about.numbers).view(1, *about.subject.shape), zero, zero)
         about.nuisance.at(about.nuisance.identity(one), 0.5, one)

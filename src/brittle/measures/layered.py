@@ -6,8 +6,8 @@ All images are measured against their own clean prediction; only those that are 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from torch import Tensor
 
+from brittle.classifiers.layers import INPUT, WEIGHTS
 from brittle.errors import BrittleError
-from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Measure, Read, RunView, Task
+from brittle.measures.arrays import Mask
+from brittle.measures.base import ON_IMAGES, About, Asked, Measure, RunView, Task, two_by_two
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.layer_choice import MOST
@@ -24,6 +26,7 @@ from brittle.measures.plan import Grid, rows_per_unit
 from brittle.types import Layered
 
 T = TypeVar("T")
+L = TypeVar("L", bound="PerLayer")
 FEWEST_PATHS, MOST_PATHS = 64, 1024  # of a unit: enough to fill a batch, few enough to lose little
 FEWEST_LAYERS = 4  # of which it can be said that something rises or falls
 
@@ -39,8 +42,8 @@ class LayerMeasure(Measure):
     """Disturbs one layer at a time. A unit is some repeats of one layer for some images, and the axis is layer by
     layer, repeat by repeat."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
     needs: ClassVar[tuple[type, ...]] = (Layered,)
 
     @abstractmethod
@@ -56,13 +59,11 @@ class LayerMeasure(Measure):
         return len(chosen) * width
 
     def check(self, about: About, asked: Asked) -> None:
-        if about.classifier is not None and about.classifier.layers:
+        if about.classifier.layers:
             self.chosen(about.classifier.layers, about.classifier.name)
 
     def plan(self, about: About) -> Grid:
-        there, classes = (
-            ((), 2) if about.classifier is None else (about.classifier.layers, len(about.classifier.labels))
-        )
+        there, classes = about.classifier.layers, max(2, len(about.classifier.labels))
         chosen, width = self.chosen(there) if there else (), self.width(classes)
         paths = max(FEWEST_PATHS, min(MOST_PATHS, rows_per_unit(about.numbers) // 8))
         length = self.length(chosen, there, width)
@@ -71,18 +72,17 @@ class LayerMeasure(Measure):
 
     def by_layer(
         self, task: Task, name: str, work: Callable[[str, Tensor, Tensor], T]
-    ) -> tuple[Places, list[T], Tensor]:
-        """What every pair is about, the work on each layer with its pairs, and the order that puts them back."""
-        classifier: Any = task.classifiers[name]  # Layered, if only by way of what it wraps
-        device = task.batch.images.device
-        width = self.width(len(classifier.labels))
-        at = places(task.pairs.axis.numpy(), self.chosen(classifier.layers, name), width)
-        rows, repeat = task.pairs.rows.to(device), torch.from_numpy(at.repeat).to(device)
-        parts, order = [], []
+    ) -> tuple[dict[str, Any], list[T], Tensor]:
+        """The first columns of the rows, a row per pair; the work on each layer with its pairs; and the order that puts
+        them back."""
+        facts = task.facts[name]
+        at = places(task.pairs.axis.numpy(), self.chosen(facts.layers, name), self.width(len(facts.labels)))
+        repeat, parts, order = torch.from_numpy(at.repeat).to(task.device), [], []
         for number in dict.fromkeys(at.layer.tolist()):
-            order.append(torch.from_numpy((at.layer == number).nonzero()[0]).to(device))
-            parts.append(work(classifier.layers[number], rows[order[-1]], repeat[order[-1]]))
-        return at, parts, torch.cat(order).argsort()
+            order.append(torch.from_numpy((at.layer == number).nonzero()[0]).to(task.device))
+            parts.append(work(facts.layers[number], task.rows[order[-1]], repeat[order[-1]]))
+        keys = task.keys() | {"layer": at.layer.astype(np.int32), "repeat": at.repeat.astype(np.int32)}
+        return keys, parts, torch.cat(order).argsort()
 
 
 def places(axis: NDArray[np.int64], chosen: Sequence[int], width: int) -> Places:
@@ -93,12 +93,7 @@ def places(axis: NDArray[np.int64], chosen: Sequence[int], width: int) -> Places
 
 def clean_predictions(task: Task, name: str) -> Tensor:
     """(B,) on the device."""
-    return torch.from_numpy(predictions(task.given[name], task.ids)).to(task.batch.images.device)
-
-
-def keys(task: Task, at: Places) -> dict[str, Any]:
-    """The first columns of the rows."""
-    return task.keys() | {"layer": at.layer.astype(np.int32), "repeat": at.repeat.astype(np.int32)}
+    return torch.from_numpy(predictions(task.given[name], task.ids)).to(task.device)
 
 
 def activations(classifier: Any, layer: str, images: Tensor) -> Tensor:
@@ -120,18 +115,63 @@ def activations(classifier: Any, layer: str, images: Tensor) -> Tensor:
     return seen[0]
 
 
-def protocol(
-    asked: Sequence[str], layers: Sequence[str], run: RunView, images: str, right: NDArray[np.bool_]
+class PerLayer(Protocol):
+    """What was found of one layer, image by image."""
+
+    def of(self, chosen: Mask) -> Self:
+        """That of some images (M,)."""
+        ...
+
+
+class Disturbed(NamedTuple, Generic[L]):
+    """All that was found of one classifier on one image set."""
+
+    layers: tuple[str, ...]  # all that it has
+    found: Mapping[int, L]  # by number, of those that were disturbed
+    right: Mask  # (M,)
+    calls: int
+
+    def protocol(self, asked: Sequence[str], run: RunView, images: str) -> dict[str, Any]:
+        """Which layers were disturbed, and on which images, of which some are classified correctly."""
+        chosen = "as asked" if asked else "all" if len(self.layers) <= MOST else "evenly spaced"
+        told = {"last": len(self.layers) - 1, "chosen": chosen, "images": len(self.right)}
+        return told | {
+            "seed": run.seed, "reference": run.images[images].reference, "correct": int(self.right.sum())
+        }  # fmt: skip
+
+
+Whole = Mapping[str, Mapping[str, Disturbed[L]]]  # image set → classifier
+
+
+def summed_up(
+    whole: Whole[L],
+    result: Callable[[str, str, Disturbed[L]], dict[str, Any]],
+    compared: Callable[[L, L, int], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Which layers were disturbed, and on which images (M,), of which some are classified correctly."""
-    return {
-        "last": len(layers) - 1,
-        "chosen": "as asked" if asked else "all" if len(layers) <= MOST else "evenly spaced",
-        "seed": run.seed,
-        "reference": "label" if bool((run.images[images].labels >= 0).all()) else "clean prediction",
-        "images": len(right),
-        "correct": int(right.sum()),
-    }
+    """A result for every image set and classifier; every pair of classifiers compared in the layers that mean the same
+    in both, over the images that both get right; and the calls that were really made."""
+    calls: dict[str, int] = {}
+    results, pairs = [], []
+    for images, found in whole.items():
+        for name, each in found.items():
+            calls[name] = calls.get(name, 0) + each.calls
+            results.append({"classifier": name, "image_set": images} | result(images, name, each))
+        pairs += [({"image_set": images} | names, one, other) for names, one, other in _alike(found)]
+    comparisons = [names | compared(one, other, len(pairs)) for names, one, other in pairs]
+    return {"results": results, "comparisons": comparisons, "calls": calls}
+
+
+def _alike(found: Mapping[str, Disturbed[L]]) -> Iterator[tuple[dict[str, Any], L, L]]:
+    """Layers that mean the same in both of a pair: all where they have the same ones, otherwise the input and the
+    weights."""
+    for names, one, other in two_by_two(found):
+        both = one.right & other.right
+        for number, mine in one.found.items():
+            layer = one.layers[number]
+            same = one.layers == other.layers or layer in (INPUT, WEIGHTS)
+            theirs = other.found.get(other.layers.index(layer)) if same else None
+            if theirs is not None:
+                yield names | {"layer": layer, "number": number}, mine.of(both), theirs.of(both)
 
 
 def rank_correlation(pairs: Sequence[tuple[int, float | None]]) -> float | None:

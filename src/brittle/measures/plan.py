@@ -46,14 +46,20 @@ class Plan(Sequence[Unit]):
 
     columns: Columns | None
 
-    @overload
     @abstractmethod
+    def unit(self, place: int) -> Unit:
+        """The unit at a place from 0 on."""
+
+    @overload
     def __getitem__(self, place: int) -> Unit: ...
     @overload
-    @abstractmethod
     def __getitem__(self, place: slice) -> Sequence[Unit]: ...
-    @abstractmethod
-    def __getitem__(self, place: int | slice) -> Unit | Sequence[Unit]: ...
+    def __getitem__(self, place: int | slice) -> Unit | Sequence[Unit]:
+        if isinstance(place, slice):
+            return [self.unit(each) for each in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        return self.unit(place % len(self))
 
 
 @dataclass(frozen=True)
@@ -66,11 +72,7 @@ class Listed(Plan):
     def __len__(self) -> int:
         return len(self.units)
 
-    @overload
-    def __getitem__(self, place: int) -> Unit: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Unit]: ...
-    def __getitem__(self, place: int | slice) -> Unit | Sequence[Unit]:
+    def unit(self, place: int) -> Unit:
         return self.units[place]
 
 
@@ -100,16 +102,7 @@ class Grid(Plan):
     def __len__(self) -> int:
         return self._blocks * self._stretches
 
-    @overload
-    def __getitem__(self, place: int) -> Unit: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Unit]: ...
-    def __getitem__(self, place: int | slice) -> Unit | list[Unit]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        if not -len(self) <= place < len(self):
-            raise IndexError(place)
-        place %= len(self)
+    def unit(self, place: int) -> Unit:
         if self.by_round:
             stretch, block = divmod(place, self._blocks)
         else:

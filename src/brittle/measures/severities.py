@@ -48,12 +48,12 @@ class Severities(NamedTuple):
         return torch.tensor(self.values, dtype=torch.float64, device=device).div(self.per_severity).float()
 
 
-def scale_of(nuisance: Nuisance) -> SeverityScale:
+def scale_of(nuisance: Nuisance | None) -> SeverityScale:
     """What the nuisance declares; otherwise severity itself."""
-    return nuisance.severity_scale if isinstance(nuisance, Scaled) else SeverityScale()
+    return nuisance.severity_scale if nuisance is not None and isinstance(nuisance, Scaled) else SeverityScale()
 
 
-def fine_grid(nuisance: Nuisance, step: float | None = None, limit: float | None = None) -> Severities:
+def fine_grid(nuisance: Nuisance | None, step: float | None = None, limit: float | None = None) -> Severities:
     """Even steps up to a limit, those of the scale unless others are given."""
     scale = scale_of(nuisance)
     if scale.fixed and (step is None or limit is None):
@@ -67,7 +67,7 @@ def fine_grid(nuisance: Nuisance, step: float | None = None, limit: float | None
 
 
 def severities_of(
-    nuisance: Nuisance, given: Sequence[float] = (), step: float | None = None, limit: float | None = None
+    nuisance: Nuisance | None, given: Sequence[float] = (), step: float | None = None, limit: float | None = None
 ) -> Severities:
     """The values given, or steps up to a limit, or the coarse values of the scale."""
     scale = scale_of(nuisance)

@@ -31,11 +31,6 @@ class Crossings(NamedTuple):
     severity: Tensor  # (n,)
     outcome: Outcome  # (n,)
 
-    @property
-    def calls(self) -> Tensor:
-        """(n,) outcomes that were computed of each path."""
-        return self.place + 1
-
 
 class Trails(NamedTuple):
     """What was said along n paths; places past `last` were not looked at."""

@@ -214,15 +214,5 @@ def finished(found: State, start: Callable[[Tensor], Tensor]) -> Found:
     for part in torch.split(places, 1 << 10):
         change = (end[part] - start(part)).flatten(1)
         linf[part], l2[part] = change.abs().amax(1), change.norm(dim=1)
-    return Found(
-        found["reached"],
-        linf,
-        l2,
-        found["left"],
-        found["log_p_before"],
-        found["log_p"],
-        found["predicted"],
-        found["calls"],
-        found["finite"],
-        end,
-    )
+    told = {name: found[name] for name in Found._fields if name in found}
+    return Found(linf=linf, l2=l2, values=end, **told)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from brittle.statistics.estimate import Estimate
 from brittle.statistics.seeded import generator_of
 
 Array = npt.NDArray[np.float64]
@@ -81,21 +82,15 @@ class Errors(NamedTuple):
         return self._replace(shifted=nothing, clean=nothing)
 
 
-class Ratio(NamedTuple):
-    """A ratio to the reference; None where the reference has no error, or no drop, to divide by. The interval is None
-    too where the drop vanishes in so many resamples that an end of it does not exist."""
-
-    value: float | None
-    interval: tuple[float, float] | None
-
-
 class CorruptionErrors(NamedTuple):
-    """CE and rCE of one classifier, by shift and as means over the shifts; a mean is None where a shift has none."""
+    """CE and rCE of one classifier, by shift and as means over the shifts. There is none where the reference has no
+    error, or no drop, to divide by, and no mean where a shift has none; and no interval where the drop vanishes in so
+    many resamples that an end of it does not exist."""
 
-    ce: Mapping[str, Ratio]
-    rce: Mapping[str, Ratio]
-    mce: Ratio
-    mean_rce: Ratio
+    ce: Mapping[str, Estimate]
+    rce: Mapping[str, Estimate]
+    mce: Estimate
+    mean_rce: Estimate
 
 
 def published_alexnet(shift: str, images: Ids, scales: int) -> Errors:
@@ -165,12 +160,9 @@ def _ratios(own: Array, other: Array, extra: Array, own_range: Range, other_rang
     return np.where(usable, above / np.where(usable, below, 1.0), np.nan)
 
 
-def _summed_up(ratios: Array, confidence: float) -> Ratio:
-    value, drawn = ratios[0, 0], ratios[:, 1:]
-    if np.isnan(value):
-        return Ratio(None, None)
-    tail = (1 - confidence) / 2
-    if (np.isnan(drawn).mean(1) > tail).any():
-        return Ratio(float(value), None)
+def _summed_up(ratios: Array, confidence: float) -> Estimate:
+    value, drawn, tail = float(ratios[0, 0]), ratios[:, 1:], (1 - confidence) / 2
+    if np.isnan(value) or (np.isnan(drawn).mean(1) > tail).any():
+        return Estimate(value)
     low, high = np.nanquantile(drawn[0], tail), np.nanquantile(drawn[1], 1 - tail)
-    return Ratio(float(value), (float(min(low, value)), float(max(high, value))))
+    return Estimate(value, float(min(low, value)), float(max(high, value)))

@@ -12,30 +12,35 @@ import numpy as np
 import numpy.typing as npt
 
 from brittle.statistics import betting
+from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import Bounds, Support, betting_bounds
 
 Array = npt.NDArray[np.float64]
 BISECTIONS = 20
 
 
-def ratio_bounds(
+def ratio_of_sums(
     totals: npt.ArrayLike, weights: npt.ArrayLike, confidence: float, support: Support = (0.0, 1.0)
-) -> tuple[float, float]:
-    """Bounds for E[total] / E[weight] from clusters (n,), such as images seen in several conditions, each total being a
-    sum of `weight` values on the support. With equal weights it is the interval for the mean of cluster means."""
+) -> Estimate:
+    """E[total] / E[weight] from clusters (n,), such as images seen in several conditions, each total being a sum of
+    `weight` values on the support; nothing of none. With equal weights it is the mean of cluster means."""
     total, weight = np.asarray(totals, np.float64), np.asarray(weights, np.float64)
+    if not len(weight):
+        return Estimate()
     least, most = support
     widest, count = weight.max(), len(weight)
-    if (weight == widest).all():
-        return betting_bounds(total / widest, confidence, planned=count, support=support).pair()
     middle = np.asarray(total.sum() / weight.sum())
+    if (weight == widest).all():
+        return Estimate.within(
+            float(middle), betting_bounds(total / widest, confidence, planned=count, support=support)
+        )
 
     def excluded(ratio: Array) -> npt.NDArray[np.bool_]:
         values, own = (total - ratio * weight) / widest, (least - float(ratio), most - float(ratio))
         low, high = betting_bounds(values, confidence, planned=count, support=own).pair()
         return np.asarray(low > 0 or high < 0)
 
-    return float(_ends(excluded, middle, least)), float(_ends(excluded, middle, most))
+    return Estimate(*(float(each) for each in (middle, _ends(excluded, middle, least), _ends(excluded, middle, most))))
 
 
 def quotient_bounds(x: npt.ArrayLike, y: npt.ArrayLike, confidence: float) -> Bounds:

@@ -16,16 +16,9 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 from scipy.stats import rankdata
 
+from brittle.statistics.estimate import Estimate
+
 Array = npt.NDArray[np.float64]
-
-
-class Auroc(NamedTuple):
-    """The probability that a right answer scores above an error, ties counting half; None without one of each."""
-
-    value: float | None
-    interval: tuple[float, float] | None
-    errors: int
-    right: int
 
 
 class RiskCoverage(NamedTuple):
@@ -37,8 +30,9 @@ class RiskCoverage(NamedTuple):
     least_area: float  # of a score that puts every error last
 
 
-def auroc(score: npt.ArrayLike, wrong: npt.ArrayLike, confidence: float = 0.95) -> Auroc:
-    """score (n,), wrong (n,) bool → AUROC: the Mann–Whitney statistic over pairs of a right answer and an error.
+def auroc(score: npt.ArrayLike, wrong: npt.ArrayLike, confidence: float = 0.95) -> Estimate:
+    """score (n,), wrong (n,) bool → the probability that a right answer scores above an error, ties counting half:
+    the Mann–Whitney statistic over pairs of the two; nothing without one of each.
 
     The interval holds for any number of images. The statistic is an average over ways of pairing, each a mean of
     k = min(errors, right) independent terms in [0, 1], so Hoeffding's bound for such a mean holds for it too (Hoeffding
@@ -47,9 +41,9 @@ def auroc(score: npt.ArrayLike, wrong: npt.ArrayLike, confidence: float = 0.95) 
     scores, errors = np.asarray(score, np.float64), np.asarray(wrong, bool)
     bad, good = int(errors.sum()), int((~errors).sum())
     if not bad or not good:
-        return Auroc(None, None, bad, good)
+        return Estimate()
     value = float((rankdata(scores)[~errors].sum() - good * (good + 1) / 2) / (good * bad))
-    return Auroc(value, mean_interval(value, min(bad, good), confidence), bad, good)
+    return Estimate(value, *mean_interval(value, min(bad, good), confidence))
 
 
 def mean_interval(mean: float, count: int, confidence: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ estimated by products, and its interval is that of a mean.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,3 +55,13 @@ def median_interval(values: npt.ArrayLike, confidence: float) -> tuple[float, fl
     high = ordered[count - below] if below > 0 else np.inf
     lower, upper = ordered[(count - 1) // 2], ordered[count // 2]
     return float(lower if lower == upper else (lower + upper) / 2), float(low), float(high)
+
+
+def named_median(name: str, values: Array, confidence: float) -> dict[str, Any]:
+    """As entries of a summary: the median of values (n,) of at least 0, ∞ where they are censored, and its interval.
+    None stands for what lies among the censored ones, and for what is unknown for want of values."""
+    if not len(values):
+        return {name: None, f"{name}_interval": None}
+    middle, low, high = median_interval(values, confidence)
+    told = [each if np.isfinite(each) else None for each in (middle, max(0.0, low), high)]
+    return {name: told[0], f"{name}_interval": told[1:]}

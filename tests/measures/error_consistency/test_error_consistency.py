@@ -74,5 +74,5 @@ def test_one_alone_is_refused(stimuli):
 
 @pytest.mark.warned("have no label")
 def test_images_without_labels_are_refused(stimuli):
-    with pytest.raises(BrittleError, match="error-consistency needs labels"):
+    with pytest.raises(BrittleError, match="whether an answer is right follows from the label"):
         brittle.error_consistency({"a": reader(1), "b": reader(2)}, torch.rand(8, 3, 4, 4))

@@ -13,9 +13,11 @@ from torch import nn
 
 import brittle
 from brittle.errors import BrittleError
+from brittle.measures.answers import Answers
 from brittle.measures.layer_choice import chosen_layers
 from brittle.measures.layer_noise.noise import NoisyLayer
 from brittle.progress import Progress
+from brittle.types import Batch
 
 pytestmark = pytest.mark.warned("all are taken")
 
@@ -163,9 +165,8 @@ def test_no_noise_changes_nothing_and_nothing_is_left_behind(layer):
     classifier.check(images)
     before = [each.clone() for each in classifier.module.parameters()]
     expected = classifier.log_probs(images).gather(1, labels[:, None])[:, 0]
-    noise = NoisyLayer(
-        classifier, layer, images, torch.arange(23), labels, torch.tensor([0.0, 1e-6]), False, 0, 64, lambda _: None
-    )
+    answers = Answers(Batch(images, labels, torch.arange(23)), {"it": classifier}, 8)
+    noise = NoisyLayer(answers, "it", layer, labels, torch.tensor([0.0, 1e-6]), False, 0)
     with torch.inference_mode():
         found = noise.crossings(torch.arange(23), torch.zeros(23).long())
         still = noise.crossings(torch.arange(23), torch.arange(23) % 2)

@@ -160,20 +160,18 @@ def rows_of(log_p: np.ndarray, rank: np.ndarray, predicted: np.ndarray) -> dict[
     }
 
 
-def test_tallies_of_parts_merge_to_the_tally_of_the_whole():
+def test_a_tally_is_the_same_in_whichever_units_rows_come():
     rng = np.random.default_rng(0)
     log_p, rank = np.log(rng.random((4, 6))), rng.integers(0, 7, (4, 6))
     clean = np.array([1, 2, 0, 3])
-    whole = Tally(4, worst_of=3, rounds=6)
+    whole, parted = Tally(4, worst_of=3, rounds=6), Tally(4, worst_of=3, rounds=6)
     whole.update(Unit(range(4), range(6)), rows_of(log_p, rank, rank), clean)
-    parts = [Tally(4, worst_of=3, rounds=6) for _ in range(3)]
-    parts[0].update(Unit(range(2), range(6)), rows_of(log_p[:2], rank[:2], rank[:2]), clean[:2])
-    parts[1].update(Unit(range(2, 4), range(2)), rows_of(log_p[2:, :2], rank[2:, :2], rank[2:, :2]), clean[2:])
-    parts[2].update(Unit(range(2, 4), range(2, 6)), rows_of(log_p[2:, 2:], rank[2:, 2:], rank[2:, 2:]), clean[2:])
-    merged = parts[2].merge(parts[0]).merge(parts[1])
+    parted.update(Unit(range(2), range(6)), rows_of(log_p[:2], rank[:2], rank[:2]), clean[:2])
+    parted.update(Unit(range(2, 4), range(2)), rows_of(log_p[2:, :2], rank[2:, :2], rank[2:, :2]), clean[2:])
+    parted.update(Unit(range(2, 4), range(2, 6)), rows_of(log_p[2:, 2:], rank[2:, 2:], rank[2:, 2:]), clean[2:])
     for name in ("draws", "confidence", "correct", "top5", "nll", "flips", "wrong_among_first", "calibration"):
-        np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), err_msg=name)
-    np.testing.assert_allclose(merged.confidence_by_round, whole.confidence_by_round)
+        np.testing.assert_allclose(getattr(parted, name), getattr(whole, name), err_msg=name)
+    np.testing.assert_allclose(parted.confidence_by_round, whole.confidence_by_round)
     np.testing.assert_array_equal(whole.wrong_among_first, (rank[:, :3] > 0).sum(1))
     np.testing.assert_allclose(whole.flips, (rank != clean[:, None]).sum(1))
 
@@ -319,7 +317,7 @@ def test_every_estimate_lies_in_its_interval(estimand):
 def simulated_tally(measure: Robustness, p: np.ndarray) -> Tally:
     """p (draws, images), right where it is above ½."""
     draws, images = p.shape
-    tally = measure.tally(images)
+    tally = Tally(images, measure.worst_of, draws if measure.estimand == "set" else 0)
     unit = Unit(range(images), range(draws))
     wrong = (p.T <= 0.5).astype(np.int32).ravel()
     tally.update(unit, rows_of(np.log(p.T.ravel()), wrong, wrong), np.zeros(images, np.int64))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures.answers import At, Change, Notes
+from brittle.measures.base import refuse_unknown
 from brittle.measures.changes import Drawn
 from brittle.mixing import mixes
 from brittle.mixing.base import Mix
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances import nuisances
 from brittle.random import fold, stream_root
-from brittle.registry import did_you_mean, options_of, parse_spec
+from brittle.registry import options_of, parse_spec
 from brittle.types import Batch, Nuisance, in_numbers
 
 HALF = 0.5
@@ -27,10 +29,7 @@ def opened(spec: str) -> Mix | Nuisance:
     kind = parse_spec(spec).kind.split("+")[0]
     if kind in mixes.names():
         return mixes.build(spec)
-    if kind not in nuisances.names():
-        raise BrittleError(
-            f"there is no augmentation {kind!r}", did_you_mean(kind, [*mixes.names(), *nuisances.names()])
-        )
+    refuse_unknown(kind, [*mixes.names(), *nuisances.names()], "there is no augmentation {!r}")
     space = open_nuisance(spec)
     reads = [key for key, field in options_of(type(space)).items() if field.metadata.get("image_set")]
     if space.needs or any(isinstance(getattr(space, key.replace("-", "_")), str) for key in reads):
@@ -48,7 +47,16 @@ def augmented(what: Mix | Nuisance, images: Tensor, seed: int) -> Change:
     """The augmentation of images (B, C, H, W), those that others are mixed with."""
     if isinstance(what, Mix):
         return Mixed(what, images, stream_root(seed, f"mix {mixes.name_of(what)}", images.device), seed)
-    return Drawn(what, stream_root(seed, nuisances.name_of(what), images.device))
+    return Alone(what, stream_root(seed, nuisances.name_of(what), images.device))
+
+
+@dataclass(frozen=True)
+class Alone(Drawn):
+    """A draw of a nuisance: all of an image is its own."""
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        made, _ = super().make(batch, at)
+        return made, {SHARE: made.new_ones(len(made))}
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Mixed:
     images: Tensor  # (B, C, H, W) of the task
     root: Tensor
     seed: int
-    traceable: bool = False
+    traceable: ClassVar[bool] = False
 
     def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
         keys = fold(fold(self.root, batch.ids), at["draw"])

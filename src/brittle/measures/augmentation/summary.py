@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
+from brittle.measures.arrays import Array, per_image
 from brittle.measures.augmentation.augmented import in_pairs, opened
 from brittle.measures.base import ClassifierFacts, RunView
-from brittle.measures.clean.measure import clean_columns
+from brittle.measures.clean.measure import clean_right
 from brittle.measures.distortion import BESIDE, Part, in_short, models
-from brittle.statistics.intervals import betting_bounds
+from brittle.statistics.estimate import mean
 
 if TYPE_CHECKING:
     from brittle.measures.augmentation.measure import Augmentation
 
-Array = NDArray[np.float64]
 DIVERSITY, MIX_DIVERSITY = "diversity", "mix_diversity"
 WHERE = "on augmented images"
 WHICH = ("augmentation", "mix")  # attributes that say what a classifier was trained with
@@ -32,11 +32,6 @@ WHICH = ("augmentation", "mix")  # attributes that say what a classifier was tra
 def summarise_run(measure: Augmentation, run: RunView) -> dict[str, Any]:
     """A result per reference classifier, image set and augmentation; the same over the runs of a model; diversities."""
     names = [name for name, facts in run.classifiers.items() if measure.is_reference(facts)]
-    if not names:
-        known = sorted({each for facts in run.classifiers.values() for each in (facts.name, facts.group) if each})
-        raise BrittleError(
-            f"no classifier and no group is called {measure.reference!r}, the reference", f"Known: {', '.join(known)}."
-        )
     results = [row for images in run.images for name in names for row in _classifier(measure, run, name, images)]
     return {
         "results": results,
@@ -48,24 +43,21 @@ def summarise_run(measure: Augmentation, run: RunView) -> dict[str, Any]:
 
 def _classifier(measure: Augmentation, run: RunView, name: str, images: str) -> list[dict[str, Any]]:
     subject, rows = run.images[images], run.table(run.cell(name, images))
-    clean = (clean_columns(run, name, images)["rank"] == 0).astype(np.float64)
+    clean = clean_right(run, name, images).astype(np.float64)
     places, which = subject.places(rows["image"].to_numpy()), rows["augmentation"].to_numpy()
-    right, share = rows["rank"].to_numpy() == 0, rows["share"].to_numpy()
+    right, share = (rows["rank"].to_numpy() == 0).astype(np.float64), rows["share"].to_numpy()
     found = []
     for number, spec in enumerate(measure.of):
-        here = which == number
-        pairs = in_pairs(opened(spec))
-        after, before = per_cluster(right[here].astype(np.float64), places[here], clean, 2 if pairs else 1)
+        here, pairs = which == number, in_pairs(opened(spec))
+        after, before = per_cluster(right[here], places[here], clean, 2 if pairs else 1)
         found.append(
             {
                 "classifier": name,
                 "group": run.classifiers[name].group or name,
                 "image_set": images,
                 "augmentation": spec,
-                "affinity": 100 * float((after - before).mean()),
-                "affinity_interval": _points(after - before, measure.confidence, (-1.0, 1.0)),
-                "accuracy_augmented": float(after.mean()),
-                "accuracy_augmented_interval": _bounds(after, measure.confidence),
+                **mean(after - before, measure.confidence, support=(-1.0, 1.0)).scaled(100).named("affinity"),
+                **mean(after, measure.confidence).named("accuracy_augmented"),
                 "accuracy_clean": float(before.mean()),
                 "images": len(np.unique(places[here])),
                 "pairs": len(after) if pairs else None,
@@ -90,20 +82,9 @@ def _gathered(measure: Augmentation, run: RunView, references: list[str]) -> lis
 
 def per_cluster(right: Array, places: NDArray[np.int64], clean: Array, size: int) -> tuple[Array, Array]:
     """Accuracy augmented and clean of each image, or of each pair of neighbours, that has rows: (clusters,) each."""
-    clusters = places // size
-    count, total = np.bincount(clusters), np.bincount(clusters, right)
-    there = np.unique(places)
-    images, sums = np.bincount(there // size), np.bincount(there // size, clean[there])
-    some = count > 0
-    return total[some] / count[some], sums[some] / images[some]
-
-
-def _bounds(values: Array, confidence: float, support: tuple[float, float] = (0.0, 1.0)) -> list[float]:
-    return list(betting_bounds(values, confidence, planned=len(values), support=support).pair())
-
-
-def _points(values: Array, confidence: float, support: tuple[float, float]) -> list[float]:
-    return [100 * each for each in _bounds(values, confidence, support)]
+    there, count = np.unique(places), len(clean)
+    some = np.unique(there // size)
+    return per_image(right, places // size, count)[some], per_image(clean[there], there // size, count)[some]
 
 
 def _models(results: list[dict[str, Any]]) -> list[dict[str, Any]]:

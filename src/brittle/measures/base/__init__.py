@@ -1,8 +1,28 @@
 """All that a measure is written with: the protocol, its task, what is known beforehand, and the run read back."""
 
-from brittle.measures.base.facts import About, Asked, ClassifierFacts, Subject, tested
-from brittle.measures.base.measure import CLASSIFIER, IMAGES, NUISANCE, PATH, Derived, Measure, Read
-from brittle.measures.base.run_view import Cell, Fold, RunView, pairs_of
+from brittle.measures.base.facts import (
+    NO_CLASSIFIER,
+    NO_IMAGES,
+    About,
+    Asked,
+    ClassifierFacts,
+    Subject,
+    members,
+    refuse_unknown,
+    tested,
+)
+from brittle.measures.base.measure import (
+    ALONG_PATHS,
+    CLASSIFIER,
+    IMAGES,
+    NUISANCE,
+    ON_IMAGES,
+    PATH,
+    Derived,
+    Measure,
+    Read,
+)
+from brittle.measures.base.run_view import Cell, Fold, RunView, pairs_of, two_by_two
 from brittle.measures.base.task import (
     ROWS,
     BadAnswer,
@@ -14,13 +34,17 @@ from brittle.measures.base.task import (
     Task,
     draw_column,
     looked_up,
-    numbering_draws,
+    tabled,
 )
 
 __all__ = [
+    "ALONG_PATHS",
     "CLASSIFIER",
     "IMAGES",
+    "NO_CLASSIFIER",
+    "NO_IMAGES",
     "NUISANCE",
+    "ON_IMAGES",
     "PATH",
     "ROWS",
     "About",
@@ -42,7 +66,10 @@ __all__ = [
     "Task",
     "draw_column",
     "looked_up",
-    "numbering_draws",
+    "members",
     "pairs_of",
+    "refuse_unknown",
+    "tabled",
     "tested",
+    "two_by_two",
 ]

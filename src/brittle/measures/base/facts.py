@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brittle.errors import BrittleError
 from brittle.imagenet import shown_labels
 from brittle.names import told_classes
+from brittle.registry import did_you_mean
 from brittle.types import Batch, Classifier, ClassNames, Layered, Nuisance, TrainingRecord
 
 
@@ -69,6 +71,14 @@ class ClassifierFacts:
         )
 
 
+def members(classifiers: Mapping[str, ClassifierFacts]) -> dict[str, list[str]]:
+    """The classifiers of each model: those of one group, or one that has none."""
+    found: dict[str, list[str]] = {}
+    for name, facts in classifiers.items():
+        found.setdefault(facts.group or name, []).append(name)
+    return found
+
+
 @dataclass(frozen=True)
 class Subject:
     """What is known of an image set without reading images: those of the study in planned order, and the set they were
@@ -90,6 +100,16 @@ class Subject:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether every image has a label."""
+        return bool((self.labels >= 0).all())
+
+    @property
+    def reference(self) -> str:
+        """What an answer is right by, in words."""
+        return "label" if self.labelled else "clean prediction"
+
     def class_name(self, label: int) -> str:
         return self.classes[label] if 0 <= label < len(self.classes) else str(label)
 
@@ -104,6 +124,10 @@ class Subject:
         return order[np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)]
 
 
+NO_IMAGES = Subject("", np.zeros(0, np.int64), np.zeros(0, np.int64), (), (), (1, 1, 1), 0, np.zeros(0, np.int64))
+NO_CLASSIFIER = ClassifierFacts("", ())
+
+
 def tested(images: Mapping[str, Subject]) -> list[str]:
     """The names of those that are not merely what others were trained on."""
     trained = {subject.train for subject in images.values()}
@@ -112,33 +136,41 @@ def tested(images: Mapping[str, Subject]) -> list[str]:
 
 @dataclass(frozen=True)
 class About:
-    """What a cell is about: all that a plan may depend on. What a measure has no use for is None."""
+    """What a cell is about: all that a plan may depend on."""
 
     seed: int
-    subject: Subject | None = None
+    subject: Subject = NO_IMAGES
     nuisance: Nuisance | None = None
     nuisance_name: str = ""
     stream: str = ""  # names the nuisance's random numbers
-    classifier: ClassifierFacts | None = None
+    classifier: ClassifierFacts = NO_CLASSIFIER
     images: str = ""  # what the study calls the subject
 
     @property
     def count(self) -> int:
         """Images."""
-        return 0 if self.subject is None else len(self.subject)
+        return len(self.subject)
 
     @property
     def numbers(self) -> int:
         """Numbers per image, of the largest."""
-        return 1 if self.subject is None else math.prod(self.subject.shape)
+        return math.prod(self.subject.shape)
 
     @property
     def theta_size(self) -> int:
         """Numbers of θ, for the largest image."""
-        if self.nuisance is None or self.subject is None:
+        if self.nuisance is None or not self.images:
             return 0
         one = Batch(torch.zeros(1, *self.subject.shape), torch.zeros(1).long(), torch.zeros(1).long())
         return int(self.nuisance.identity(one).shape[-1])
+
+    def refuse_unlabelled(self, why: str) -> None:
+        """Raises where images lack labels that the measure rests on: `why` says so, as in "affinity is accuracy"."""
+        if not self.subject.labelled:
+            raise BrittleError(
+                f"{why}, and some images of {self.images!r} have no label",
+                "Choose images with labels; in a study, name the image sets that have them: images = […].",
+            )
 
 
 @dataclass(frozen=True)
@@ -148,3 +180,10 @@ class Asked:
     classifiers: Mapping[str, ClassifierFacts]
     images: Mapping[str, Subject]
     nuisances: Mapping[str, Nuisance]
+
+
+def refuse_unknown(name: str, known: Iterable[str], wrong: str) -> None:
+    """Raises where a name is none of those known; `wrong` says so of {!r}."""
+    known = list(known)
+    if name not in known:
+        raise BrittleError(wrong.format(name), did_you_mean(name, known))

@@ -17,6 +17,8 @@ from brittle.measures.plan import NO_UNITS, Plan, Unit
 
 CLASSIFIER, IMAGES, NUISANCE = "classifier", "images", "nuisance"
 PATH = "path"  # in place of a nuisance
+ON_IMAGES = frozenset({CLASSIFIER, IMAGES})
+ALONG_PATHS = frozenset({CLASSIFIER, IMAGES, PATH})
 
 
 class Read(NamedTuple):

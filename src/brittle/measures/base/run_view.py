@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,8 @@ from brittle.measures.base.facts import About, ClassifierFacts, Subject
 from brittle.measures.base.task import ROWS, Given, Tables
 from brittle.measures.plan import Plan, Unit
 from brittle.types import Nuisance
+
+T = TypeVar("T")
 
 
 class Cell(NamedTuple):
@@ -95,6 +98,12 @@ class RunView(Protocol):
     def prior(self, images: str, nuisance: str) -> str:
         """What the nuisance's prior means on these images, in words."""
         ...
+
+
+def two_by_two(found: Mapping[str, T]) -> Iterator[tuple[dict[str, Any], T, T]]:
+    """Every pair of classifiers, or of models: its names as entries of a summary, and what was found of either."""
+    for (first, one), (second, other) in itertools.combinations(found.items(), 2):
+        yield {"first": first, "second": second}, one, other
 
 
 def pairs_of(run: RunView) -> list[tuple[str, str]]:

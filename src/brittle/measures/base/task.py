@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import Failure
-from brittle.measures.answers import Answers
+from brittle.measures.answers import Answers, At, Change, PendingOutcome
 from brittle.measures.base.facts import About, ClassifierFacts
-from brittle.types import Batch, Classifier
+from brittle.measures.outcomes import Outcome, first_bad, joined
+from brittle.measures.plan import Columns
+from brittle.random import stream_root
+from brittle.types import Batch, Classifier, Nuisance
 
 ROWS = "rows"  # the table that every measure has; a unit without it is not done
 PRIOR_DRAW = {b"brittle.numbers": b"draws of the prior"}  # metadata of a column
@@ -64,8 +67,12 @@ class Task:
 
     @cached_property
     def batch(self) -> Batch:
-        """The images, for what `answers` can't do; none where the measure looks at no image."""
+        """All images, for gradients and layers; none where the measure looks at no image."""
         return self.answers.batch.in_numbers()
+
+    def take(self, rows: Tensor) -> Batch:
+        """The images at `rows` (n,), repeats allowed."""
+        return self.answers.batch.take(rows).in_numbers()
 
     @property
     def device(self) -> torch.device:
@@ -94,19 +101,84 @@ class Task:
             parts.append((numbers, rows.repeat_interleave(len(places)), places.repeat(len(rows))))
         return Pairs(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
-    def keys(self, axis: str = "") -> dict[str, NDArray[Any]]:
-        """The first columns of a table with a row per pair: unit, image and, by the name given, the place on the
-        axis."""
-        pairs = self.pairs
-        found = {"unit": pairs.units.numpy().astype(np.int32), "image": self.ids[pairs.rows.numpy()]}
-        return found | ({axis: pairs.axis.numpy().astype(np.int32)} if axis else {})
+    @cached_property
+    def rows(self) -> Tensor:
+        """(R,) where the pairs' images stand in the batch, and `axis` (R,) their places on it, both on the device."""
+        return self.pairs.rows.to(self.device)
+
+    @cached_property
+    def axis(self) -> Tensor:
+        return self.pairs.axis.to(self.device)
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """Of measures whose cells name one."""
+        assert self.about.nuisance is not None
+        return self.about.nuisance
+
+    def root(self, stream: str = "") -> Tensor:
+        """The key of a named stream, by default of the nuisance's draws."""
+        return stream_root(self.about.seed, stream or self.about.stream, self.device)
+
+    def by_change(
+        self, asked: Iterable[tuple[Tensor, At, Change]], right: Mapping[str, Tensor]
+    ) -> tuple[Tensor, dict[str, PendingOutcome], dict[str, Tensor]]:
+        """What all classifiers of `right` say where pairs are changed in several ways, each of some of them (n,): which
+        pairs were asked about, in planned order, and in that order the answers and what is noted of changed images."""
+        chosen, said = [], []
+        for pairs, at, change in asked:
+            chosen.append(pairs)
+            said.append(self.answers.all(self.rows[pairs], at, change, right))
+        places, order = torch.cat(chosen).sort(stable=True)
+        answers: dict[str, PendingOutcome] = {
+            name: partial(_reordered, [each.outcomes[name] for each in said], order) for name in right
+        }
+        noted = {key: torch.cat([each.notes[key] for each in said])[order] for key in said[0].notes}
+        return places, answers, noted
+
+    def keys(self, columns: Columns | None = None) -> dict[str, NDArray[Any]]:
+        """The first columns of a table with a row per pair: unit, image, and what a plan says of places on its axis."""
+        axis = self.pairs.axis.numpy()
+        found = {"unit": self.pairs.units.numpy().astype(np.int32), "image": self.ids[self.pairs.rows.numpy()]}
+        return found | {name: values[axis].astype(np.int32) for name, values in (columns or {}).items()}
+
+    def fetched(
+        self,
+        said: Outcome,
+        images: NDArray[np.int64] | None = None,
+        draws: NDArray[np.int64] | None = None,
+        where: Callable[[int], str] = lambda _: "",
+    ) -> dict[str, NDArray[Any]]:
+        """The columns of what was said, of every pair or of images at these places (n,) in the batch, refused where it
+        does not come from a distribution: then `draws` (n,) and `where`, of a row, say more."""
+        columns = said.columns()
+        if (bad := first_bad(columns)) is not None:
+            image = (self.pairs.rows.numpy() if images is None else images)[bad.row]
+            draw = None if draws is None else int(draws[bad.row])
+            raise BadAnswer(int(image), bad.wrong + where(bad.row), draw=draw)
+        return columns
 
 
-def numbering_draws(rows: pa.Table, column: str) -> pa.Table:
-    """The same rows, where the column says that it numbers draws of the prior: θ is that draw or, along a path, that
-    draw at severity 1. Whoever reads the rows can then draw θ again."""
-    place = rows.schema.get_field_index(column)
-    return rows.cast(rows.schema.set(place, rows.schema.field(place).with_metadata(PRIOR_DRAW)))
+def _reordered(parts: Sequence[PendingOutcome], order: Tensor) -> Outcome:
+    return joined([part() for part in parts]).take(order)
+
+
+def tabled(columns: Mapping[str, Any], drawn: str = "") -> Tables:
+    """The rows, of arrays and of tensors that are still on a device, whose numbers are stored in 32 bits. `drawn` names
+    the column that numbers draws of the prior, where one does: θ is that draw or, along a path, that draw at severity
+    1, and whoever reads the rows can draw it again."""
+    rows = pa.table(
+        {name: _stored(values) if isinstance(values, Tensor) else values for name, values in columns.items()}
+    )
+    if not drawn:
+        return {ROWS: rows}
+    place = rows.schema.get_field_index(drawn)
+    return {ROWS: rows.cast(rows.schema.set(place, rows.schema.field(place).with_metadata(PRIOR_DRAW)))}
+
+
+def _stored(values: Tensor) -> NDArray[Any]:
+    narrow = torch.float32 if values.is_floating_point() else torch.int32
+    return values.cpu().numpy() if values.dtype == torch.bool else values.to(narrow).cpu().numpy()
 
 
 def draw_column(schema: pa.Schema) -> str | None:

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import About, Asked, Derived, Read, RunView, pairs_of
+from brittle.measures.base import About, Asked, Derived, Read, RunView, pairs_of, refuse_unknown
 from brittle.measures.before_after.options import BeforeAfterOptions
-from brittle.measures.robustness.estimate import Estimate, estimate
+from brittle.measures.robustness.estimate import estimate
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.measure import KIND as ROBUSTNESS
-from brittle.measures.robustness.measure import Robustness
+from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.summary import Finding, findings
-from brittle.registry import did_you_mean
-from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.estimate import mean
+from brittle.statistics.intervals import simultaneous
 
 KIND = "before-after"
 
@@ -33,14 +33,11 @@ KIND = "before-after"
 class BeforeAfter(BeforeAfterOptions, Derived):
     """What became of a classifier: paired differences of ρ and accuracy, also by class."""
 
-    reads: ClassVar[tuple[Read, ...]] = (Read(ROBUSTNESS),)
+    reads: ClassVar = (Read(ROBUSTNESS),)
 
     def check(self, about: About, asked: Asked) -> None:
         for name in (self.before, self.after):
-            if name not in asked.classifiers:
-                raise BrittleError(
-                    f"there is no classifier {name!r} to hold against another", did_you_mean(name, asked.classifiers)
-                )
+            refuse_unknown(name, asked.classifiers, "there is no classifier {!r} to hold against another")
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         measured = run.read(ROBUSTNESS)
@@ -56,25 +53,25 @@ class BeforeAfter(BeforeAfterOptions, Derived):
     def _difference(self, run: RunView, images: str, nuisance: str) -> dict[str, Any]:
         fold = run.fold(run.cell(self.before, images, nuisance))
         assert isinstance(fold, RobustnessFold)
-        measure, subject, found = fold.measure, run.images[images], findings(run, images, nuisance)
+        options, subject, found = fold.options, run.images[images], findings(run, images, nuisance)
         seen = min(found[name].reach.images for name in (self.before, self.after))
         labels = subject.labels[:seen]
         present = np.unique(labels)
-        together = simultaneous(measure.confidence, len(present))
+        together = simultaneous(options.confidence, len(present))
         every = np.ones(len(subject), dtype=bool)
         by_class = [
             {"label": int(label), "class": subject.class_name(int(label)), "images": int((labels == label).sum())}
-            | self._moved(measure, found, subject.population, subject.labels == label, together)
+            | self._moved(options, found, subject.population, subject.labels == label, together)
             for label in present
         ]
-        return self._moved(measure, found, subject.population, every, measure.confidence) | {
-            "confidence": measure.confidence,
+        return self._moved(options, found, subject.population, every, options.confidence) | {
+            "confidence": options.confidence,
             "classes": by_class,
         }
 
     def _moved(
         self,
-        measure: Robustness,
+        options: RobustnessOptions,
         found: Mapping[str, Finding],
         population: int,
         only: NDArray[np.bool_],
@@ -82,21 +79,11 @@ class BeforeAfter(BeforeAfterOptions, Derived):
     ) -> dict[str, Any]:
         before, after = found[self.before], found[self.after]
         shorter = min(before.reach, after.reach, key=lambda reach: reach.units)
-        said: dict[str, Any] = {}
-        for name, what in (("rho", "confidence"), ("accuracy_nuisance", "correct")):
-            moved = estimate(
-                measure,
-                after.tally,
-                shorter,
-                population,
-                what,
-                only=only,
-                minus=before.tally,
-                confidence=confidence,
-            )
-            said |= {name: moved.value, f"{name}_interval": moved.interval}
+        of = partial(estimate, options, after.tally, shorter, population, only=only, minus=before.tally)
         right = [(each.clean["rank"][: shorter.images] == 0).astype(np.float64) for each in (after, before)]
         gained = (right[0] - right[1])[only[: shorter.images]]
-        bounds = betting_bounds(gained, confidence, planned=len(gained), support=(-1.0, 1.0))
-        clean = Estimate.within(float(gained.mean()), bounds)
-        return said | {"accuracy_clean": clean.value, "accuracy_clean_interval": clean.interval}
+        return {
+            **of("confidence", confidence=confidence).named("rho"),
+            **of("correct", confidence=confidence).named("accuracy_nuisance"),
+            **mean(gained, confidence, support=(-1.0, 1.0)).named("accuracy_clean"),
+        }

@@ -13,46 +13,30 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
-from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    PATH,
-    ROWS,
-    About,
-    Asked,
-    BadAnswer,
-    Measure,
-    Pending,
-    Read,
-    RunView,
-    Tables,
-    Task,
-    numbering_draws,
-)
+from brittle.measures.base import ALONG_PATHS, About, Asked, Measure, Pending, RunView, Tables, Task, tabled
 from brittle.measures.breaking_points.options import BreakingPointsOptions
 from brittle.measures.breaking_points.summary import summarise_run
-from brittle.measures.changes import Along, AlongFresh
+from brittle.measures.changes import AlongFresh
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.criteria import left
 from brittle.measures.distortion import BESIDE, beside
-from brittle.measures.draws import check_path, check_whole, draw_theta
+from brittle.measures.draws import check_path, check_stored
 from brittle.measures.lanes import State, lane_size
-from brittle.measures.outcomes import first_bad
-from brittle.measures.plan import Grid, Unit, rows_per_unit
+from brittle.measures.paths import Paths, Walk, nothing
+from brittle.measures.plan import Columns, Grid, Unit, rows_per_unit
 from brittle.measures.severities import Severities, fine_grid
 from brittle.measures.sweep import Crossings, sweep
-from brittle.random import stream_root
 
 KIND = "breaking-points"
 EXPECTED_CALLS = 64  # of a path, for progress: nobody knows beforehand
 FEWEST_PER_UNIT = 16
+KEPT = ("predicted", "log_p_predicted", "log_p_label")
 
 
 @register(KIND)
@@ -60,17 +44,16 @@ FEWEST_PER_UNIT = 16
 class BreakingPoints(BreakingPointsOptions, Measure):
     """The severity at which the prediction leaves the clean prediction, per image and path."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ALONG_PATHS
+    reads: ClassVar = (CLEAN,)
 
     def grid(self, about: About) -> Severities:
-        assert about.nuisance is not None
         return fine_grid(about.nuisance, self.step, self.limit)
 
     def check(self, about: About, asked: Asked) -> None:
         self.grid(about)
         check_path(about)
-        check_whole(about, "breaking points")
+        check_stored(about, KIND)
 
     def nuisances(self) -> tuple[str, ...]:
         return ("noise",)
@@ -79,9 +62,11 @@ class BreakingPoints(BreakingPointsOptions, Measure):
         """A unit is some images with a few of their paths; images of one unit share a batch."""
         paths = max(FEWEST_PER_UNIT, rows_per_unit(about.numbers) // 16)
         repeats = min(self.repeats, paths)
-        return Grid(
-            about.count, self.repeats, max(1, paths // repeats), repeats, columns={"repeat": np.arange(self.repeats)}
-        )
+        return Grid(about.count, self.repeats, max(1, paths // repeats), repeats, columns=self._columns)
+
+    @property
+    def _columns(self) -> Columns:
+        return {"repeat": np.arange(self.repeats)}
 
     def calls(self, unit: Unit) -> int:
         return unit.size * EXPECTED_CALLS
@@ -91,45 +76,25 @@ class BreakingPoints(BreakingPointsOptions, Measure):
         return {name: partial(self._tables, task, self._swept(task, name)) for name in task.classifiers}
 
     def _swept(self, task: Task, name: str) -> Crossings:
-        nuisance, device = task.about.nuisance, task.device
-        assert nuisance is not None
-        base = torch.from_numpy(predictions(task.given[name], task.ids)).to(device)
-        rows, repeats = task.pairs.rows.to(device), task.pairs.axis.to(device)
-        severities = self.grid(task.about).tensor(device)
-        root = stream_root(task.about.seed, task.about.stream, device)
-
-        fresh = self.noise == "fresh"
-        moved = AlongFresh(nuisance, root) if fresh else Along(nuisance)
-
-        def begin(path: Tensor) -> State:
-            if fresh:
-                return {}
-            return {"theta": draw_theta(nuisance, task.batch.take(rows[path]), repeats[path], root)}
+        walk, severities = Walk(task), self.grid(task.about).tensor(task.device)
+        paths = Paths(np.arange(len(task.rows)), task.rows, task.axis)
+        base = torch.from_numpy(predictions(task.given[name], task.ids)).to(task.device)
 
         def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
-            drawn = {"draw": repeats[path], "place": place} if fresh else {"theta": state["theta"]}
-            return task.answers.submit(name, rows[path], drawn | {"severity": severities[place]}, moved, base)
+            return walk.submit(name, paths.rows[path], state, severities[place], base)
 
-        return sweep(len(rows), severities, lane_size(task.batch_size, device), begin, submit, left)
+        def anew(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
+            at = {"draw": paths.repeats[path], "place": place, "severity": severities[place]}
+            return task.answers.submit(name, paths.rows[path], at, AlongFresh(task.nuisance, walk.root), base)
+
+        begin, go = (nothing, anew) if self.noise == "fresh" else (walk.begin(paths), submit)
+        return sweep(len(task.rows), severities, lane_size(task.batch_size, task.device), begin, go, left)
 
     def _tables(self, task: Task, found: Crossings) -> Tables:
-        columns = found.outcome.columns()
-        bad = first_bad(columns)
-        if bad is not None:
-            raise BadAnswer(
-                int(task.pairs.rows[bad.row]), f"{bad.wrong} at severity {float(found.severity[bad.row]):g}"
-            )
-        kept = ("predicted", "log_p_predicted", "log_p_label")
-        rows = pa.table(
-            task.keys("repeat")
-            | {
-                "broke": found.met.cpu().numpy(),
-                "place": found.place.cpu().numpy().astype(np.int32),
-                "severity": found.severity.cpu().numpy().astype(np.float32),
-                **{name: columns[name] for name in kept},
-            }
-        )
-        return {ROWS: rows if self.noise == "fresh" else numbering_draws(rows, "repeat")}
+        columns = task.fetched(found.outcome, where=lambda row: f" at severity {float(found.severity[row]):g}")
+        told = {"broke": found.met, "place": found.place, "severity": found.severity}
+        said = {name: columns[name] for name in KEPT}
+        return tabled({**task.keys(self._columns), **told, **said}, drawn="" if self.noise == "fresh" else "repeat")
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run) | {BESIDE: beside(run, "at the break")}

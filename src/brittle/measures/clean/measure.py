@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -19,11 +18,9 @@ from torch import Tensor
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
+    ON_IMAGES,
     ROWS,
     About,
-    BadAnswer,
     Given,
     Measure,
     Pending,
@@ -32,12 +29,12 @@ from brittle.measures.base import (
     Tables,
     Task,
     looked_up,
+    tabled,
 )
 from brittle.measures.changes import Untouched
 from brittle.measures.clean.options import CleanOptions
-from brittle.measures.outcomes import first_bad
 from brittle.measures.plan import Grid, rows_per_unit
-from brittle.statistics.intervals import betting_bounds
+from brittle.statistics.estimate import Estimate, mean
 
 KIND = "clean"
 READ = Read(KIND)
@@ -49,45 +46,34 @@ MOST_PER_UNIT = 256
 class Clean(CleanOptions, Measure):
     """What classifiers say of the untouched images: accuracy and confidence. Of a set without any, nothing."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
+    over: ClassVar = ON_IMAGES
 
     def plan(self, about: About) -> Grid:
-        there = about.count if about.subject is not None and about.subject.origin else 0
+        there = about.count if about.subject.origin else 0
         return Grid(there, 1, min(MOST_PER_UNIT, rows_per_unit(about.numbers)), 1, columns={})
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        said = task.answers.all(task.pairs.rows.to(task.device), {}, Untouched(), task.labels)
+        said = task.answers.all(task.rows, {}, Untouched(), task.labels)
         return {name: partial(_tables, task, pending) for name, pending in said.outcomes.items()}
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results = []
         for cell in (cell for cell in run.cells() if run.images[cell.images].origin):
             rows = run.table(cell)
-            labels, right = run.images[cell.images].labels, rows["rank"].to_numpy() == 0
-            labelled = bool((labels >= 0).all())
-            low, high = betting_bounds(right.astype(np.float64), self.confidence, planned=len(right))
-            confidence = np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64))
+            right = (rows["rank"].to_numpy() == 0).astype(np.float64)
+            accuracy = mean(right, self.confidence) if run.images[cell.images].labelled else Estimate()
+            said = np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64))
             results.append(
-                {
-                    "classifier": cell.classifier,
-                    "image_set": cell.images,
-                    "images": rows.num_rows,
-                    "accuracy_clean": float(right.mean()) if labelled else None,
-                    "accuracy_clean_interval": [float(low), float(high)] if labelled else None,
-                    "confidence": self.confidence,
-                    "mean_confidence": float(confidence.mean()),
-                }
+                {"classifier": cell.classifier, "image_set": cell.images, "images": rows.num_rows}
+                | accuracy.named("accuracy_clean")
+                | {"confidence": self.confidence, "mean_confidence": float(said.mean())}
             )
         return {"results": results}
 
 
 def _tables(task: Task, pending: PendingOutcome) -> Tables:
-    columns, rows = pending().columns(), task.pairs.rows.numpy()
-    bad = first_bad(columns)
-    if bad is not None:
-        raise BadAnswer(int(rows[bad.row]), bad.wrong)
-    return {ROWS: pa.table(task.keys() | columns)}
+    return tabled(task.keys() | task.fetched(pending()))
 
 
 def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -100,6 +86,11 @@ def references(task: Task, classifier: str) -> Tensor:
     labels = task.labels[classifier]
     predicted = torch.from_numpy(predictions(task.given[classifier], task.ids))
     return torch.where(labels < 0, predicted.to(labels.device), labels)
+
+
+def clean_right(run: RunView, classifier: str, images: str) -> NDArray[np.bool_]:
+    """(M,) which images of a set are classified correctly untouched."""
+    return np.asarray(clean_columns(run, classifier, images)["rank"] == 0)
 
 
 def clean_columns(run: RunView, classifier: str, images: str, count: int | None = None) -> dict[str, NDArray[Any]]:

@@ -18,20 +18,7 @@ import torch
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    About,
-    Asked,
-    BadAnswer,
-    Measure,
-    Pending,
-    Piece,
-    Read,
-    RunView,
-    Tables,
-    Task,
-)
+from brittle.measures.base import ON_IMAGES, About, Asked, BadAnswer, Measure, Pending, Piece, RunView, Tables, Task
 from brittle.measures.connectedness.ida import require_ida
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import Search, Seen
@@ -50,16 +37,15 @@ PAIRS_PER_IMAGE = 1.5  # for progress: nobody knows beforehand
 class Connectedness(ConnectednessOptions, Measure):
     """Which images of a class lie in one region that the classifier gives that class. UREM means training images."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CHANGES,)
-    needs: ClassVar[tuple[type, ...]] = (Differentiable,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CHANGES,)
+    needs: ClassVar = (Differentiable,)
 
     def uses_ida(self, numbers: int) -> bool:
         """Whether curved paths between images of so many numbers are found by IDA."""
         return self.method == "ida" or (self.method == "auto" and numbers <= SMALL)
 
     def check(self, about: About, asked: Asked) -> None:
-        assert about.subject is not None
         if not (about.subject.labels >= 0).any():
             raise BrittleError(
                 f"the images of {about.subject.name!r} have no labels, and connectedness is about classes",
@@ -70,7 +56,6 @@ class Connectedness(ConnectednessOptions, Measure):
 
     def plan(self, about: About) -> Plan:
         """A unit is a class: the first of its images in planned order."""
-        assert about.subject is not None
         labels = about.subject.labels
         places = [np.flatnonzero(labels == label)[: self.per_class] for label in np.unique(labels[labels >= 0])]
         return Listed([Unit(tuple(each.tolist()), range(1)) for each in places])
@@ -87,7 +72,7 @@ class Connectedness(ConnectednessOptions, Measure):
     def _searched(self, task: Task, name: str, piece: Piece) -> Pending:
         """A class by itself, so that nothing found in it depends on what else is computed with it."""
         classifier: Any = task.classifiers[name]
-        rows = piece.rows.to(task.batch.images.device)
+        rows = piece.rows.to(task.device)
         images, label = task.batch.images[rows], int(task.labels[name][rows[0]])
         logits = torch.cat([classifier.logits(images[part]) for part in slices(len(images), task.batch_size)])
         task.tick(len(images))

@@ -9,6 +9,7 @@ well as open new ones.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,11 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from brittle.measures.base import Cell, Read, RunView, Subject
+from brittle.measures.base import Cell, Read, RunView, Subject, two_by_two
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import CURVED, FAILED, LEFT, STRAIGHT, UNKNOWN
 from brittle.measures.connectedness.tables import MEMBERS
-from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.estimate import mean
+from brittle.statistics.intervals import simultaneous
 
 WEAKLY = 2  # training images of a component that is weakly generalised: UREM's section 1, "has 2 training samples"
 CHANGES = Read("perturbation", required=False, rows=False)  # for the smallest targeted change beside each bubble
@@ -31,7 +33,7 @@ BEYOND = 1e-6  # a path that goes less far beyond [0, 1] has not left it
 def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]:
     """A result per classifier and image set, and a row per class of each."""
     results, classes, calls, warnings = [], [], dict.fromkeys(run.classifiers, 0), []
-    sampled: dict[tuple[str, str], Stays] = {}
+    sampled: dict[str, dict[str, Stays]] = {images: {} for images in run.images}
     for images, name in itertools.product(run.images, run.classifiers):
         cell = run.cell(name, images)
         edges, members = run.table(cell), run.table(cell, MEMBERS)
@@ -42,7 +44,7 @@ def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]
             for label in dict.fromkeys(members["label"].to_pylist())
         ]
         classes += found
-        stays = sampled[images, name] = _sampled(edges, run.images[images])
+        stays = sampled[images][name] = _sampled(edges, run.images[images])
         results.append(names | {"seed": run.seed} | _totals(options, edges, found, stays))
         calls[name] += members.num_rows + int(np.sum(edges["calls"].to_numpy()))
         trained = run.images[images].train
@@ -133,7 +135,6 @@ def _totals(
     options: ConnectednessOptions, edges: pa.Table, classes: list[dict[str, Any]], stays: Stays
 ) -> dict[str, Any]:
     straight = np.array(list(stays.values()))
-    low, high = betting_bounds(straight, options.confidence, planned=len(straight) or None)
     summed = ("images", "right", "misclassified", "bubbles", "weakly_generalised")
     return {
         **{name: sum(each[name] for each in classes) for name in summed},
@@ -143,8 +144,7 @@ def _totals(
         "alone": sum(size == 1 for each in classes for size in each["sizes"]),
         **_ways(edges),
         "sampled_pairs": len(straight),
-        "straight_share": float(straight.mean()) if len(straight) else None,
-        "straight_share_interval": [float(low), float(high)] if len(straight) else None,
+        **mean(straight, options.confidence).named("straight_share"),
         "confidence": options.confidence,
         "method": options.method,
         "tries": options.tries,
@@ -162,28 +162,16 @@ def _sampled(edges: pa.Table, subject: Subject) -> Stays:
 
 
 def _comparisons(
-    options: ConnectednessOptions, run: RunView, sampled: Mapping[tuple[str, str], Stays]
+    options: ConnectednessOptions, run: RunView, sampled: Mapping[str, Mapping[str, Stays]]
 ) -> list[dict[str, Any]]:
     """Differences between straight shares, over the pairs of images that both classifiers get right."""
-    pairs = list(itertools.combinations(run.classifiers, 2))
-    family = max(1, len(pairs) * len(run.images))
+    family = max(1, math.comb(len(run.classifiers), 2) * len(run.images))
     found = []
-    for images, (first, second) in itertools.product(run.images, pairs):
-        one, other = sampled[images, first], sampled[images, second]
-        gaps = np.array([value - other[pair] for pair, value in one.items() if pair in other])
-        confidence = simultaneous(options.confidence, family)
-        low, high = betting_bounds(gaps, confidence, planned=len(gaps) or None, support=(-1.0, 1.0))
-        found.append(
-            {
-                "image_set": images,
-                "first": first,
-                "second": second,
-                "common_pairs": len(gaps),
-                "difference": float(gaps.mean()) if len(gaps) else None,
-                "interval": [float(low), float(high)] if len(gaps) else None,
-                "higher": first if low > 0 else second if high < 0 else None,
-                "confidence": options.confidence,
-                "family": family,
-            }
-        )
+    for images, stays in sampled.items():
+        for names, one, other in two_by_two(stays):
+            gaps = np.array([value - other[pair] for pair, value in one.items() if pair in other])
+            apart = mean(gaps, simultaneous(options.confidence, family), support=(-1.0, 1.0))
+            about = {"image_set": images, "common_pairs": len(gaps), "family": family}
+            about |= {"confidence": options.confidence, "higher": names.get(apart.favours())}
+            found.append(names | about | apart.named("difference", "interval"))
     return found

@@ -7,6 +7,7 @@ another classifier's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,20 +16,19 @@ import numpy as np
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView, Subject
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView, Subject, refuse_unknown
 from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
 from brittle.measures.shifted import READ, Shifted, covered, shifted
-from brittle.registry import did_you_mean
 from brittle.statistics.corruption_error import (
     ALEXNET,
     ALEXNET_SEVERITIES,
     CorruptionErrors,
     Errors,
-    Ratio,
     corruption_errors,
     published_alexnet,
 )
-from brittle.statistics.ratio import ratio_bounds
+from brittle.statistics.estimate import Estimate
+from brittle.statistics.ratio import ratio_of_sums
 from brittle.types import InBenchmark, Nuisance
 
 KIND = "corruption-error"
@@ -41,17 +41,19 @@ LEVELS = tuple(float(level) for level in range(1, ALEXNET_SEVERITIES + 1))
 class CorruptionError(CorruptionErrorOptions, Derived):
     """Errors under shifts divided by those of a reference classifier: CE, rCE, and their means over shifts."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (READ,)
+    over: ClassVar = frozenset({IMAGES, PATH})
+    reads: ClassVar = (READ,)
 
     def check(self, about: About, asked: Asked) -> None:
-        if self.reference not in ("", PUBLISHED, *asked.classifiers):
-            raise BrittleError(
-                f"the reference {self.reference!r} is not among the classifiers",
-                did_you_mean(self.reference, [*asked.classifiers, PUBLISHED]),
-            )
+        if self.reference:
+            known = [*asked.classifiers, PUBLISHED]
+            refuse_unknown(self.reference, known, "the reference {!r} is not among the classifiers")
         if self.reference == PUBLISHED and _corruption(about.nuisance) is None:
-            raise _unpublished(about.nuisance_name, "" if about.subject is None else about.subject.name)
+            raise BrittleError(
+                f"{PUBLISHED} has nothing to say of {about.nuisance_name!r} on {about.images!r}: it is not one of "
+                "ImageNet-C's corruptions, stored at severities 1 to 5",
+                "Name a classifier of the study as the reference.",
+            )
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results, warnings = [], list[str]()
@@ -78,11 +80,11 @@ class CorruptionError(CorruptionErrorOptions, Derived):
                     "measured at others: there is no CE"
                 )
                 continue
-            if example.ce[nuisance].value is None:
+            if math.isnan(example.ce[nuisance].value):
                 warnings.append(f"{reference!r} makes no error under {nuisance!r} on {images!r}: there is no CE")
             if found[nuisance].clean is None:
                 continue  # the image set has said so
-            if example.rce[nuisance].value is None:
+            if math.isnan(example.rce[nuisance].value):
                 warnings.append(f"{reference!r} does not drop under {nuisance!r} on {images!r}: there is no rCE")
             elif any(each.rce[nuisance].interval is None for each in said.values()):
                 warnings.append(
@@ -122,14 +124,6 @@ def _corruption(nuisance: Nuisance | None) -> str | None:
     return corruption if benchmark == "imagenet-c" and corruption in ALEXNET else None
 
 
-def _unpublished(nuisance: str, images: str) -> BrittleError:
-    return BrittleError(
-        f"{PUBLISHED} has nothing to say of {nuisance!r} on {images!r}: it is not one of ImageNet-C's corruptions, "
-        "stored at severities 1 to 5",
-        "Name a classifier of the study as the reference.",
-    )
-
-
 def _other_images(subject: Subject, images: str) -> list[str]:
     """A warning where a set in ImageNet-C's layout does not hold what AlexNet was tried on."""
     (_, height, width), classes = subject.shape, len(subject.classes)
@@ -154,33 +148,23 @@ def _means(said: CorruptionErrors, errors: Mapping[str, Errors], subject: Subjec
     total, count = np.bincount(place, drops, len(subject)), np.bincount(place, minlength=len(subject))
     total, count = total[count > 0], count[count > 0]
     known = not np.isnan(total).any()
-    low, high = ratio_bounds(total, count, confidence, support=(-1.0, 1.0)) if known else (None, None)
+    pooled = ratio_of_sums(total, count, confidence, support=(-1.0, 1.0)) if known else Estimate()
     return {
-        "mce": said.mce.value,
-        "mce_interval": _ends(said.mce),
-        "mean_rce": said.mean_rce.value,
-        "mean_rce_interval": _ends(said.mean_rce),
-        "drop_over_images": float(total.sum() / count.sum()) if known else None,
-        "drop_over_images_interval": [low, high] if known else None,
+        **said.mce.named("mce"),
+        **said.mean_rce.named("mean_rce"),
+        **pooled.named("drop_over_images"),
         "images": len(count),
     }
 
 
 def _one_shift(nuisance: str, found: Shifted, classifier: str, said: CorruptionErrors) -> dict[str, Any]:
-    clean = None if found.clean is None else float(1 - found.clean_share(classifier).mean())
     return {
         "nuisance": nuisance,
         "unit": found.unit,
         "severities": list(found.severities),
         "images": len(found.images),
-        "error_clean": clean,
+        "error_clean": None if found.clean is None else float(1 - found.clean_share(classifier).mean()),
         "errors": (1 - found.accuracy(classifier)).tolist(),
-        "ce": said.ce[nuisance].value,
-        "ce_interval": _ends(said.ce[nuisance]),
-        "rce": said.rce[nuisance].value,
-        "rce_interval": _ends(said.rce[nuisance]),
+        **said.ce[nuisance].named("ce"),
+        **said.rce[nuisance].named("rce"),
     }
-
-
-def _ends(found: Ratio) -> list[float] | None:
-    return None if found.interval is None else list(found.interval)

@@ -7,39 +7,37 @@ there are many classifiers, so that the number of draws grows with the number of
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array
 from brittle.measures.base import RunView, Subject
+from brittle.measures.cue_conflict.options import CueConflictOptions
 from brittle.measures.deciders import Decider, factors, textures
 from brittle.statistics.crossed import enough, quantiles, resampled, share_interval
+from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import simultaneous
-from brittle.statistics.ratios import Estimated, difference
-
-if TYPE_CHECKING:
-    from brittle.measures.cue_conflict.measure import CueConflict
-
-Array = NDArray[np.float64]
+from brittle.statistics.ratios import difference
 
 
-def differences(measure: CueConflict, run: RunView, images: str, own: Sequence[Decider]) -> list[dict[str, Any]]:
+def differences(options: CueConflictOptions, run: RunView, images: str, own: Sequence[Decider]) -> list[dict[str, Any]]:
     """Of every pair of classifiers on one image set."""
     if len(own) < 2:
         return []
-    family = len(run.images) * len(own) * (len(own) - 1) // 2
-    confidence = simultaneous(measure.confidence, family)
-    names: dict[str, Any] = {"image_set": images, "confidence": measure.confidence, "family": family}
-    biases = _Biases.of(run.images[images], own, enough(measure.resamples, confidence), run.seed)
-    return [
-        {"first": own[first].name, "second": own[second].name}
-        | names
-        | _told(*biases.apart(first, second, confidence))
-        | {"images": biases.stimuli}
-        for first, second in itertools.combinations(range(len(own)), 2)
-    ]
+    family = len(run.images) * math.comb(len(own), 2)
+    confidence = simultaneous(options.confidence, family)
+    names: dict[str, Any] = {"image_set": images, "confidence": options.confidence, "family": family}
+    biases = _Biases.of(run.images[images], own, enough(options.resamples, confidence), run.seed)
+    found = []
+    for first, second in itertools.combinations(range(len(own)), 2):
+        apart = biases.apart(first, second, confidence)
+        told = {"first": own[first].name, "second": own[second].name, "images": biases.stimuli}
+        found.append(names | told | apart.named("difference", "interval") | {"larger": apart.favours()})
+    return found
 
 
 class _Biases(NamedTuple):
@@ -65,27 +63,17 @@ class _Biases(NamedTuple):
         drawn = resampled(statistic, len(subject), shared, draws, seed)
         return cls(exact, drawn, shape + texture, shared, int(conflict.sum()))
 
-    def apart(self, first: int, second: int, confidence: float) -> tuple[float | None, tuple[float, float] | None]:
+    def apart(self, first: int, second: int, confidence: float) -> Estimate:
         """The difference and its interval. Where one of the two is 0 or 1 its draws do not vary, and the interval is
         made of those of both."""
         values = self.exact[[first, second]]
-        if np.isnan(values).any():
-            return None, None
-        if not np.isin(values, (0.0, 1.0)).any():
-            apart = quantiles(self.drawn[:, first] - self.drawn[:, second], confidence)
-            return float(values[0] - values[1]), apart
+        apart = float(values[0] - values[1])
+        if np.isnan(values).any() or not np.isin(values, (0.0, 1.0)).any():
+            return Estimate.between(apart, quantiles(self.drawn[:, first] - self.drawn[:, second], confidence))
         one, other = (
-            share_interval(float(self.exact[who]), self.drawn[:, who], self.shared, self.answered[who], confidence)
-            for who in (first, second)
+            Estimate.between(
+                value, share_interval(value, self.drawn[:, who], self.shared, self.answered[who], confidence)
+            )
+            for who, value in zip((first, second), values.tolist(), strict=True)
         )
-        if one is None or other is None:
-            return float(values[0] - values[1]), None
-        found = difference(Estimated(float(values[0]), *one), Estimated(float(values[1]), *other))
-        return found.value, (found.low, found.high)
-
-
-def _told(apart: float | None, bounds: tuple[float, float] | None) -> dict[str, Any]:
-    if apart is None or bounds is None:
-        return {"difference": apart, "interval": None, "larger": "tie"}
-    larger = "first" if bounds[0] > 0 else "second" if bounds[1] < 0 else "tie"
-    return {"difference": apart, "interval": list(bounds), "larger": larger}
+        return difference(one, other)

@@ -4,38 +4,31 @@ its texture. Derived from clean predictions."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import TEXTURE
 from brittle.measures import register
-from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Derived, Read, RunView
-from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.base import About, Asked, RunView
 from brittle.measures.cue_conflict.options import CueConflictOptions
 from brittle.measures.cue_conflict.summary import summarise_cue_conflict
-from brittle.measures.deciders import refuse_unlabelled
-from brittle.measures.decisions import read_decisions
+from brittle.measures.deciders import FromDecisions
 
 KIND = "cue-conflict"
 
 
 @register(KIND)
 @dataclass(frozen=True)
-class CueConflict(CueConflictOptions, Derived):
+class CueConflict(CueConflictOptions, FromDecisions):
     """Shape bias: of answers that are a stimulus's shape or texture, the share that is the shape."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-
     def check(self, about: About, asked: Asked) -> None:
-        for file in self.decisions:
-            read_decisions(file)
-        if about.subject is not None and TEXTURE not in about.subject.columns:
+        if TEXTURE not in about.subject.columns:
             raise BrittleError(
                 f"{KIND}: the images of {about.images!r} have no column {TEXTURE!r}",
                 "Give stimuli, such as cue-conflict:FOLDER; in a study, name them: images = […].",
             )
-        refuse_unlabelled(KIND, about)
+        super().check(about, asked)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_cue_conflict(self, run)

@@ -8,39 +8,35 @@ texture image, are not independent, so intervals are drawn over both (`statistic
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array
 from brittle.measures.base import RunView, Subject
 from brittle.measures.cue_conflict.differences import differences
+from brittle.measures.cue_conflict.options import CueConflictOptions
 from brittle.measures.deciders import SHARED, Decider, classifier_decider, decisions_about, factors, others, textures
 from brittle.statistics.crossed import FEW_LEVELS, resampled, share_interval
-
-if TYPE_CHECKING:
-    from brittle.measures.cue_conflict.measure import CueConflict
-
-Array = NDArray[np.float64]
+from brittle.statistics.estimate import Estimate
 
 
-def summarise_cue_conflict(measure: CueConflict, run: RunView) -> dict[str, Any]:
+def summarise_cue_conflict(options: CueConflictOptions, run: RunView) -> dict[str, Any]:
     """A result per classifier and image set, what others decided, and paired differences."""
     said: dict[str, Any] = {"results": [], "deciders": [], "comparisons": [], "warnings": []}
-    decisions = decisions_about(list(run.images.values()), measure.decisions)
+    decisions = decisions_about(list(run.images.values()), options.decisions)
     for images, subject in run.images.items():
         own = [classifier_decider(run, name, images) for name in run.classifiers]
-        protocol = {"resamples": measure.resamples, "confidence": measure.confidence, "seed": run.seed}
+        protocol = {"resamples": options.resamples, "confidence": options.confidence, "seed": run.seed}
         said["results"] += [
-            {"classifier": each.name, "image_set": images} | protocol | _answers(measure, run, subject, each)
+            {"classifier": each.name, "image_set": images} | protocol | _answers(options, run, subject, each)
             for each in own
         ]
         said["deciders"] += [
-            {"name": each.name, "sort": each.sort, "image_set": images} | _answers(measure, run, subject, each)
+            {"name": each.name, "sort": each.sort, "image_set": images} | _answers(options, run, subject, each)
             for each in others(subject, decisions, list(run.classifiers))
         ]
-        said["comparisons"] += differences(measure, run, images, own)
+        said["comparisons"] += differences(options, run, images, own)
         said["warnings"] += _few_levels(images, subject)
     return said
 
@@ -56,7 +52,7 @@ def _few_levels(images: str, subject: Subject) -> list[str]:
     ]
 
 
-def _answers(measure: CueConflict, run: RunView, subject: Subject, decider: Decider) -> dict[str, Any]:
+def _answers(options: CueConflictOptions, run: RunView, subject: Subject, decider: Decider) -> dict[str, Any]:
     """Shape and texture accuracy over all stimuli that were decided on, shape bias over those in conflict."""
     conflict = decider.seen * (textures(subject) != subject.labels)
     classes = np.unique(subject.labels)
@@ -75,35 +71,29 @@ def _answers(measure: CueConflict, run: RunView, subject: Subject, decider: Deci
 
     exact = statistic(np.ones((1, len(subject))))[0]
     shared = factors(subject)
-    drawn = resampled(statistic, len(subject), shared, measure.resamples, run.seed)
-    value = [None if math.isnan(each) else float(each) for each in exact]
+    drawn = resampled(statistic, len(subject), shared, options.resamples, run.seed)
     decided = answers.sum(0)
     of_each = np.vstack([decider.seen, decider.seen, decided, decided * of_class])  # which stimuli each number is of
-    bounds = [
-        share_interval(float(one), draws, shared, among, measure.confidence)
-        for one, draws, among in zip(exact, drawn.T, of_each, strict=True)
+    found = [
+        Estimate.between(value, share_interval(value, draws, shared, among, options.confidence))
+        for value, draws, among in zip(exact.tolist(), drawn.T, of_each, strict=True)
     ]
-    pair = [None if each is None else list(each) for each in bounds]
     by_class = answers @ of_class.T  # (2, K)
     return {
         "stimuli": int(decider.seen.sum()),
         "in_conflict": int(conflict.sum()),
-        "shape_accuracy": value[0],
-        "shape_accuracy_interval": pair[0],
-        "texture_accuracy": value[1],
-        "texture_accuracy_interval": pair[1],
+        **found[0].named("shape_accuracy"),
+        **found[1].named("texture_accuracy"),
         "shape_answers": int(answers[0].sum()),
         "texture_answers": int(answers[1].sum()),
-        "shape_bias": value[2],
-        "shape_bias_interval": pair[2],
+        **found[2].named("shape_bias"),
         "per_class": [
             {
                 "class": subject.class_name(int(label)),
                 "in_conflict": int((conflict * of_class[place]).sum()),
                 "shape_answers": int(by_class[0, place]),
                 "texture_answers": int(by_class[1, place]),
-                "shape_bias": value[3 + place],
-                "shape_bias_interval": pair[3 + place],
+                **found[3 + place].named("shape_bias"),
             }
             for place, label in enumerate(classes.tolist())
         ],

@@ -4,14 +4,12 @@ same images. Derived from clean predictions."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import CLASSIFIER, IMAGES, About, Asked, Derived, Read, RunView
-from brittle.measures.clean.measure import READ as CLEAN
-from brittle.measures.deciders import refuse_unlabelled
-from brittle.measures.decisions import read_decisions
+from brittle.measures.base import About, Asked, RunView
+from brittle.measures.deciders import FromDecisions
 from brittle.measures.error_consistency.options import ErrorConsistencyOptions
 from brittle.measures.error_consistency.summary import summarise_consistency
 
@@ -20,16 +18,11 @@ KIND = "error-consistency"
 
 @register(KIND)
 @dataclass(frozen=True)
-class ErrorConsistency(ErrorConsistencyOptions, Derived):
+class ErrorConsistency(ErrorConsistencyOptions, FromDecisions):
     """Cohen's κ between the errors of every two classifiers, and of classifiers and people."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-
     def check(self, about: About, asked: Asked) -> None:
-        for file in self.decisions:
-            read_decisions(file)
-        refuse_unlabelled(KIND, about)
+        super().check(about, asked)
         if len(asked.classifiers) < 2 and not self.decisions:
             raise BrittleError(
                 f"{KIND} compares the errors of two, and {next(iter(asked.classifiers))!r} is the only classifier",

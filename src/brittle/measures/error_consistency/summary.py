@@ -7,46 +7,42 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array
 from brittle.measures.base import RunView, Subject
-from brittle.measures.deciders import CLASSIFIER, PERSON, Decider, classifier_decider, decisions_about, factors, others
+from brittle.measures.deciders import MACHINE, PERSON, Decider, classifier_decider, decisions_about, factors, others
+from brittle.measures.error_consistency.options import ErrorConsistencyOptions
 from brittle.statistics.consistency import consistency, interval, redrawn, redrawn_together
-from brittle.statistics.intervals import betting_bounds
-
-if TYPE_CHECKING:
-    from brittle.measures.error_consistency.measure import ErrorConsistency
-
-Array = NDArray[np.float64]
+from brittle.statistics.estimate import Estimate, mean
 
 
-def summarise_consistency(measure: ErrorConsistency, run: RunView) -> dict[str, Any]:
+def summarise_consistency(options: ErrorConsistencyOptions, run: RunView) -> dict[str, Any]:
     """A result per pair and image set, the mean over people, and how often everybody is right."""
     said: dict[str, Any] = {"results": [], "people": [], "deciders": []}
-    decisions = decisions_about(list(run.images.values()), measure.decisions)
+    decisions = decisions_about(list(run.images.values()), options.decisions)
     for images, subject in run.images.items():
         own = [classifier_decider(run, name, images) for name in run.classifiers]
         everybody = [*own, *others(subject, decisions, list(run.classifiers))]
-        pairs, people = _consistent(measure, run, images, subject, everybody)
+        pairs, people = _consistent(options, run, images, subject, everybody)
         said["results"] += pairs
         said["people"] += people
         said["deciders"] += [
-            {"name": each.name, "sort": each.sort, "image_set": images} | _accuracy(measure, each) for each in everybody
+            {"name": each.name, "sort": each.sort, "image_set": images} | _accuracy(options, each) for each in everybody
         ]
     return said
 
 
-def _accuracy(measure: ErrorConsistency, decider: Decider) -> dict[str, Any]:
+def _accuracy(options: ErrorConsistencyOptions, decider: Decider) -> dict[str, Any]:
     right = decider.right[decider.seen > 0]
-    bounds = betting_bounds(right, measure.confidence, planned=len(right))
-    return {"images": len(right), "accuracy": float(right.mean()), "accuracy_interval": list(bounds.pair())}
+    return {"images": len(right)} | mean(right, options.confidence).named("accuracy")
 
 
 def _consistent(
-    measure: ErrorConsistency, run: RunView, images: str, subject: Subject, deciders: list[Decider]
+    options: ErrorConsistencyOptions, run: RunView, images: str, subject: Subject, deciders: list[Decider]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Cohen's κ of every pair, and of each classifier with people on average."""
     if len(deciders) < 2:
@@ -55,14 +51,14 @@ def _consistent(
     pairs = np.array(list(itertools.combinations(range(len(deciders)), 2)))
     exact = consistency(right, seen, pairs)
     shared = factors(subject)
-    if shared or any(each.sort != CLASSIFIER for each in deciders):
-        drawn = redrawn_together(right, seen, pairs, shared, measure.resamples, run.seed)
+    if shared or any(each.sort != MACHINE for each in deciders):
+        drawn = redrawn_together(right, seen, pairs, shared, options.resamples, run.seed)
     else:
-        drawn = redrawn(right, pairs, measure.resamples, run.seed)
+        drawn = redrawn(right, pairs, options.resamples, run.seed)
     found = []
     for place, (first, second) in enumerate(pairs.tolist()):
-        kappa = float(exact.kappa[place])
-        bounds = interval(kappa, drawn[:, place], measure.confidence)
+        value = float(exact.kappa[place])
+        kappa = Estimate.between(value, interval(value, drawn[:, place], options.confidence))
         found.append(
             {
                 "first": deciders[first].name,
@@ -71,18 +67,17 @@ def _consistent(
                 "images": int(exact.images[place]),
                 "observed": _plain(exact.observed[place]),
                 "expected": _plain(exact.expected[place]),
-                "kappa": _plain(kappa),
-                "interval": None if bounds is None else list(bounds),
-                "resamples": measure.resamples,
-                "confidence": measure.confidence,
+                **kappa.named("kappa", "interval"),
+                "resamples": options.resamples,
+                "confidence": options.confidence,
                 "seed": run.seed,
             }
         )
-    return found, _with_people(measure, images, deciders, pairs, exact.kappa, drawn)
+    return found, _with_people(options, images, deciders, pairs, exact.kappa, drawn)
 
 
 def _with_people(
-    measure: ErrorConsistency,
+    options: ErrorConsistencyOptions,
     images: str,
     deciders: list[Decider],
     pairs: NDArray[np.int64],
@@ -94,20 +89,19 @@ def _with_people(
     if not people.any():
         return []
     found = []
-    for place in [place for place, each in enumerate(deciders) if each.sort == CLASSIFIER] + [-1]:
+    for place in [place for place, each in enumerate(deciders) if each.sort == MACHINE] + [-1]:
         ours = people[pairs].all(1) if place < 0 else ((pairs == place).any(1) & people[pairs].any(1))
         ours &= ~np.isnan(kappa)
         if not ours.any():
             continue
-        mean = float(kappa[ours].mean())
-        bounds = interval(mean, drawn[:, ours].mean(1), measure.confidence)
+        value = float(kappa[ours].mean())
+        bounds = interval(value, drawn[:, ours].mean(1), options.confidence)
         found.append(
             {
                 "decider": "people" if place < 0 else deciders[place].name,
                 "image_set": images,
                 "people": int(people.sum()),
-                "kappa": mean,
-                "interval": None if bounds is None else list(bounds),
+                **Estimate.between(value, bounds).named("kappa", "interval"),
             }
         )
     return found

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.measures.arrays import probability
 from brittle.measures.base import ClassifierFacts, Subject
-from brittle.measures.failure_points.trajectories import Array, Trajectories
+from brittle.measures.failure_points.trajectories import Trajectories
 from brittle.measures.severities import Severities
 from brittle.statistics.calibration import calibration_error
-from brittle.statistics.intervals import Support, betting_bounds
+from brittle.statistics.estimate import Estimate, means
 from brittle.statistics.selective import risk_coverage
 
 MOST_FALLS = 5
@@ -30,51 +31,30 @@ def curve(
     begin, known = paths.begin, len(values) if paths.whole else 1
     failed = (first[..., None] <= np.arange(begin, len(values))).mean(1)
     right = 1.0 - paths.wrong[..., begin:known].mean(1)
-    said = np.exp(paths.log_p_predicted[..., begin:known]).mean(1).clip(0, 1)
-    drop = [(0.0, None), *averages((right[:, :1] - right)[:, 1:], confidence, (-1.0, 1.0))] if paths.origin else []
-    means: dict[str, list[Mean]] = {
-        "accuracy": averages(right, confidence),
-        "mean_confidence": averages(said, confidence),
-        "drop": drop,
-        "failed": averages(failed, confidence),
+    said = probability(paths.log_p_predicted[..., begin:known]).mean(1).clip(0, 1)
+    dropped = means((right[:, :1] - right)[:, 1:].T, confidence, support=(-1.0, 1.0)) if paths.origin else []
+    found: dict[str, list[Estimate]] = {
+        "accuracy": means(right.T, confidence),
+        "mean_confidence": means(said.T, confidence),
+        "drop": [Estimate(0.0), *dropped] if paths.origin else [],
+        "failed": means(failed.T, confidence),
     }
-    found = []
+    entries = []
     for place, value in list(enumerate(values))[begin:]:
         entry: dict[str, Any] = {"value": value, "severity": value / grid.per_severity}
-        for name, pairs in means.items():
-            entry[name], entry[f"{name}_interval"] = (
-                pairs[place - begin] if place - begin < len(pairs) else (None, None)
-            )
+        for name, each in found.items():
+            entry |= (each[place - begin] if place - begin < len(each) else Estimate()).named(name)
         here = first == place
         entry["first_failures"] = int(here.sum())
         entry["wrong"] = int(paths.wrong[..., place].sum()) if place < known else None
         entry |= _quality(paths, place) if place < known else dict.fromkeys(QUALITY)
         entry["falls"] = falls(paths.predicted[..., place][here], classifier)
-        found.append(entry)
-    return found
-
-
-Mean = tuple[float | None, list[float] | None]
-
-
-def averages(values: Array, confidence: float, support: Support = (0.0, 1.0)) -> list[Mean]:
-    """The means of values (M, n) over images, each with its interval."""
-    if not values.size:
-        return [(None, None)] * values.shape[1]
-    means = values.mean(0)
-    bounds = betting_bounds(values.T, confidence, planned=len(values), support=support)
-    low, high = np.minimum(bounds.low, means), np.maximum(bounds.high, means)
-    return [(mean, [a, b]) for mean, a, b in zip(means.tolist(), low.tolist(), high.tolist(), strict=True)]
-
-
-def average(name: str, values: Array, confidence: float, support: Support = (0.0, 1.0)) -> dict[str, Any]:
-    """The mean of one value per image (M,), and its interval."""
-    ((mean, interval),) = averages(values[:, None], confidence, support)
-    return {name: mean, f"{name}_interval": interval}
+        entries.append(entry)
+    return entries
 
 
 def _quality(paths: Trajectories, place: int) -> dict[str, Any]:
-    confidence, wrong = np.exp(paths.log_p_predicted[..., place]).ravel(), paths.wrong[..., place].ravel()
+    confidence, wrong = probability(paths.log_p_predicted[..., place]).ravel(), paths.wrong[..., place].ravel()
     if not len(wrong):
         return dict.fromkeys(QUALITY)
     return {

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -23,20 +22,18 @@ from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    PATH,
+    ALONG_PATHS,
     ROWS,
     About,
     Asked,
     BadAnswer,
     Measure,
     Pending,
-    Read,
     RunView,
     Tables,
     Task,
-    numbering_draws,
+    looked_up,
+    tabled,
 )
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.criteria import left
@@ -45,11 +42,11 @@ from brittle.measures.draws import check_path
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.measures.failure_points.summary import summarise_run
 from brittle.measures.failure_points.trajectories import REFINED
-from brittle.measures.failure_points.walk import Paths, Walk
 from brittle.measures.lanes import State, lane_size
-from brittle.measures.outcomes import Outcome, first_bad
+from brittle.measures.outcomes import Outcome
+from brittle.measures.paths import Paths, Walk
 from brittle.measures.plan import Grid, rows_per_unit
-from brittle.measures.severities import Severities, scale_of, severities_of
+from brittle.measures.severities import Severities, followable, scale_of, severities_of
 from brittle.measures.sweep import Brackets, Trails, narrowed, trails
 
 KIND = "failure-points"
@@ -68,22 +65,21 @@ class Found(NamedTuple):
 class FailurePoints(FailurePointsOptions, Measure):
     """The severity at which the prediction becomes wrong, per image and path, and accuracy at every severity."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    over: ClassVar = ALONG_PATHS
+    reads: ClassVar = (CLEAN,)
 
     def grid(self, about: About) -> Severities:
-        assert about.nuisance is not None
         return severities_of(about.nuisance, self.severities, self.step, self.limit)
 
     def check(self, about: About, asked: Asked) -> None:
         self.grid(about)
         check_path(about)
-        if about.subject is not None and not bool((about.subject.labels >= 0).any()):
+        if about.images and not (about.subject.labels >= 0).any():
             raise BrittleError(
                 f"the images of {about.subject.name!r} have no labels, so no answer is wrong",
                 "Give labels, or use breaking-points, which asks when predictions leave the clean ones.",
             )
-        stored = about.nuisance is not None and scale_of(about.nuisance).fixed
+        stored = scale_of(about.nuisance).fixed
         if stored and self.repeats > 1:
             raise BrittleError(
                 f"{about.nuisance_name!r} has one stored path per image, and {self.repeats} are asked for",
@@ -107,57 +103,54 @@ class FailurePoints(FailurePointsOptions, Measure):
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         severities = self.grid(task.about).tensor(task.device)
-        walk = Walk(task, len(severities))
         if self.only == "first":
-            found = {name: self._until_failure(walk, name, severities) for name in task.classifiers}
+            found = {name: self._until_failure(task, name, severities) for name in task.classifiers}
         else:
-            found = self._to_the_end(walk, severities)
+            found = self._to_the_end(task, severities)
         return {name: partial(_tables, task, severities, each) for name, each in found.items()}
 
-    def _to_the_end(self, walk: Walk, severities: Tensor) -> dict[str, Found]:
+    def _to_the_end(self, task: Task, severities: Tensor) -> dict[str, Found]:
         """T_θ x is computed once, and every classifier sees it."""
-        task, paths, names = walk.task, walk.paths(), list(walk.task.classifiers)
+        walk, paths, places = Walk(task), _followed(task, len(severities)), len(severities)
 
         def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
             return walk.all(paths.rows[path], state, severities[place])
 
-        count, places = len(paths.rows), len(severities)
-        whole = trails(count, places, task.batch_size, walk.begin(paths), submit, device=walk.device)
-        # Without a path nothing was said, and there is no axis of classifiers.
-        own = {
-            name: Outcome(*(each[..., at] if count else each for each in whole.outcome))
-            for at, name in enumerate(names)
-        }
-        return {
-            name: self._found(walk, name, paths, Trails(said, whole.last), severities) for name, said in own.items()
-        }
+        count = len(paths.rows)
+        whole = trails(count, places, task.batch_size, walk.begin(paths), submit, device=task.device)
+        found = {}
+        for at, name in enumerate(task.classifiers):
+            # Without a path nothing was said, and there is no axis of classifiers.
+            said = Outcome(*(each[..., at] if count else each for each in whole.outcome))
+            found[name] = self._found(walk, name, paths, Trails(said, whole.last), severities)
+        return found
 
-    def _until_failure(self, walk: Walk, name: str, severities: Tensor) -> Found:
+    def _until_failure(self, task: Task, name: str, severities: Tensor) -> Found:
         """Images that are wrong at 0 have failed already."""
-        task, paths = walk.task, walk.paths(walk.right(name))
+        walk, paths = Walk(task), _followed(task, len(severities), _right(task, name))
 
         def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
-            return walk.submit(name, paths.rows[path], state, severities[place])
+            return walk.submit(name, paths.rows[path], state, severities[place], task.labels[name])
 
-        size = lane_size(task.batch_size, walk.device)
-        found = trails(len(paths.rows), len(severities), size, walk.begin(paths), submit, left, walk.device)
+        size = lane_size(task.batch_size, task.device)
+        found = trails(len(paths.rows), len(severities), size, walk.begin(paths), submit, left, task.device)
         return self._found(walk, name, paths, found, severities)
 
     def _found(self, walk: Walk, name: str, paths: Paths, found: Trails, severities: Tensor) -> Found:
         if self.tolerance is None:
             return Found(paths, found, None)
-        seen = torch.arange(len(severities), device=walk.device) <= found.last[:, None]
+        task = walk.task
+        seen = torch.arange(len(severities), device=task.device) <= found.last[:, None]
         wrong = left(found.outcome) & seen
-        right = torch.from_numpy(walk.right(name)).to(walk.device)[paths.rows]
+        right = torch.from_numpy(_right(task, name)).to(task.device)[paths.rows]
         own = (wrong.any(1) & right).nonzero()[:, 0]
         chosen, at = paths.some(own), wrong[own].to(torch.uint8).argmax(1)
         ends = torch.cat((severities.new_zeros(1), severities))
 
         def submit(path: Tensor, state: State, severity: Tensor) -> PendingOutcome:
-            return walk.submit(name, chosen.rows[path], state, severity)
+            return walk.submit(name, chosen.rows[path], state, severity, task.labels[name])
 
-        task, size = walk.task, lane_size(walk.task.batch_size, walk.device)
-        width = self.tolerance / self.grid(task.about).per_severity
+        size, width = lane_size(task.batch_size, task.device), self.tolerance / self.grid(task.about).per_severity
         brackets = narrowed(ends[at], ends[at + 1], width, size, walk.begin(chosen), submit, left)
         return Found(paths, found, (chosen, brackets))
 
@@ -166,19 +159,35 @@ class FailurePoints(FailurePointsOptions, Measure):
         return said if self.only == "first" else said | {BESIDE: beside(run, "over all severities")}
 
 
+def _right(task: Task, classifier: str) -> NDArray[np.bool_]:
+    """(B,) whether the clean image is classified correctly; True where there is none."""
+    if not task.about.subject.origin:
+        return np.ones(len(task.ids), bool)
+    return np.asarray(looked_up(task.given[classifier][CLEAN.kind][ROWS], "rank", task.ids) == 0, bool)
+
+
+def _followed(task: Task, places: int, wanted: NDArray[np.bool_] | None = None) -> Paths:
+    """The paths of images that have a label and are stored at every scale, and that are `wanted` (B,)."""
+    subject = task.about.subject
+    there = (subject.labels[subject.places(task.ids)] >= 0) & followable(task.nuisance, task.ids)
+    rows, axis = (each.view(-1, places)[:, 0] for each in (task.pairs.rows, task.pairs.axis))
+    number = (there if wanted is None else there & wanted)[rows.numpy()].nonzero()[0]
+    kept = torch.from_numpy(number)
+    repeats = axis[kept].div(places, rounding_mode="floor")
+    return Paths(number, rows[kept].to(task.device), repeats.to(task.device))
+
+
 def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
     """A row per path and severity that was looked at, and one per failure that was narrowed."""
     paths, severity = found.paths, severities.cpu().numpy()
     seen = np.arange(len(severity)) <= found.trails.last.cpu().numpy()[:, None]
     path, place = seen.nonzero()
-    columns = {name: values[seen.ravel()] for name, values in found.trails.outcome.columns().items()}
-    bad = first_bad(columns)
-    if bad is not None:
-        row = int(paths.rows[path[bad.row]])
-        raise BadAnswer(row, f"{bad.wrong} at severity {severity[place[bad.row]]:g}")
+    said = found.trails.outcome.take(torch.from_numpy(seen).to(task.device))
+    images = paths.rows.cpu().numpy()[path]
+    columns = task.fetched(said, images, where=lambda row: f" at severity {severity[place[row]]:g}")
     keys = {name: values[path] for name, values in _keys(task, paths, len(severity)).items()}
     at = {"place": place.astype(np.int32), "severity": severity[place]}
-    told = {ROWS: numbering_draws(pa.table(keys | at | columns), "repeat")}
+    told = dict(tabled(keys | at | columns, drawn="repeat"))
     if found.narrowed is not None:
         chosen, brackets = found.narrowed
         finite = brackets.finite.cpu().numpy()
@@ -186,9 +195,8 @@ def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
             where = int(finite.argmin())
             high = float(brackets.high[where])
             raise BadAnswer(int(chosen.rows[where]), f"NaN or infinite outputs just below severity {high:g}")
-        ends = {name: getattr(brackets, name).cpu().numpy() for name in ("low", "high")}
-        calls = {"calls": brackets.calls.cpu().numpy().astype(np.int32)}
-        told[REFINED] = pa.table(_keys(task, chosen, len(severity)) | ends | calls)
+        ends = {"low": brackets.low, "high": brackets.high, "calls": brackets.calls}
+        told[REFINED] = tabled(_keys(task, chosen, len(severity)) | ends)[ROWS]
     return told
 
 

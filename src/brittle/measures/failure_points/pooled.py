@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array
 from brittle.measures.base import RunView
-from brittle.measures.failure_points.trajectories import Array, Trajectories
-from brittle.statistics.ratio import ratio_bounds
+from brittle.measures.failure_points.trajectories import Trajectories
+from brittle.statistics.ratio import ratio_of_sums
 
 if TYPE_CHECKING:
     from brittle.measures.failure_points.measure import FailurePoints
@@ -69,7 +70,5 @@ def over_images(
         total[places[name]] += values
         weight[places[name]] += 1
     there = weight > 0
-    if not there.any():
-        return {"drop": None, "drop_interval": None}
-    low, high = ratio_bounds(total[there], weight[there], confidence, support=(-1.0, 1.0))
-    return {"drop": float(total.sum() / weight.sum()), "drop_interval": [low, high]}
+    found = ratio_of_sums(total[there], weight[there], confidence, support=(-1.0, 1.0))
+    return found.named("drop")

@@ -9,20 +9,22 @@ each of which is one value however many paths and nuisances it was followed alon
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import ClassifierFacts, RunView, pairs_of
-from brittle.measures.failure_points.curve import average, class_map, curve, falls
+from brittle.measures.arrays import Array
+from brittle.measures.base import ClassifierFacts, RunView, pairs_of, two_by_two
+from brittle.measures.failure_points.curve import class_map, curve, falls
 from brittle.measures.failure_points.pooled import pooled
-from brittle.measures.failure_points.trajectories import REFINED, Array, Trajectories, trajectories
+from brittle.measures.failure_points.trajectories import REFINED, Trajectories, trajectories
 from brittle.measures.severities import Severities, followable
-from brittle.statistics.intervals import betting_bounds, simultaneous
-from brittle.statistics.survival import median_interval
+from brittle.statistics.estimate import mean
+from brittle.statistics.intervals import simultaneous
+from brittle.statistics.survival import named_median
 
 if TYPE_CHECKING:
     from brittle.measures.failure_points.measure import FailurePoints
@@ -41,7 +43,7 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
     results, comparisons, averages = [], [], []
     warnings, calls = list[str](), dict.fromkeys(run.classifiers, 0)
     together, count = pairs_of(run), len(run.classifiers)
-    family = max(1, sum(count * (count - 1) // 2 * _claims(measure, run, images) for images, _ in together))
+    family = max(1, sum(math.comb(count, 2) * _claims(measure, run, images) for images, _ in together))
     for images in run.images:
         under: dict[str, dict[str, Trajectories]] = {}
         for nuisance in (name for own, name in together if own == images):
@@ -134,11 +136,11 @@ def _one(
         "incomplete": _incomplete(run, images, nuisance),
         "paths": first.size,
         "wrong_at_0": int((~right).sum()) if paths.origin else None,
-        **average("never", (first > count).mean(1), measure.confidence),
+        **mean((first > count).mean(1), measure.confidence).named("never"),
         "recovered": int(recovered.sum()) if whole else None,
         "recovered_share": float(recovered.mean()) if whole and recovered.size else None,
         "correct": int(right.sum()) if paths.origin else None,
-        **points(np.append(0.0, grid.values), first[right], grid.end, measure.confidence),
+        **points(_values(grid)[first[right]], grid.end, measure.confidence),
         "refined": None if refined is None else _refined(measure, refined, first, right, grid),
         "calls": rows + (0 if refined is None else refined.calls),
         "calls_saved": first.size * count - rows,
@@ -155,20 +157,11 @@ def _falls(paths: Trajectories, classifier: ClassifierFacts) -> list[dict[str, A
     return falls(paths.predicted[image, path, first[image, path]], classifier)
 
 
-def points(values: Array, first: NDArray[np.int64], end: float, confidence: float) -> dict[str, Any]:
-    """The restricted mean of first failures (n, R) among values (1 + K,), and their median."""
-    return _points(np.append(values, np.inf)[first], end, confidence)
-
-
-def _points(found: Array, end: float, confidence: float) -> dict[str, Any]:
-    """Of failure points (n, R), ∞ where there is none. The median is of the images' first paths, which are
-    independent; None lies beyond the last severity."""
-    said = average("mean", np.minimum(found, end).mean(1), confidence, (0.0, end))
-    if not len(found):
-        return said | {"median": None, "median_interval": None}
-    middle, low, high = median_interval(found[:, 0], confidence)
-    ends = [max(0.0, low) if np.isfinite(low) or low < 0 else None, high if np.isfinite(high) else None]
-    return said | {"median": middle if np.isfinite(middle) else None, "median_interval": ends}
+def points(found: Array, end: float, confidence: float) -> dict[str, Any]:
+    """Of failure points (n, R), ∞ where there is none: their restricted mean, and the median of the images' first
+    paths, which are independent; None lies beyond the last severity."""
+    restricted = mean(np.minimum(found, end).mean(1), confidence, support=(0.0, end))
+    return restricted.named("mean") | named_median("median", found[:, 0], confidence)
 
 
 def _narrowed(
@@ -193,40 +186,38 @@ def _refined(
         "tolerance": measure.tolerance,
         "width": found.width,
         "calls": found.calls,
-        **_points(values, grid.end, measure.confidence),
+        **points(values, grid.end, measure.confidence),
     }
+
+
+def _values(grid: Severities) -> Array:
+    """(2 + K,) the severity of each place at which a path may first fail: ∞ where it never does."""
+    return np.array([0.0, *grid.values, np.inf])
 
 
 def _compared(found: dict[str, Trajectories], grid: Severities, confidence: float, family: int) -> list[dict[str, Any]]:
     """First minus second of every pair: failure points over the images that both get right at 0, or over all where
     there is no 0, and, where paths are followed to the end, drops averaged over the severities above 0 over all
     images."""
-    values, together = np.append(np.append(0.0, grid.values), np.inf), simultaneous(confidence, family)
-    points = {name: np.minimum(values[each.first], grid.end).mean(1) for name, each in found.items()}
-    right = {name: ~each.wrong[:, 0, 0] for name, each in found.items()}
-    drops = {name: _drop(each) if each.whole and each.origin else np.zeros(0) for name, each in found.items()}
-    compared = []
-    for first, second in itertools.combinations(found, 2):
-        both = right[first] & right[second]
-        later, less = (points[first] - points[second])[both], drops[first] - drops[second]
+    together, compared = simultaneous(confidence, family), []
+    for names, one, other in two_by_two(found):
+        both = ~(one.wrong[:, 0, 0] | other.wrong[:, 0, 0])
+        mine, theirs = (np.minimum(_values(grid)[each.first[both]], grid.end).mean(1) for each in (one, other))
+        later = mean(mine - theirs, together, support=(-grid.end, grid.end))
+        less = mean(_drop(one) - _drop(other), together, support=(-2.0, 2.0))
         compared.append(
-            {"first": first, "second": second, "confidence": confidence, "family": family, "images": int(both.sum())}
-            | _difference("", later, grid.end, together, ("first", "second"))
-            | _difference("drop_", less, 2.0, together, ("second", "first"))
+            names
+            | {"confidence": confidence, "family": family, "images": int(both.sum()), "better": later.favours()}
+            | later.named("difference", "interval")
+            | less.named("drop_difference", "drop_interval")
+            | {"drop_better": less.favours(less=True)}
         )
     return compared
 
 
 def _drop(paths: Trajectories) -> Array:
-    """(M,) A₀ − Aₛ of each image, averaged over its paths and the severities above 0."""
+    """(M,) A₀ − Aₛ of each image, averaged over its paths and the severities above 0, where all of that is known."""
+    if not (paths.whole and paths.origin):
+        return np.zeros(0)
     drop: Array = (paths.wrong[..., 1:].mean((1, 2)) - paths.wrong[..., 0].mean(1)).astype(np.float64)
     return drop
-
-
-def _difference(name: str, apart: Array, widest: float, confidence: float, better: tuple[str, str]) -> dict[str, Any]:
-    """Of paired differences (M,); `better` is which of the two it is where their mean is above or below 0."""
-    if not len(apart):
-        return {f"{name}difference": None, f"{name}interval": None, f"{name}better": "tie"}
-    low, high = betting_bounds(apart, confidence, planned=len(apart), support=(-widest, widest)).pair()
-    which = better[0] if low > 0 else better[1] if high < 0 else "tie"
-    return {f"{name}difference": float(apart.mean()), f"{name}interval": [low, high], f"{name}better": which}

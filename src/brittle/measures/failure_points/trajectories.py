@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import Failure
+from brittle.measures.arrays import Array
 from brittle.measures.base import RunView
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.outcomes import outcome_columns
 from brittle.measures.severities import followable
 
-Array = NDArray[np.float64]
 REFINED = "refined"  # the table of failure points that were narrowed
 
 

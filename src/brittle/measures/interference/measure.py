@@ -23,8 +23,8 @@ ROBUSTNESS = "robustness"
 class Interference(InterferenceOptions, Derived):
     """Whether the errors that a nuisance makes go to one class, over several runs of a model: the DI index."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, NUISANCE})
-    reads: ClassVar[tuple[Read, ...]] = (Read(ROBUSTNESS),)
+    over: ClassVar = frozenset({IMAGES, NUISANCE})
+    reads: ClassVar = (Read(ROBUSTNESS),)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         measured = run.read(ROBUSTNESS)

@@ -7,23 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.measures import register
-from brittle.measures.base import ROWS, Pending, RunView, Tables, Task
+from brittle.measures.base import Pending, RunView, Task, tabled
 from brittle.measures.layer_changes.options import LayerChangesOptions
-from brittle.measures.layer_changes.search import Changes, LayerSearch
+from brittle.measures.layer_changes.search import EXPECTED_CALLS, Changes, LayerSearch
 from brittle.measures.layer_changes.summary import summarise_changes
 from brittle.measures.layer_choice import chosen_layers
-from brittle.measures.layered import LayerMeasure, Places, clean_predictions, keys
+from brittle.measures.layered import LayerMeasure, clean_predictions
 from brittle.measures.plan import Unit
 from brittle.types import Differentiable, Layered
 
 KIND = "layer-changes"
-EXPECTED_CALLS = 40  # of a search, for progress: nobody knows beforehand
 
 
 @register(KIND)
@@ -31,7 +28,7 @@ EXPECTED_CALLS = 40  # of a search, for progress: nobody knows beforehand
 class LayerChanges(LayerChangesOptions, LayerMeasure):
     """Size of the targeted change of what each layer gives at which a target is predicted."""
 
-    needs: ClassVar[tuple[type, ...]] = (Layered, Differentiable)
+    needs: ClassVar = (Layered, Differentiable)
 
     def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
         """The same as for noise, without the weights, which are last."""
@@ -44,34 +41,19 @@ class LayerChanges(LayerChangesOptions, LayerMeasure):
         return unit.size * EXPECTED_CALLS
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        return {name: partial(_tables, task, *self._searched(task, name)) for name in task.classifiers}
+        return {name: partial(tabled, self._searched(task, name)) for name in task.classifiers}
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_changes(self, run)
 
-    def _searched(self, task: Task, name: str) -> tuple[Places, Changes]:
-        """Which layer and target every pair is of, and the change that was found."""
+    def _searched(self, task: Task, name: str) -> dict[str, Any]:
+        """The columns of the rows: the change that was found for each pair."""
+
+        answers, origin = task.answers.of(task.batch), clean_predictions(task, name)
 
         def search(layer: str, rows: Tensor, slot: Tensor) -> Changes:
-            return LayerSearch(
-                task.classifiers[name],
-                layer,
-                task.batch.images,
-                task.batch.ids,
-                clean_predictions(task, name),
-                self.share,
-                self.rate,
-                self.steps,
-                task.about.seed,
-                task.batch_size,
-                lambda pairs: task.tick(EXPECTED_CALLS * pairs),
-            ).changes(rows, slot)
+            of = LayerSearch(self, answers, task.classifiers[name], layer, origin, task.about.seed)
+            return of.changes(rows, slot)
 
-        at, parts, order = self.by_layer(task, name, search)
-        return at, Changes(*(torch.cat(each)[order] for each in zip(*parts, strict=True)))
-
-
-def _tables(task: Task, at: Places, found: Changes) -> Tables:
-    columns = {name: values.cpu().numpy() for name, values in found._asdict().items()}
-    whole = {name: columns[name].astype(np.int32) for name in ("target", "calls")}
-    return {ROWS: pa.table(keys(task, at) | columns | whole)}
+        keys, parts, order = self.by_layer(task, name, search)
+        return keys | Changes(*(torch.cat(each)[order] for each in zip(*parts, strict=True)))._asdict()

@@ -7,14 +7,15 @@ the image at hand, δ = rms(a)·u, so that one step size serves layers of every 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from brittle.measures.answers import Answers
 from brittle.measures.lanes import lane_size
+from brittle.measures.layer_changes.options import LayerChangesOptions
 from brittle.measures.layered import activations
 from brittle.measures.targeted import Found, Goal, adam
 from brittle.memory import slices
@@ -22,6 +23,7 @@ from brittle.random import fold, stream_root, uniform
 from brittle.types import LayerChange
 
 STREAM = "layers targets"  # names the random numbers
+EXPECTED_CALLS = 40  # of a search, for progress: nobody knows beforehand
 HELD = 1 << 26  # numbers of what layers give that are held at once
 
 
@@ -41,23 +43,23 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True)
 class LayerSearch:
-    """The search on one layer, for images (M, C, H, W) with these ids and clean predictions."""
+    """The search on one layer, for the images (M, C, H, W) that a classifier is asked about."""
 
+    options: LayerChangesOptions
+    answers: Answers
     classifier: Any  # Layered and Differentiable
     layer: str
-    images: Tensor
-    ids: Tensor  # (M,)
-    origin: Tensor  # (M,)
-    share: float
-    rate: float
-    steps: int
+    origin: Tensor  # (M,) clean predictions
     seed: int
-    batch_size: int
-    tick: Callable[[int], None]
+
+    @property
+    def images(self) -> Tensor:
+        return self.answers.batch.images
 
     def changes(self, image: Tensor, slot: Tensor) -> Changes:
         """The change of each pair: an image (P,) and which of its targets (P,)."""
-        target = drawn_targets(self.seed, self.ids[image], self.origin[image], slot, len(self.classifier.labels))
+        ids, classes = self.answers.batch.ids[image], len(self.classifier.labels)
+        target = drawn_targets(self.seed, ids, self.origin[image], slot, classes)
         shape, rms = self._scale()
         parts = []
         for part in slices(len(image), max(1, HELD // math.prod(shape))):
@@ -80,15 +82,19 @@ class LayerSearch:
                 logits: Tensor = self.classifier.logits(self.images[here])
             return logits
 
-        goal = Goal(self.origin[image], target, self.share)
-        size = lane_size(self.batch_size, image.device)
-        return adam(len(image), size, start, answer, goal, rate=self.rate, steps=self.steps, tick=self.tick)
+        def tick(pairs: int) -> None:
+            self.answers.tick(EXPECTED_CALLS * pairs)
+
+        goal = Goal(self.origin[image], target, self.options.share)
+        size = lane_size(self.answers.size, image.device)
+        rate, steps = self.options.rate, self.options.steps
+        return adam(len(image), size, start, answer, goal, rate=rate, steps=steps, tick=tick)
 
     @torch.no_grad()
     def _scale(self) -> tuple[torch.Size, Tensor]:
         """The shape of what the layer gives of an image, and its root mean square (M,) for each."""
         found = []
-        for part in slices(len(self.images), self.batch_size):
+        for part in slices(len(self.images), self.answers.size):
             values = activations(self.classifier, self.layer, self.images[part])
             found.append(values.float().flatten(1).square().mean(1).sqrt())
         return values.shape[1:], torch.cat(found).to(self.images.device)

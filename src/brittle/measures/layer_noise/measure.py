@@ -4,23 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, Asked, Pending, RunView, Tables, Task
+from brittle.measures.base import About, Asked, Pending, RunView, Tables, Task, tabled
+from brittle.measures.lanes import lane_size
 from brittle.measures.layer_choice import chosen_layers
 from brittle.measures.layer_noise.noise import NoisyLayer
 from brittle.measures.layer_noise.options import LayerNoiseOptions
 from brittle.measures.layer_noise.summary import summarise_noise
-from brittle.measures.layered import LayerMeasure, Places, clean_predictions, keys
+from brittle.measures.layered import LayerMeasure, clean_predictions
 from brittle.measures.plan import Unit
 from brittle.measures.sweep import Crossings, in_order
 
@@ -69,39 +69,28 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        return {name: partial(_tables, task, *self._crossed(task, name)) for name in task.classifiers}
+        return {name: partial(_tables, *self._crossed(task, name)) for name in task.classifiers}
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_noise(self, run)
 
-    def _crossed(self, task: Task, name: str) -> tuple[Places, Crossings]:
-        """Which layer and repeat every pair is of, and where its path crossed."""
+    def _crossed(self, task: Task, name: str) -> tuple[dict[str, Any], Crossings]:
+        """The first columns of the rows, and where each pair's path crossed."""
+
+        severities, references = self.severities.float().to(task.device), clean_predictions(task, name)
+        answers = replace(task.answers, batch=task.batch, size=lane_size(task.batch_size, task.device))
 
         def along(layer: str, rows: Tensor, repeat: Tensor) -> Crossings:
-            return NoisyLayer(
-                task.classifiers[name],
-                layer,
-                task.batch.images,
-                task.batch.ids,
-                clean_predictions(task, name),
-                self.severities.float().to(rows.device),
-                self.noise == "fresh",
-                task.about.seed,
-                task.batch_size,
-                task.tick,
-            ).crossings(rows, repeat)
+            noise = NoisyLayer(answers, name, layer, references, severities, self.noise == "fresh", task.about.seed)
+            return noise.crossings(rows, repeat)
 
-        at, parts, order = self.by_layer(task, name, along)
-        return at, in_order(parts, order)
+        keys, parts, order = self.by_layer(task, name, along)
+        return keys, in_order(parts, order)
 
 
-def _tables(task: Task, at: Places, found: Crossings) -> Tables:
+def _tables(keys: dict[str, Any], found: Crossings) -> Tables:
     said = found.outcome.columns()
+    told = {"broke": found.met, "place": found.place, "severity": found.severity}
     finite = np.isfinite(said["log_p_predicted"])
-    columns: dict[str, Any] = keys(task, at) | {
-        "broke": found.met.cpu().numpy(),
-        "place": found.place.cpu().numpy().astype(np.int32),
-        "severity": found.severity.cpu().numpy(),
-    }
-    columns |= {name: said[name] for name in KEPT}
-    return {ROWS: pa.table(columns | {"predicted": np.where(finite, said["predicted"], NO_LABEL)})}
+    predicted = np.where(finite, said["predicted"], NO_LABEL)
+    return tabled({**keys, **told, **{name: said[name] for name in KEPT}, "predicted": predicted})

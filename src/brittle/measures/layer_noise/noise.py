@@ -8,23 +8,23 @@ images.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from brittle.classifiers.layers import WEIGHTS
-from brittle.measures.answers import PendingOutcome
+from brittle.measures.answers import Answers, PendingOutcome
+from brittle.measures.changes import Untouched
 from brittle.measures.criteria import left
-from brittle.measures.lanes import State, lane_size, lanes_on
+from brittle.measures.lanes import State, lanes_on
 from brittle.measures.layered import activations
-from brittle.measures.outcomes import Outcome, joined, outcome
+from brittle.measures.outcomes import Outcome
 from brittle.measures.sweep import Crossings, sweep
-from brittle.memory import slices
 from brittle.random import fold, key_of, normal_field, stream_root
-from brittle.types import Differentiable, LayerChange
+from brittle.types import Classifier, Differentiable, LayerChange
 
 STREAM = "layers"  # names the random numbers
 CARRIED = 1 << 27  # numbers of z that paths carry along; longer ones are drawn again at every σ
@@ -37,50 +37,46 @@ def gone(found: Outcome) -> Tensor:
 
 @dataclass(frozen=True)
 class NoisyLayer:
-    """Noise on one layer of a classifier, for paths of images (M, C, H, W) with these ids and clean predictions."""
+    """Noise on one layer of a classifier, along paths of the images (M,) that it is asked about, a lane at a time."""
 
-    classifier: Any  # Layered
+    answers: Answers
+    name: str  # of the classifier, which is Layered
     layer: str
-    images: Tensor
-    ids: Tensor  # (M,)
     references: Tensor  # (M,)
     severities: Tensor  # (K,) σ, rising
     fresh: bool
     seed: int
-    batch_size: int
-    tick: Callable[[int], None]
 
     def crossings(self, image: Tensor, repeat: Tensor) -> Crossings:
         """Where the prediction first changes along each path: an image (P,) and a repeat (P,)."""
         return self._of_weights(image, repeat) if self.layer == WEIGHTS else self._of_activations(image, repeat)
 
     @property
+    def classifier(self) -> Any:
+        return self.answers.classifiers[self.name]
+
+    @property
+    def _asked(self) -> Answers:
+        return replace(self.answers, classifiers={self.name: Scaled(self.classifier)})
+
+    @property
     def _root(self) -> Tensor:
-        return fold(stream_root(self.seed, STREAM, self.images.device), key_of(self.layer))
-
-    def _keys(self, image: Tensor, repeat: Tensor) -> Tensor:
-        return fold(fold(self._root, self.ids[image]), repeat)
-
-    def _said(self, image: Tensor) -> Outcome:
-        return outcome(log_probs(self.classifier, self.images[image]), self.references[image])
+        return fold(stream_root(self.seed, STREAM, self.references.device), key_of(self.layer))
 
     def _of_activations(self, image: Tensor, repeat: Tensor) -> Crossings:
-        device = self.images.device
-        size = lane_size(self.batch_size, device)
-        numbers = self._numbers(image[:2])
-        carried = not self.fresh and lanes_on(device) * size * numbers <= CARRIED
+        size, batch = self.answers.size, self.answers.batch
+        numbers = math.prod(activations(self.classifier, self.layer, batch.images[image[:2]]).shape[1:])
+        carried = not self.fresh and lanes_on(image.device) * size * numbers <= CARRIED
 
         def begin(path: Tensor) -> State:
-            keys = self._keys(image[path], repeat[path])
+            keys = fold(fold(self._root, batch.ids[image[path]]), repeat[path])
             return {"keys": keys} | ({"z": normal_field(keys, numbers)} if carried else {})
 
         def submit(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
             keys = fold(state["keys"], place) if self.fresh else state["keys"]
             z = state["z"] if carried else normal_field(keys, numbers)
             with self.classifier.perturbed(self.layer, multiplied(self.severities[place], z)):
-                said = self._said(image[path])
-            self.tick(len(path))
-            return lambda: said
+                return self._asked.submit(self.name, image[path], {}, Untouched(), self.references)
 
         return sweep(len(image), self.severities, size, begin, submit, gone)
 
@@ -88,31 +84,20 @@ class NoisyLayer:
         """Network by network: what has not crossed yet is asked again at the next σ, in batches of one size."""
         place, met = torch.zeros_like(repeat), torch.zeros_like(repeat, dtype=torch.bool)
         said = torch.zeros(len(repeat), len(Outcome._fields), device=repeat.device)
+        right = {self.name: self.references}
         for number in sorted(set(repeat.tolist())):
             waiting = (repeat == number).nonzero()[:, 0]
             networks = _NoisyWeights(fold(self._root, number), self.fresh)
             for at, sigma in enumerate(self.severities.tolist()):
                 with self.classifier.perturbed(WEIGHTS, networks.at(at, sigma)):
-                    found = self._in_batches(image[waiting])
+                    answered = self._asked.all(image[waiting], {}, Untouched(), right, padded=True)
+                    found = answered.outcomes[self.name]()
                 over = gone(found)
                 place[waiting], met[waiting], said[waiting] = at, over, found.packed().to(said)
                 waiting = waiting[~over]
                 if not len(waiting):
                     break
         return Crossings(met, place, self.severities[place], Outcome.unpacked(said))
-
-    def _in_batches(self, image: Tensor) -> Outcome:
-        size, parts = lane_size(self.batch_size, image.device), []
-        for part in slices(len(image), size):
-            here = image[part]
-            padded = torch.cat([here, here[-1:].expand(size - len(here))])
-            parts.append(self._said(padded).take(slice(len(here))))
-            self.tick(len(here))
-        return joined(parts)
-
-    def _numbers(self, image: Tensor) -> int:
-        """How many numbers the layer gives of an image."""
-        return math.prod(activations(self.classifier, self.layer, self.images[image]).shape[1:])
 
 
 class _NoisyWeights:
@@ -142,10 +127,22 @@ def multiplied(sigma: Tensor, z: Tensor) -> LayerChange:
     return change
 
 
-def log_probs(classifier: Any, images: Tensor) -> Tensor:
-    """log p(c | x) (B, K), also where noise on the outputs of a network that ends in a softmax has left no
-    distribution: they are then scaled to one."""
-    if isinstance(classifier, Differentiable):
-        return classifier.logits(images).log_softmax(1)
-    found: Tensor = classifier.log_probs(images)
-    return found
+@dataclass(frozen=True)
+class Scaled:
+    """A classifier whose outputs are a distribution also where noise on those of a network that ends in a softmax has
+    left none: they are then scaled to one."""
+
+    inner: Classifier
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self.inner.labels
+
+    @property
+    def can(self) -> frozenset[str]:
+        return self.inner.can
+
+    def log_probs(self, images: Tensor) -> Tensor:
+        if isinstance(self.inner, Differentiable):
+            return self.inner.logits(images).log_softmax(1)
+        return self.inner.log_probs(images)

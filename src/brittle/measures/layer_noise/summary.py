@@ -7,25 +7,24 @@ change up to the limit counts with the limit: a mean of σ* is the restricted me
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from brittle.classifiers.layers import INPUT, WEIGHTS
-from brittle.measures.base import RunView
-from brittle.measures.clean.measure import clean_columns
-from brittle.measures.layered import protocol, rank_correlation
-from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.classifiers.layers import WEIGHTS
+from brittle.measures.arrays import Array, Mask, Spread, probability
+from brittle.measures.base import RunView, Subject
+from brittle.measures.clean.measure import clean_right
+from brittle.measures.layered import Disturbed, rank_correlation, summed_up
+from brittle.statistics.estimate import mean
+from brittle.statistics.intervals import simultaneous
 
 if TYPE_CHECKING:
     from brittle.measures.layer_noise.measure import LayerNoise
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 OVER_IMAGES = "images, for the population that they were drawn from"
 OVER_DRAWS = "draws of the noise, for these images: every draw is one noisy network for all of them"
 
@@ -41,136 +40,86 @@ class Paths(NamedTuple):
     def of(self, chosen: Mask) -> Paths:
         return self._replace(sigma=self.sigma[chosen], broke=self.broke[chosen], p_star=self.p_star[chosen])
 
+    def means(self, values: Array, known: Mask | None = None) -> Array:
+        """The mean of values (M, R), of those that are known, of every image, or of every draw for the weights, that
+        has any."""
+        there = np.ones(values.shape, bool) if known is None else known
+        axis = 0 if self.clustered else 1
+        counts, sums = there.sum(axis), np.where(there, values, 0).sum(axis)
+        return np.asarray(sums[counts > 0] / counts[counts > 0], np.float64)
 
-class Found(NamedTuple):
-    """All layers of one classifier on one image set."""
 
-    layers: tuple[str, ...]  # all that it has
-    paths: dict[int, Paths]  # by number, those that were disturbed
-    right: Mask  # (M,)
-    calls: int
-
-
-def found_of(measure: LayerNoise, run: RunView, classifier: str, images: str) -> Found:
-    subject, rows = run.images[images], run.table(run.cell(classifier, images))
-    layers = run.classifiers[classifier].layers
+def found_of(measure: LayerNoise, run: RunView, classifier: str, images: str) -> Disturbed[Paths]:
+    rows, layers = run.table(run.cell(classifier, images)), run.classifiers[classifier].layers
     paths = {
-        number: _paths(measure, rows, subject.places, number, len(subject), layers)
+        number: _paths(measure, rows.filter(rows["layer"].to_numpy() == number), run.images[images], layers[number])
         for number in measure.chosen(layers, classifier)
     }
-    right = clean_columns(run, classifier, images)["rank"] == 0
-    return Found(layers, paths, right, int((rows["place"].to_numpy() + 1).sum()))
+    right = clean_right(run, classifier, images)
+    return Disturbed(layers, paths, right, int((rows["place"].to_numpy() + 1).sum()))
 
 
-def _paths(measure: LayerNoise, rows: pa.Table, places: Any, number: int, images: int, layers: Sequence[str]) -> Paths:
-    here = rows.filter(rows["layer"].to_numpy() == number)
-    clustered = layers[number] == WEIGHTS
-    at = places(here["image"].to_numpy()), here["repeat"].to_numpy()
-
-    def spread(values: NDArray[Any]) -> NDArray[Any]:
-        made = np.zeros((images, measure.networks if clustered else measure.repeats), values.dtype)
-        made[at] = values
-        return made
-
-    return Paths(
-        spread((here["place"].to_numpy() + 1) * measure.step),
-        spread(here["broke"].to_numpy(zero_copy_only=False)),
-        spread(np.exp(here["log_p_predicted"].to_numpy().astype(np.float64))),
-        clustered,
-    )
+def _paths(measure: LayerNoise, rows: pa.Table, subject: Subject, layer: str) -> Paths:
+    clustered = layer == WEIGHTS
+    spread = Spread(subject, rows, "repeat", measure.networks if clustered else measure.repeats)
+    sigma = (rows["place"].to_numpy() + 1) * measure.step
+    return Paths(spread(sigma), spread(rows["broke"]), spread(probability(rows["log_p_predicted"])), clustered)
 
 
 def summarise_noise(measure: LayerNoise, run: RunView) -> dict[str, Any]:
     """A result per image set and classifier, with all of its layers; differences between classifiers where they have
     the same layer."""
-    results, warnings, calls = [], [], dict.fromkeys(run.classifiers, 0)
-    pairs: list[tuple[dict[str, Any], Paths, Paths]] = []
     whole = {images: {name: found_of(measure, run, name, images) for name in run.classifiers} for images in run.images}
-    averages = 2 if len(run.classifiers) > 1 else 1  # over a classifier's own correct images, and over the common ones
-    family = averages * sum(len(each.paths) for found in whole.values() for each in found.values())
-    for images, found in whole.items():
-        common = np.logical_and.reduce([each.right for each in found.values()])
-        for name, each in found.items():
-            calls[name] += each.calls
-            results.append(
-                {"classifier": name, "image_set": images}
-                | _protocol(measure, run, images, each)
-                | _told(_per_layer(measure, each, common if len(found) > 1 else None, family), each)
-            )
-            warnings += _not_finite(name, images, each)
-        pairs += [({"image_set": images} | names, one, other) for names, one, other in _alike(found)]
-    comparisons = [names | _difference(measure, one, other, len(pairs)) for names, one, other in pairs]
-    return {"results": results, "comparisons": comparisons, "warnings": warnings, "calls": calls}
+    several = len(run.classifiers) > 1  # averages over a classifier's own correct images, and over the common ones
+    family = (2 if several else 1) * sum(len(each.found) for found in whole.values() for each in found.values())
+    common = {images: np.logical_and.reduce([each.right for each in found.values()]) for images, found in whole.items()}
+
+    def result(images: str, name: str, found: Disturbed[Paths]) -> dict[str, Any]:
+        layers = [
+            {"layer": found.layers[number], "number": number}
+            | _averages(measure, paths.of(found.right), family)
+            | {"common": _averages(measure, paths.of(common[images]), family) if several else None}
+            for number, paths in found.found.items()
+        ]
+        return {
+            **found.protocol(measure.layers, run, images),
+            "noise": measure.noise,
+            "step": measure.step,
+            "limit": measure.end,
+            "confidence": measure.confidence,
+            "depth_correlation": _trends([each for each in layers if each["layer"] != WEIGHTS]),
+            "layers": layers,
+        }
+
+    warnings = [said for images, found in whole.items() for name in found for said in _odd(name, images, found[name])]
+    return summed_up(whole, result, partial(_difference, measure)) | {"warnings": warnings}
 
 
-def _protocol(measure: LayerNoise, run: RunView, images: str, found: Found) -> dict[str, Any]:
-    """How the numbers came about, which belongs to each of them."""
-    return {
-        **protocol(measure.layers, found.layers, run, images, found.right),
-        "noise": measure.noise,
-        "step": measure.step,
-        "limit": measure.end,
-        "confidence": measure.confidence,
-    }
-
-
-def _per_layer(measure: LayerNoise, found: Found, common: Mask | None, family: int) -> list[dict[str, Any]]:
-    return [
-        {"layer": found.layers[number], "number": number}
-        | _averages(measure, paths.of(found.right), family)
-        | {"common": None if common is None else _averages(measure, paths.of(common), family)}
-        for number, paths in found.paths.items()
-    ]
-
-
-def _told(layers: list[dict[str, Any]], found: Found) -> dict[str, Any]:
-    """All layers, and whether σ* and P* rise or fall from input to output (rank correlation with the number)."""
-    inner = [each for each in layers if found.layers[each["number"]] != WEIGHTS]
-    trends = {key: rank_correlation([(each["number"], each[key]) for each in inner]) for key in ("mean", "p_star")}
-    return {"depth_correlation": None if trends["mean"] is None else trends, "layers": layers}
+def _trends(layers: Sequence[Mapping[str, Any]]) -> dict[str, float | None] | None:
+    """Whether σ* and P* rise or fall from input to output (rank correlation with the number)."""
+    trends = {key: rank_correlation([(each["number"], each[key]) for each in layers]) for key in ("mean", "p_star")}
+    return None if trends["mean"] is None else trends
 
 
 def _averages(measure: LayerNoise, paths: Paths, family: int) -> dict[str, Any]:
     """Of one layer over some images. For the weights an interval is over draws, otherwise over images."""
-    sigma, broke = paths.sigma, paths.broke
-    count, together = len(sigma), simultaneous(measure.confidence, family)
+    sigma, broke, count = paths.sigma, paths.broke, len(paths.sigma)
     known = broke & np.isfinite(paths.p_star)
-    p_star = paths.p_star[known]
+    sigmas, median = paths.means(sigma), np.median(np.where(broke, sigma, np.inf)) if sigma.size else np.inf
+    of = partial(mean, sigmas, support=(0.0, measure.end))
     return {
         "averaged": count,
         "repeats": sigma.shape[1],
-        "mean": float(sigma.mean()) if count else None,
-        "interval": _interval(measure, paths, measure.confidence),
-        "interval_simultaneous": _interval(measure, paths, together),
+        **of(measure.confidence).named("mean", "interval"),
+        "interval_simultaneous": of(simultaneous(measure.confidence, family)).interval,
         "interval_over": OVER_DRAWS if paths.clustered else OVER_IMAGES,
         "spread": _deviation(sigma),
         "spread_of_repeats": _within(sigma, paths.clustered),
-        "median": _median(sigma, broke),
+        "median": float(median) if np.isfinite(median) else None,  # over all images and repeats
         "unbroken": float(1 - broke.mean()) if count else None,
-        "p_star": float(_per_cluster(paths, known).mean()) if len(p_star) else None,
-        "p_star_interval": _p_star_interval(measure, paths, known),
-        "p_star_spread": _deviation(p_star),
+        **mean(paths.means(paths.p_star, known), measure.confidence).named("p_star"),
+        "p_star_spread": _deviation(paths.p_star[known]),
     }
-
-
-def _interval(measure: LayerNoise, paths: Paths, confidence: float) -> list[float] | None:
-    if not len(paths.sigma):
-        return None
-    means = paths.sigma.mean(0 if paths.clustered else 1)
-    return list(betting_bounds(means, confidence, planned=len(means), support=(0.0, measure.end)).pair())
-
-
-def _per_cluster(paths: Paths, known: Mask) -> Array:
-    """Mean P* of every image, or of every draw for the weights, that has any."""
-    axis = 0 if paths.clustered else 1
-    counts = known.sum(axis)
-    sums = np.where(known, paths.p_star, 0).sum(axis)
-    return np.asarray(sums[counts > 0] / counts[counts > 0], np.float64)
-
-
-def _p_star_interval(measure: LayerNoise, paths: Paths, known: Mask) -> list[float] | None:
-    means = _per_cluster(paths, known)
-    return list(betting_bounds(means, measure.confidence, planned=len(means)).pair()) if len(means) else None
 
 
 def _deviation(values: Array) -> float | None:
@@ -185,43 +134,17 @@ def _within(sigma: Array, clustered: bool) -> float | None:
     return float(sigma.mean(0).std(ddof=1)) if clustered else float(np.sqrt(sigma.var(1, ddof=1).mean()))
 
 
-def _median(sigma: Array, broke: Mask) -> float | None:
-    """Over all images and repeats; None where it lies past the limit."""
-    if not sigma.size:
-        return None
-    found = float(np.median(np.where(broke, sigma, np.inf)))
-    return found if np.isfinite(found) else None
-
-
-def _alike(found: Mapping[str, Found]) -> Iterator[tuple[dict[str, Any], Paths, Paths]]:
-    """Pairs of classifiers with the layers that mean the same in both, on the images that both get right: all layers
-    where they have the same ones, otherwise the input and the weights."""
-    for (first, one), (second, other) in itertools.combinations(found.items(), 2):
-        both = one.right & other.right
-        for number, paths in one.paths.items():
-            layer = one.layers[number]
-            same = one.layers == other.layers or layer in (INPUT, WEIGHTS)
-            there = other.paths.get(other.layers.index(layer)) if same else None
-            if there is not None:
-                names = {"first": first, "second": second, "layer": layer, "number": number}
-                yield names, paths.of(both), there.of(both)
-
-
 def _difference(measure: LayerNoise, first: Paths, second: Paths, family: int) -> dict[str, Any]:
     """First minus second over the images that both get right, image by image or draw by draw."""
-    said: dict[str, Any] = {"confidence": measure.confidence, "family": family, "images": len(first.sigma)}
-    if not len(first.sigma):
-        return said | {"difference": None, "interval": None, "better": "tie"}
-    apart = (first.sigma - second.sigma).mean(0 if first.clustered else 1)
-    together, support = simultaneous(measure.confidence, family), (-measure.end, measure.end)
-    low, high = betting_bounds(apart, together, planned=len(apart), support=support).pair()
-    better = "first" if low > 0 else "second" if high < 0 else "tie"
-    return said | {"difference": float(apart.mean()), "interval": [low, high], "better": better}
+    apart, together = first.means(first.sigma - second.sigma), simultaneous(measure.confidence, family)
+    found = mean(apart, together, support=(-measure.end, measure.end))
+    about = {"confidence": measure.confidence, "family": family, "images": len(first.sigma)}
+    return about | found.named("difference", "interval") | {"better": found.favours()}
 
 
-def _not_finite(classifier: str, images: str, found: Found) -> list[str]:
+def _odd(classifier: str, images: str, found: Disturbed[Paths]) -> list[str]:
     said = []
-    for number, paths in found.paths.items():
+    for number, paths in found.found.items():
         odd = int((paths.broke & ~np.isfinite(paths.p_star)).sum())
         if odd:
             said.append(

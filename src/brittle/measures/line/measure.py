@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView
+from brittle.measures.arrays import Array
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView, refuse_unknown
 from brittle.measures.clean.measure import READ as CLEAN
-from brittle.measures.clean.measure import clean_columns
+from brittle.measures.clean.measure import clean_right
 from brittle.measures.line.attributes import is_number, partials, unsaid
 from brittle.measures.line.models import Model, grouped
-from brittle.measures.line.options import LineOptions
+from brittle.measures.line.options import FAMILY, LineOptions
 from brittle.measures.shifted import READ, Shifted, covered, shifted
-from brittle.registry import did_you_mean
+from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import simultaneous
 from brittle.statistics.line import FEWEST, Gains, gains, line, probit
 from brittle.statistics.line import Line as FittedLine
 
 KIND = "line"
-Array = NDArray[np.float64]
 AXES = ("plain", "probit")
 
 
@@ -46,41 +46,38 @@ class CleanImages(NamedTuple):
 class Line(LineOptions, Derived):
     """Whether accuracy under shifts follows from accuracy without, over classifiers, and what is left once it does."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (READ, CLEAN)
+    over: ClassVar = frozenset({IMAGES, PATH})
+    reads: ClassVar = (READ, CLEAN)
 
     def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
         return {self.id: False} if self.id else {}
 
     def check(self, about: About, asked: Asked) -> None:
-        classifiers = asked.classifiers
-        if self.id and self.id not in asked.images:
-            raise BrittleError(
-                f"there is no image set {self.id!r} to take accuracy without a shift from",
-                did_you_mean(self.id, asked.images),
-            )
-        known = {key for each in classifiers.values() for key, value in each.attributes.items() if is_number(value)}
+        if self.id:
+            refuse_unknown(self.id, asked.images, "there is no image set {!r} to take accuracy without a shift from")
+        models = grouped(asked.classifiers)
+        told = [each.attributes for each in asked.classifiers.values()]
+        known = {key for each in told for key, value in each.items() if is_number(value)}
         for attribute in self.covariates:
-            if attribute not in known:
+            if not known:
                 raise BrittleError(
-                    f"no classifier has the attribute {attribute!r} as a number",
-                    did_you_mean(attribute, sorted(known)) if known else f"Add {attribute} = … to the classifiers.",
+                    f"no classifier has the attribute {attribute!r}", f"Add {attribute} = … to the classifiers."
                 )
-        models = grouped(classifiers)
+            refuse_unknown(attribute, known, "no classifier has the attribute {!r} as a number")
+        if self.family != FAMILY:
+            named = {key for each in told for key in each}
+            refuse_unknown(self.family, named, "no classifier has the attribute {!r}, the family")
         if len(models) < FEWEST:
             raise BrittleError(
                 f"a line through {len(models)} models says nothing: it needs at least {FEWEST}",
                 "Add classifiers to the study; those of one group are one model.",
             )
         for name in self.baseline:
-            if name not in classifiers and name not in models:
-                raise BrittleError(
-                    f"the baseline names {name!r}, which is not among the classifiers",
-                    did_you_mean(name, [*classifiers, *models]),
-                )
+            everybody = [*asked.classifiers, *models]
+            refuse_unknown(name, everybody, "the baseline names {!r}, which is not among the classifiers")
         if self.baseline and len(self._drawn_through(models)) < FEWEST:
             raise BrittleError(f"the baseline has fewer than {FEWEST} models", "Name more, or none for all.")
-        if about.subject is not None and not about.subject.origin and self.id in ("", about.images):
+        if not about.subject.origin and self.id in ("", about.images):
             raise BrittleError(
                 f"the image set {about.images!r} has no images at scale 0 to take accuracy without a shift from",
                 "Name another image set, id = …; or its images at scale 0, clean=SPEC of the image set.",
@@ -177,8 +174,7 @@ def _clean_accuracy(run: RunView, clean: CleanImages, models: Mapping[str, Model
 
 
 def _clean(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> float:
-    right = clean_columns(run, classifier, images)["rank"] == 0
-    return float(right[np.isin(run.images[images].ids, ids)].mean())
+    return float(clean_right(run, classifier, images)[np.isin(run.images[images].ids, ids)].mean())
 
 
 def _by_model(found: Shifted, models: Mapping[str, Model]) -> Array:
@@ -199,7 +195,4 @@ INTERVALS = ("slope_interval", "correlation_interval")
 
 
 def _gain(name: str, found: Gains, place: int) -> dict[str, Any]:
-    values: Sequence[float] = [float(each[place]) for each in found]
-    if np.isnan(values[0]):
-        return {name: None, f"{name}_interval": None}
-    return {name: values[0], f"{name}_interval": list(values[1:])}
+    return Estimate(*(float(each[place]) for each in found)).named(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from brittle.measures.base import ClassifierFacts
+from brittle.measures.base import ClassifierFacts, members
 
 
 class Model(NamedTuple):
@@ -16,11 +16,9 @@ class Model(NamedTuple):
 
 
 def grouped(classifiers: Mapping[str, ClassifierFacts]) -> dict[str, Model]:
-    members: dict[str, list[str]] = {}
-    for name, facts in classifiers.items():
-        members.setdefault(facts.group or name, []).append(name)
     return {
-        name: Model(tuple(of), _shared([classifiers[each].attributes for each in of])) for name, of in members.items()
+        name: Model(tuple(of), _shared([classifiers[each].attributes for each in of]))
+        for name, of in members(classifiers).items()
     }
 
 

@@ -8,6 +8,8 @@ from brittle.commands import COMPARED, Command
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.registry.options import option
 
+FAMILY = "architecture"
+
 
 @dataclass(frozen=True)
 class LineOptions:
@@ -27,7 +29,7 @@ class LineOptions:
         "attributes of classifiers whose partial correlation is given; all that are numbers unless given",
         rows=False,
     )
-    family: str = option("architecture", "the attribute that names what sizes are of", rows=False)
+    family: str = option(FAMILY, "the attribute that names what sizes are of", rows=False)
     confidence: float = option(
         0.95, "confidence of every interval, of gains for all models at once", above=0, below=1, rows=False
     )

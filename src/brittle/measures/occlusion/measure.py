@@ -20,23 +20,21 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import At, Notes, PendingOutcome
-from brittle.measures.base import ROWS, About, Asked, BadAnswer, Measure, Pending, Read, RunView, Tables, Task, tested
+from brittle.measures.base import About, Asked, Measure, Pending, RunView, Tables, Task, tabled, tested
 from brittle.measures.changes import UnderNuisance
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.distortion import BESIDE, beside
 from brittle.measures.draws import draw_theta
 from brittle.measures.occlusion.options import OcclusionOptions
 from brittle.measures.occlusion.summary import summarise_run
-from brittle.measures.outcomes import first_bad
 from brittle.measures.plan import Grid, rows_per_unit
-from brittle.random import stream_root
 from brittle.types import Batch, HidesPixels, HidesShare, Nuisance
 
 KIND = "occlusion"
@@ -48,9 +46,9 @@ KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
 class Occlusion(OcclusionOptions, Measure):
     """Accuracy as more and more of an image is hidden, on test images and on those that were trained on."""
 
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
+    reads: ClassVar = (CLEAN,)
 
-    def shares_of(self, nuisance: Nuisance) -> tuple[float | None, ...]:
+    def shares_of(self, nuisance: Nuisance | None) -> tuple[float | None, ...]:
         """The hidden shares, in rising order; a single None where the nuisance draws its own."""
         exact = isinstance(nuisance, HidesShare) and nuisance.share_is_exact
         return tuple(sorted(set(self.shares))) if exact else (None,)
@@ -64,34 +62,35 @@ class Occlusion(OcclusionOptions, Measure):
                 f"occlusion is measured under nuisances that hide pixels, and {about.nuisance_name!r} does not",
                 'Name others for it: nuisances = ["patch", "fourier-mask"].',
             )
-        if about.subject is not None and bool((about.subject.labels < 0).any()):
-            raise BrittleError(
-                f"occlusion is about accuracy, and images of {about.subject.name!r} have no label",
-                "Use images with labels.",
-            )
+        about.refuse_unlabelled("occlusion is about accuracy")
 
     def nuisances(self) -> tuple[str, ...]:
         return ("patch", "fourier-mask", "tiles")
 
     def plan(self, about: About) -> Grid:
-        assert about.nuisance is not None
-        shares = len(self.shares_of(about.nuisance))
-        points, rows = self.repeats * shares, rows_per_unit(about.numbers)
-        columns = {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
+        columns, rows = self._columns(about.nuisance), rows_per_unit(about.numbers)
+        points = len(columns["repeat"])
         return Grid(about.count, points, max(1, rows // points), min(points, rows), columns=columns)
+
+    def _columns(self, nuisance: Nuisance | None) -> dict[str, NDArray[np.int64]]:
+        shares = len(self.shares_of(nuisance))
+        return {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        nuisance, device = task.about.nuisance, task.device
+        nuisance = task.nuisance
         assert isinstance(nuisance, HidesPixels)
-        shares, points = self.shares_of(nuisance), task.pairs.axis.to(device)
-        at = {"draw": points // len(shares)}
+        shares = self.shares_of(nuisance)
+        at = {"draw": task.axis // len(shares)}
         if shares[0] is not None:
-            at["share"] = torch.tensor(shares, dtype=torch.float64, device=device)[points % len(shares)]
-        hiding = Hiding(nuisance, stream_root(task.about.seed, task.about.stream, device))
-        said = task.answers.all(task.pairs.rows.to(device), at, hiding, task.labels)
-        hidden = said.notes["hidden"]
-        return {name: partial(_tables, task, each, hidden, len(shares)) for name, each in said.outcomes.items()}
+            at["share"] = torch.tensor(shares, dtype=torch.float64, device=task.device)[task.axis % len(shares)]
+        said = task.answers.all(task.rows, at, Hiding(nuisance, task.root()), task.labels)
+        return {name: partial(self._tables, task, each, said.notes["hidden"]) for name, each in said.outcomes.items()}
+
+    def _tables(self, task: Task, pending: PendingOutcome, hidden: Tensor) -> Tables:
+        keys = task.keys(self._columns(task.nuisance))
+        columns = task.fetched(pending(), draws=keys["repeat"])
+        return tabled(keys | {"hidden": hidden} | {name: columns[name] for name in KEPT})
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         # Of images that were trained on the DI index says nothing.
@@ -111,19 +110,3 @@ class Hiding(UnderNuisance):
             theta = nuisance.with_share(theta, at["share"])
         hidden = nuisance.hidden_pixels(theta, batch).flatten(1).float().mean(1)
         return nuisance.apply(batch, theta), {"hidden": hidden}
-
-
-def _tables(task: Task, pending: PendingOutcome, hidden: Tensor, shares: int) -> Tables:
-    columns, pairs = pending().columns(), task.pairs
-    points = pairs.axis.numpy()
-    bad = first_bad(columns)
-    if bad is not None:
-        raise BadAnswer(int(pairs.rows[bad.row]), bad.wrong, draw=int(points[bad.row]) // shares)
-    return {
-        ROWS: pa.table(
-            task.keys()
-            | {"repeat": (points // shares).astype(np.int32), "place": (points % shares).astype(np.int32)}
-            | {"hidden": hidden.cpu().numpy()}
-            | {name: columns[name] for name in KEPT}
-        )
-    }

@@ -9,31 +9,25 @@ trainings: those are the runs of a `group`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from brittle.measures.base import RunView, tested
-from brittle.measures.clean.measure import clean_columns
+from brittle.measures.arrays import Array
+from brittle.measures.base import RunView, members, tested, two_by_two
+from brittle.measures.clean.measure import clean_right
 from brittle.nuisances import nuisances
-from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.statistics.estimate import Estimate, mean, means
+from brittle.statistics.intervals import simultaneous
 from brittle.statistics.ratio import quotient_bounds
-from brittle.statistics.ratios import (
-    Estimated,
-    Sample,
-    difference_of_shares,
-    ratio,
-    ratios_apart,
-    standard_errors,
-)
+from brittle.statistics.ratios import Sample, difference_of_shares, ratio, ratios_apart, standard_errors
 from brittle.types import HidesPixels, HidesShare
 
 if TYPE_CHECKING:
     from brittle.measures.occlusion.measure import Occlusion
 
-Array = NDArray[np.float64]
 FEW = 30  # images below which the central limit theorem is a poor guide
 SURE = 5.0  # standard errors of a gap from which on dividing by it hardly biases iOcclusion (benchmarks/README.md)
 
@@ -45,13 +39,9 @@ class Right(NamedTuple):
     clean: Array  # (n,) 0 or 1
     hidden: Array  # (K,) share of the pixels that masks really hide
 
-    def mean(self, others: Sequence[Right]) -> Right:
-        runs = [self, *others]
-        return Right(
-            np.mean([each.occluded for each in runs], 0),
-            np.mean([each.clean for each in runs], 0),
-            np.mean([each.hidden for each in runs], 0),
-        )
+    @classmethod
+    def mean(cls, runs: Sequence[Right]) -> Right:
+        return cls(*(np.mean(each, 0) for each in zip(*runs, strict=True)))
 
 
 class Both(NamedTuple):
@@ -60,10 +50,15 @@ class Both(NamedTuple):
     test: Right
     train: Right | None
 
-    def gap(self, confidence: float, place: int | None = None) -> Estimated | None:
+    @classmethod
+    def mean(cls, runs: Sequence[Both]) -> Both:
+        trained = [each.train for each in runs if each.train is not None]
+        return cls(Right.mean([each.test for each in runs]), Right.mean(trained) if trained else None)
+
+    def gap(self, confidence: float, place: int | None = None) -> Estimate:
         """A(train) − A(test), occluded at one of the shares or clean."""
         if self.train is None:
-            return None
+            return Estimate()
         train, test = (each.clean if place is None else each.occluded[place] for each in (self.train, self.test))
         return difference_of_shares(train, test, confidence)
 
@@ -75,19 +70,16 @@ class Both(NamedTuple):
             Sample(self.test.occluded[place], self.test.clean, -1),
         ]
 
-    def interplay(self, confidence: float, place: int) -> Estimated | None:
-        """iOcclusion at one share; None where there is no gap to divide by, or no training images."""
-        gap = self.gap(confidence)
-        return None if gap is None or gap.low <= 0 else ratio(self.samples(place), confidence)
+    def interplay(self, confidence: float, place: int) -> Estimate:
+        """iOcclusion at one share; nothing where there is no gap to divide by, or no training images."""
+        return ratio(self.samples(place), confidence) if self.gap(confidence).low > 0 else Estimate()
 
 
 def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
     """A result per classifier, image set and nuisance; one per group of classifiers; differences between models."""
     results, groups, comparisons, warnings = [], [], [], dict[str, None]()
-    models: dict[str, list[str]] = {}
-    for name, facts in run.classifiers.items():
-        models.setdefault(facts.group or name, []).append(name)
-    family = len(models) * (len(models) - 1) // 2 * _claims(measure, run)
+    models = members(run.classifiers)
+    family = math.comb(len(models), 2) * _claims(measure, run)
     for images, nuisance in itertools.product(tested(run.images), run.nuisances):
         shares = measure.shares_of(run.nuisances[nuisance])
         train = _training(run, images)
@@ -100,25 +92,18 @@ def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
             )
             warnings |= dict.fromkeys(_doubts(both, name, images, train, measure.confidence))
         averaged = {}
-        for model, members in models.items():
-            runs = [found[name] for name in members]
-            averaged[model] = _mean(runs)
-            if run.classifiers[members[0]].group:
+        for model, names_of in models.items():
+            runs = [found[name] for name in names_of]
+            averaged[model] = Both.mean(runs)
+            if run.classifiers[names_of[0]].group:
                 groups.append(
-                    {"group": model, "runs": len(runs), "classifiers": members}
+                    {"group": model, "runs": len(runs), "classifiers": names_of}
                     | about
                     | _group(runs, averaged[model], shares, measure)
                 )
-        for first, second in itertools.combinations(averaged, 2):
-            told = {"first": first, "second": second, **names, "confidence": measure.confidence, "family": family}
-            comparisons.append(
-                told
-                | {
-                    "points": _differences(
-                        averaged[first], averaged[second], shares, simultaneous(measure.confidence, family)
-                    )
-                }
-            )
+        for pair, one, other in two_by_two(averaged):
+            points = _differences(one, other, shares, simultaneous(measure.confidence, family))
+            comparisons.append(pair | names | {"confidence": measure.confidence, "family": family, "points": points})
     return {"results": results, "groups": groups, "comparisons": comparisons, "warnings": list(warnings)}
 
 
@@ -143,15 +128,10 @@ def _both(run: RunView, classifier: str, images: str, train: str, nuisance: str,
         np.add.at(total, (place, image), rows["rank"].to_numpy() == 0)
         np.add.at(hidden, (place, image), rows["hidden"].to_numpy())
         np.add.at(often, (place, image), 1)
-        clean = (clean_columns(run, classifier, name)["rank"] == 0).astype(np.float64)
+        clean = clean_right(run, classifier, name).astype(np.float64)
         return Right(total / often, clean, (hidden / often).mean(1))
 
     return Both(right(images), right(train) if train else None)
-
-
-def _mean(runs: Sequence[Both]) -> Both:
-    trained = [each.train for each in runs if each.train is not None]
-    return Both(runs[0].test.mean([each.test for each in runs[1:]]), trained[0].mean(trained[1:]) if trained else None)
 
 
 def _protocol(measure: Occlusion, run: RunView, images: str, train: str, nuisance: str) -> dict[str, Any]:
@@ -174,105 +154,79 @@ def _protocol(measure: Occlusion, run: RunView, images: str, train: str, nuisanc
 
 def _one(both: Both, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
     """The four accuracies, the gaps, A / A₀ and iOcclusion at every share."""
-    confidence = measure.confidence
-    clean = _accuracies(both.test.clean[None], confidence)[0]
-    train = None if both.train is None else _accuracies(both.train.clean[None], confidence)[0]
-    gap = both.gap(confidence)
-    tests = _accuracies(both.test.occluded, confidence)
-    trains = None if both.train is None else _accuracies(both.train.occluded, confidence)
+    confidence, nothing = measure.confidence, [Estimate()] * len(shares)
+    tests = means(both.test.occluded, confidence)
+    trains = nothing if both.train is None else means(both.train.occluded, confidence)
     relative = _relative(both.test, confidence)
-    points = []
-    for place, share in enumerate(shares):
-        left, interplay = both.gap(confidence, place), both.interplay(confidence, place)
-        points.append(
-            {"share": share, "hidden": float(both.test.hidden[place])}
-            | _told("accuracy", tests[place])
-            | _told("relative", relative[place])
-            | _told("train_accuracy", None if trains is None else trains[place])
-            | _told("gap", left)
-            | _told("iocclusion", interplay)
-        )
-    return (
-        _told("accuracy_clean", clean)
-        | _told("train_accuracy_clean", train)
-        | _told("gap", gap)
-        | {"divisible": both.interplay(confidence, 0) is not None, "points": points}
-    )
+    points = [
+        {
+            "share": share,
+            "hidden": float(both.test.hidden[place]),
+            **tests[place].named("accuracy"),
+            **relative[place].named("relative"),
+            **trains[place].named("train_accuracy"),
+            **both.gap(confidence, place).named("gap"),
+            **both.interplay(confidence, place).named("iocclusion"),
+        }
+        for place, share in enumerate(shares)
+    ]
+    return {
+        **mean(both.test.clean, confidence).named("accuracy_clean"),
+        **(Estimate() if both.train is None else mean(both.train.clean, confidence)).named("train_accuracy_clean"),
+        **both.gap(confidence).named("gap"),
+        "divisible": both.interplay(confidence, 0).interval is not None,
+        "points": points,
+    }
 
 
-def _group(runs: Sequence[Both], mean: Both, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
+def _group(runs: Sequence[Both], averaged: Both, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
     """Over the runs of one model: the ratio of the mean gaps, and the mean of the runs' own ratios, which differ."""
     confidence = measure.confidence
-    said = _one(mean, shares, measure)
+    said = _one(averaged, shares, measure)
     for place, point in enumerate(said["points"]):
         accuracies = [float(each.test.occluded[place].mean()) for each in runs]
-        ratios = [found.value for each in runs if (found := each.interplay(confidence, place)) is not None]
-        point["ratio_of_means"], point["ratio_of_means_interval"] = (
-            point.pop("iocclusion"),
-            point.pop("iocclusion_interval"),
-        )
+        ratios = [found.value for each in runs if (found := each.interplay(confidence, place)).interval is not None]
+        whole = len(ratios) == len(runs)
+        point |= {f"ratio_of_means{end}": point.pop(f"iocclusion{end}") for end in ("", "_interval")}
         point["accuracy_spread"] = _spread(accuracies)
-        point["mean_of_ratios"] = float(np.mean(ratios)) if len(ratios) == len(runs) else None
-        point["spread_of_ratios"] = _spread(ratios) if len(ratios) == len(runs) else None
+        point["mean_of_ratios"] = float(np.mean(ratios)) if whole else None
+        point["spread_of_ratios"] = _spread(ratios) if whole else None
         point["runs_divisible"] = len(ratios)
     return said
 
 
 def _differences(first: Both, second: Both, shares: Sequence[float | None], confidence: float) -> list[dict[str, Any]]:
     """First minus second at every share, paired over the same images under the same masks."""
-    apart = first.test.occluded - second.test.occluded
-    bounds = betting_bounds(apart, confidence, planned=apart.shape[1], support=(-1.0, 1.0))
+    apart = means(first.test.occluded - second.test.occluded, confidence, support=(-1.0, 1.0))
     found = []
     for place, share in enumerate(shares):
-        accuracy = Estimated(float(apart[place].mean()), float(bounds.low[place]), float(bounds.high[place]))
-        interplay = _interplay_apart(first, second, place, confidence)
+        accuracy, interplay = apart[place], _interplay_apart(first, second, place, confidence)
         found.append(
-            {"share": share}
-            | _told("accuracy", accuracy)
-            | {"more_accurate": _verdict(accuracy)}
-            | _told("iocclusion", interplay)
-            | {"more_robust": None if interplay is None else _verdict(interplay)}
+            {"share": share, "more_accurate": accuracy.favours()}
+            | accuracy.named("accuracy")
+            | interplay.named("iocclusion")
+            | {"more_robust": None if interplay.interval is None else interplay.favours()}
         )
     return found
 
 
-def _interplay_apart(first: Both, second: Both, place: int, confidence: float) -> Estimated | None:
+def _interplay_apart(first: Both, second: Both, place: int, confidence: float) -> Estimate:
     """The difference of two iOcclusions, where both models have one."""
-    if any(each.interplay(confidence, place) is None for each in (first, second)):
-        return None
+    if any(each.interplay(confidence, place).interval is None for each in (first, second)):
+        return Estimate()
     return ratios_apart(first.samples(place), second.samples(place), confidence)
 
 
-def _relative(test: Right, confidence: float) -> list[Estimated | None]:
-    """A / A₀ at every share; None where A₀ may be 0."""
+def _relative(test: Right, confidence: float) -> list[Estimate]:
+    """A / A₀ at every share; nothing where A₀ may be 0."""
     if not test.clean.any():
-        return [None] * len(test.occluded)
+        return [Estimate()] * len(test.occluded)
     bounds = quotient_bounds(test.occluded, test.clean, confidence)
     values = test.occluded.mean(1) / test.clean.mean()
     return [
-        Estimated(float(value), float(low), float(high)) if np.isfinite(high) else None
+        Estimate(float(value), float(low), float(high)) if np.isfinite(high) else Estimate()
         for value, low, high in zip(values, bounds.low, bounds.high, strict=True)
     ]
-
-
-def _accuracies(right: Array, confidence: float) -> list[Estimated]:
-    """Means over images (K, n), with the interval for the population that they are drawn from."""
-    bounds = betting_bounds(right, confidence, planned=right.shape[1])
-    return [
-        Estimated(float(mean), float(low), float(high))
-        for mean, low, high in zip(right.mean(1), bounds.low, bounds.high, strict=True)
-    ]
-
-
-def _told(name: str, found: Estimated | None) -> dict[str, Any]:
-    return {
-        name: None if found is None else found.value,
-        f"{name}_interval": None if found is None else found.interval,
-    }
-
-
-def _verdict(apart: Estimated) -> str:
-    return "first" if apart.low > 0 else "second" if apart.high < 0 else "tie"
 
 
 def _spread(values: Sequence[float]) -> float | None:
@@ -283,10 +237,10 @@ def _spread(values: Sequence[float]) -> float | None:
 def _doubts(both: Both, classifier: str, images: str, train: str, confidence: float) -> list[str]:
     """What a reader of the ratios must know, in a sentence each."""
     gap = both.gap(confidence)
-    if gap is None or both.train is None:
+    if both.train is None:
         return []
     said, errors = [], standard_errors(both.samples(0))
-    if both.interplay(confidence, 0) is None:
+    if both.interplay(confidence, 0).interval is None:
         why = "is too small to divide by" if gap.high >= 0 else "is below 0"
         points = f"{100 * gap.value:.1f} points [{100 * gap.low:.1f}, {100 * gap.high:.1f}]".replace("-", "−")
         said.append(

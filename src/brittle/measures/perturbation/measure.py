@@ -19,19 +19,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.imagenet import ids, shown, taken_for_imagenets
 from brittle.measures import register
-from brittle.measures.base import (
-    CLASSIFIER,
-    IMAGES,
-    About,
-    Asked,
-    ClassifierFacts,
-    Measure,
-    Pending,
-    Read,
-    RunView,
-    Subject,
-    Task,
-)
+from brittle.measures.base import ON_IMAGES, About, Asked, ClassifierFacts, Measure, Pending, RunView, Subject, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.lanes import lane_size
@@ -42,7 +30,7 @@ from brittle.measures.perturbation.summary import summarise_perturbation
 from brittle.measures.perturbation.work import BATCHES_AT_ONCE, Pairs, Part, tables, tried
 from brittle.measures.plan import Grid, Listed, Plan, Unit
 from brittle.measures.targeted import UNTARGETED, Found, Goal, adam
-from brittle.random import fold, stream_root
+from brittle.random import fold
 from brittle.types import Differentiable
 
 KIND = "perturbation"
@@ -56,9 +44,9 @@ BEYOND = 64.0  # ε at which the baselines give up where values are not held to 
 class Perturbation(PerturbationOptions, Measure):
     """The change of an image at which a classifier gives another class with the probability asked for."""
 
-    over: ClassVar[frozenset[str]] = frozenset({CLASSIFIER, IMAGES})
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN,)
-    needs: ClassVar[tuple[type, ...]] = (Differentiable,)
+    over: ClassVar = ON_IMAGES
+    reads: ClassVar = (CLEAN,)
+    needs: ClassVar = (Differentiable,)
 
     @property
     def targeted(self) -> bool:
@@ -73,14 +61,13 @@ class Perturbation(PerturbationOptions, Measure):
 
     def _axis(self, about: About) -> int:
         """Targets of an image."""
-        assert about.classifier is not None
         classes = len(about.classifier.labels)
         return slots(self._named(about, about.classifier), classes, self.draw) if self.targeted else 1
 
     def _named(self, about: About, classifier: ClassifierFacts) -> list[int]:
         """The targets that are named; a classifier without names of its own has those of the image set's classes."""
         labels, named = list(classifier.labels), classifier.named
-        classes = about.subject.classes if about.subject is not None else ()
+        classes = about.subject.classes
         if taken_for_imagenets(labels, named, classes):
             labels = list(map(shown, ids()))
         elif not named:
@@ -101,7 +88,6 @@ class Perturbation(PerturbationOptions, Measure):
 
     def plan(self, about: About) -> Plan:
         """A unit is some images with all of their targets, or one with some of them where they are many."""
-        assert about.subject is not None
         places, axis = self.places(about.subject), self._axis(about)
         pairs = max(FEWEST_PAIRS, min(PAIRS_PER_UNIT, NUMBERS_PER_UNIT // about.numbers))
         grid = Grid(len(places), axis, max(1, pairs // axis), min(axis, pairs), columns={})
@@ -110,7 +96,6 @@ class Perturbation(PerturbationOptions, Measure):
         return Listed([Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid], columns={})
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        assert task.about.subject is not None
         pictured = task.about.subject.ids[self.places(task.about.subject)[:PICTURED]]
         shown = np.isin(task.ids, pictured)
         return {name: partial(tables, task, self._searched(task, name), shown) for name in task.classifiers}
@@ -128,13 +113,12 @@ class Perturbation(PerturbationOptions, Measure):
 
     def pairs(self, task: Task, name: str) -> Pairs:
         """The images of the task with their targets, unit by unit."""
-        device = task.batch.images.device
-        units, rows, slot = (each.to(device) for each in task.pairs)
-        origin = torch.from_numpy(predictions(task.given[name], task.ids)).to(device)[rows]
+        units, rows, slot = (each.to(task.device) for each in task.pairs)
+        origin = torch.from_numpy(predictions(task.given[name], task.ids)).to(task.device)[rows]
         if not self.targeted:
             return Pairs(units, rows, origin, torch.full_like(origin, UNTARGETED))
         classifier = task.facts[name]
-        keys = fold(stream_root(task.about.seed, f"{KIND} targets", device), task.batch.ids)[rows]
+        keys = fold(task.root(f"{KIND} targets"), task.batch.ids)[rows]
         candidates = self._named(task.about, classifier)
         target = aimed(candidates, len(classifier.labels), self.draw, origin, slot, keys)
         return Pairs(units, rows, origin, target).take(target != UNTARGETED)

@@ -9,30 +9,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array as Numbers
+from brittle.measures.arrays import Mask, per_image, probability
 from brittle.measures.base import Cell, RunView
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.perturbation.work import TRANSFER
-
-Numbers = NDArray[np.float64]
+from brittle.statistics.estimate import Estimate, mean
 
 
 class Sizes:
     """Pairs (n,) of an image and a target; and the images (m,) that were changed, in planned order."""
 
     def __init__(self, run: RunView, cell: Cell) -> None:
-        rows = run.table(cell)
-        self.run, self.cell, self.rows = run, cell, rows
-        subject = run.images[cell.images]
-        self.subject = subject
+        rows, subject = run.table(cell), run.images[cell.images]
+        self.run, self.cell, self.rows, self.subject = run, cell, rows, subject
         self.places, self.image = np.unique(subject.places(rows["image"].to_numpy()), return_inverse=True)
         self.target, self.origin = (rows[name].to_numpy().astype(np.int64) for name in ("target", "origin"))
         self.reached = rows["reached"].to_numpy().astype(bool)
         self.linf, self.l2 = (rows[name].to_numpy().astype(np.float64) for name in ("linf", "l2"))
         clean = clean_columns(run, cell.classifier, cell.images)
-        self.correct: NDArray[np.bool_] = (clean["rank"] == 0)[self.places]  # (m,)
-        self.max_softmax: Numbers = np.exp(clean["log_p_predicted"].astype(np.float64))[self.places]
-        self.labels = run.references(cell.classifier, cell.images)[self.places]
-        self.labelled = bool((self.labels >= 0).all())
+        self.correct: Mask = (clean["rank"] == 0)[self.places]  # (m,)
+        self.max_softmax = probability(clean["log_p_predicted"])[self.places]
+        self.labelled = bool((run.references(cell.classifier, cell.images)[self.places] >= 0).all())
 
     @property
     def count(self) -> int:
@@ -44,19 +42,24 @@ class Sizes:
         return np.where(self.reached, self.linf, np.inf)
 
     @cached_property
-    def told(self) -> NDArray[np.bool_]:
+    def told(self) -> Mask:
         """(n,) pairs of images that are right untouched: what sizes are told of."""
         return self.correct[self.image]
 
-    def per_image(
-        self, values: NDArray[Any], among: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.int64], Numbers]:
+    def per_image(self, values: NDArray[Any], among: Mask | None = None) -> tuple[NDArray[np.int64], Numbers]:
         """The images that have any of the pairs `among` (n,), and the mean of their values (n,) there."""
-        chosen = np.ones(len(self.image), bool) if among is None else among
-        counts = np.bincount(self.image[chosen], minlength=self.count)
-        sums = np.bincount(self.image[chosen], values[chosen].astype(np.float64), minlength=self.count)
-        there = np.flatnonzero(counts)
-        return there, sums[there] / counts[there]
+        chosen = slice(None) if among is None else among
+        there = np.unique(self.image[chosen])
+        return there, per_image(values[chosen].astype(np.float64), self.image[chosen], self.count)[there]
+
+    def of_images(self, values: Numbers, confidence: float, most: float = 1.0) -> Estimate:
+        """The mean over images of their values (k,) in [0, most], for the population of such images."""
+        return mean(values, confidence, support=(0.0, most), planned=self.count)
+
+    def of_pairs(self, values: NDArray[Any], among: Mask, confidence: float, most: float = 1.0) -> Estimate:
+        """The mean over images of their means over the pairs `among` (n,): images are what is drawn, targets are
+        not."""
+        return self.of_images(self.per_image(values, among)[1], confidence, most)
 
     def smallest(self, values: Numbers | None = None) -> Numbers:
         """(m,) the least of each image's values, by default sizes."""
@@ -69,7 +72,7 @@ class Sizes:
         """(m,) the least change found at which an image has another label than untouched."""
         return self.smallest(self.rows["left"].to_numpy().astype(np.float64))
 
-    def survived(self, name: str, share: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def survived(self, name: str, share: float) -> tuple[Mask, Mask]:
         """(n,) where the share still holds after "rounded" or "jpeg", and where at least the label does."""
         log_p, predicted = (self.rows[f"{name}_{what}"].to_numpy() for what in ("log_p", "predicted"))
         same = np.where(self.target < 0, predicted != self.origin, predicted == self.target)

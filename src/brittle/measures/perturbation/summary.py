@@ -6,16 +6,19 @@ and a failure as the cap. The median takes failures as larger than everything.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from brittle.measures.base import RunView
-from brittle.measures.perturbation.sizes import Numbers, Sizes
-from brittle.statistics.intervals import betting_bounds, simultaneous
+from brittle.measures.arrays import Array, per_image
+from brittle.measures.base import RunView, two_by_two
+from brittle.measures.perturbation.sizes import Sizes
+from brittle.statistics.estimate import mean
+from brittle.statistics.intervals import simultaneous
 from brittle.statistics.selective import auroc, risk_coverage
 
 if TYPE_CHECKING:
@@ -28,10 +31,11 @@ MANY_FAIL = 0.05
 def summarise_perturbation(measure: Perturbation, run: RunView) -> dict[str, Any]:
     """A result per (image set, classifier), paired comparisons, and transfers between classifiers."""
     results, comparisons, transfers, warnings, calls = [], [], [], [], dict.fromkeys(run.classifiers, 0)
-    pairs = list(itertools.combinations(run.classifiers, 2))
+    family = 2 * math.comb(len(run.classifiers), 2) * len(run.images)  # the mean and the least over targets
+    together = simultaneous(measure.confidence, max(1, family))
     for images in run.images:
         found = {name: Sizes(run, run.cell(name, images)) for name in run.classifiers}
-        common = _common(found)
+        common = reduce(np.intersect1d, [sizes.places[sizes.correct] for sizes in found.values()])
         for name, sizes in found.items():
             results.append(
                 {"classifier": name, "image_set": images, **_how(measure), "seed": run.seed}
@@ -40,13 +44,9 @@ def summarise_perturbation(measure: Perturbation, run: RunView) -> dict[str, Any
             )
             calls[name] += results[-1]["calls"]
             warnings += _warnings(results[-1])
-        family = 2 * len(pairs) * len(run.images)  # the mean and the least over targets
-        for first, second in pairs:
-            comparisons.append(
-                {"image_set": images, "first": first, "second": second, "confidence": measure.confidence}
-                | {"family": family}
-                | compare(measure, found[first], found[second], simultaneous(measure.confidence, max(1, family)))
-            )
+        for names, one, other in two_by_two(found):
+            about = {"image_set": images, "confidence": measure.confidence, "family": family}
+            comparisons.append(names | about | compare(measure, one, other, together))
         transfers += _transfers(measure, found, images)
     return {
         "results": results,
@@ -70,92 +70,61 @@ def _how(measure: Perturbation) -> dict[str, Any]:
 
 def summarise(measure: Perturbation, sizes: Sizes, labels: Sequence[str]) -> dict[str, Any]:
     """Numbers of one classifier on one image set."""
-    told, size = sizes.told, sizes.size
-    found = size[told & sizes.reached]
-    median = float(np.median(size[told])) if told.any() else math.inf
-    smallest = sizes.smallest()[sizes.correct]
+    told, size, confidence, cap = sizes.told, sizes.size, measure.confidence, measure.cap
+    found, smallest = size[told & sizes.reached], sizes.smallest()[sizes.correct]
+    least = sizes.of_images(np.minimum(smallest, cap), confidence, cap).named("mean", "interval")
     result: dict[str, Any] = {
         "images": sizes.count,
         "right": int(sizes.correct.sum()),
         "pairs": int(told.sum()),
         "failures": int((told & ~sizes.reached).sum()),
-        **_mean(measure, sizes, ~sizes.reached, told, "failure_share", 1.0),
-        **_mean(measure, sizes, np.minimum(size, measure.cap), told, "mean", measure.cap),
-        "capped": float((size[told] > measure.cap).mean()) if told.any() else None,
-        "median": median if math.isfinite(median) else None,
+        **sizes.of_pairs(~sizes.reached, told, confidence).named("failure_share"),
+        **sizes.of_pairs(np.minimum(size, cap), told, confidence, cap).named("mean"),
+        "capped": float((size[told] > cap).mean()) if told.any() else None,
+        "median": _median(size[told]),
         "mean_found": float(found.mean()) if len(found) else None,
         "greatest_found": float(found.max()) if len(found) else None,
         "l2_mean_found": float(sizes.l2[told & sizes.reached].mean()) if len(found) else None,
-        "smallest": _of_images(measure, np.minimum(smallest, measure.cap), sizes.count)
-        | {"median": _finite(np.median(smallest)) if len(smallest) else None},
+        "smallest": least | ({"median": _median(smallest)} if len(smallest) else {}),
         "survival": {name: _survival(measure, sizes, name) for name in ("rounded", "jpeg")},
         "classes": _by_class(measure, sizes, sizes.origin, labels),
         "to_classes": _by_class(measure, sizes, sizes.target, labels) if measure.targeted else [],
         "calls": int(sizes.rows["calls"].to_numpy().sum()),
     }
-    return result | (
-        {"accuracy": _accuracy(measure, sizes), "errors": _errors(measure, sizes)} if sizes.labelled else {}
-    )
+    if not sizes.labelled:
+        return result
+    return result | {"accuracy": _accuracy(measure, sizes), "errors": _errors(measure, sizes)}
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _median(sizes: Array) -> float | None:
+    """None where it lies among the failures, and of nothing."""
+    found = float(np.median(sizes)) if len(sizes) else math.inf
+    return found if math.isfinite(found) else None
 
 
-def _of_images(
-    measure: Perturbation, values: Numbers, planned: int, most: float | None = None, confidence: float | None = None
-) -> dict[str, Any]:
-    """The mean over images (m,) of values in [0, most], and its interval for the population of such images."""
-    if not len(values):
-        return {"mean": None, "interval": None}
-    support = (0.0, measure.cap if most is None else most)
-    bounds = betting_bounds(values, confidence or measure.confidence, planned=max(1, planned), support=support)
-    return {"mean": float(values.mean()), "interval": list(bounds.pair())}
-
-
-def _mean(
-    measure: Perturbation,
-    sizes: Sizes,
-    values: Any,
-    among: Any,
-    name: str,
-    most: float,
-    confidence: float | None = None,
-) -> dict[str, Any]:
-    """The mean over images of their means over pairs: images are what is drawn, targets are not."""
-    _, each = sizes.per_image(values, among)
-    said = _of_images(measure, each, sizes.count, most, confidence)
-    return {name: said["mean"], f"{name}_interval": said["interval"]}
-
-
-def _over(measure: Perturbation, sizes: Sizes, common: Any) -> dict[str, Any]:
+def _over(measure: Perturbation, sizes: Sizes, common: NDArray[np.int64]) -> dict[str, Any]:
     """The mean over the images that all classifiers get right."""
     places, values = sizes.per_image(np.minimum(sizes.size, measure.cap), sizes.told)
     here = np.isin(sizes.places[places], common)
-    said = _of_images(measure, values[here], sizes.count)
-    return {"common": int(here.sum()), "mean_common": said["mean"], "mean_common_interval": said["interval"]}
+    found = sizes.of_images(values[here], measure.confidence, measure.cap)
+    return {"common": int(here.sum())} | found.named("mean_common")
 
 
-def _common(found: Mapping[str, Sizes]) -> Any:
-    """Places of the images that all classifiers get right."""
-    right = [sizes.places[sizes.correct] for sizes in found.values()]
-    return right[0] if len(right) == 1 else np.array(sorted(set(right[0]).intersection(*right[1:])), dtype=np.int64)
-
-
-def _by_class(measure: Perturbation, sizes: Sizes, which: Any, labels: Sequence[str]) -> list[dict[str, Any]]:
+def _by_class(
+    measure: Perturbation, sizes: Sizes, which: NDArray[np.int64], labels: Sequence[str]
+) -> list[dict[str, Any]]:
     """Changes from, or to, each class: intervals hold for all classes at once."""
     classes = np.unique(which[sizes.told])
     together = simultaneous(measure.confidence, max(1, len(classes)))
     rows = []
     for label in classes.tolist():
         among = sizes.told & (which == label)
-        restricted = np.minimum(sizes.size, measure.cap)
-        median = np.median(sizes.size[among])
+        restricted = sizes.of_pairs(np.minimum(sizes.size, measure.cap), among, together, measure.cap)
         rows.append(
             {"label": label, "class": labels[label], "pairs": int(among.sum())}
             | {"images": len(np.unique(sizes.image[among])), "failures": int((among & ~sizes.reached).sum())}
-            | _mean(measure, sizes, restricted, among, "mean", measure.cap, together)
-            | {"median": _finite(median)}
+            | restricted.named("mean")
+            | {"median": _median(sizes.size[among])}
         )
     return rows
 
@@ -163,8 +132,8 @@ def _by_class(measure: Perturbation, sizes: Sizes, which: Any, labels: Sequence[
 def _survival(measure: Perturbation, sizes: Sizes, name: str) -> dict[str, Any]:
     """Of the changes that were found, the share after which the goal, or at least the label, still holds."""
     among = sizes.told & sizes.reached
-    share, label = sizes.survived(name, measure.share)
-    return _mean(measure, sizes, share, among, "share", 1.0) | _mean(measure, sizes, label, among, "label", 1.0)
+    share, label = (sizes.of_pairs(held, among, measure.confidence) for held in sizes.survived(name, measure.share))
+    return share.named("share") | label.named("label")
 
 
 def _accuracy(measure: Perturbation, sizes: Sizes) -> list[dict[str, Any]]:
@@ -172,12 +141,11 @@ def _accuracy(measure: Perturbation, sizes: Sizes) -> list[dict[str, Any]]:
     robust accuracy, since a smaller change may exist."""
     levels = [0.0, *(level / 255 for level in LEVELS)]
     together = simultaneous(measure.confidence, len(levels))
-    rows = []
-    for epsilon in levels:
-        right = (sizes.correct & (sizes.left > epsilon)).astype(np.float64)
-        said = _of_images(measure, right, sizes.count, 1.0, together)
-        rows.append({"epsilon": epsilon, "accuracy": said["mean"], "interval": said["interval"]})
-    return rows
+    right = [(sizes.correct & (sizes.left > epsilon)).astype(np.float64) for epsilon in levels]
+    return [
+        {"epsilon": epsilon} | sizes.of_images(each, together).named("accuracy", "interval")
+        for epsilon, each in zip(levels, right, strict=True)
+    ]
 
 
 def _errors(measure: Perturbation, sizes: Sizes) -> dict[str, Any]:
@@ -185,13 +153,8 @@ def _errors(measure: Perturbation, sizes: Sizes) -> dict[str, Any]:
     wrong = ~sizes.correct
     said: dict[str, Any] = {"errors": int(wrong.sum()), "right": int(sizes.correct.sum())}
     for name, score in (("change", sizes.smallest()), ("max_softmax", sizes.max_softmax)):
-        found = auroc(score, wrong, measure.confidence)
         curve = risk_coverage(score, wrong)
-        said[name] = {
-            "auroc": found.value,
-            "auroc_interval": None if found.interval is None else list(found.interval),
-            "risk_coverage_area": curve.area,
-        }
+        said[name] = auroc(score, wrong, measure.confidence).named("auroc") | {"risk_coverage_area": curve.area}
         said["least_area"] = curve.least_area
     return said
 
@@ -199,54 +162,44 @@ def _errors(measure: Perturbation, sizes: Sizes) -> dict[str, Any]:
 def compare(measure: Perturbation, first: Sizes, second: Sizes, confidence: float) -> dict[str, Any]:
     """First minus second over the images that both get right: the mean over targets, and the least over targets."""
     both = np.intersect1d(first.places[first.correct], second.places[second.correct])
-    support = (-measure.cap, measure.cap)
     told: dict[str, Any] = {"images": len(both)}
     for name in ("mean", "smallest"):
-        values = [_at(measure, sizes, both, name) for sizes in (first, second)]
-        if not len(both):
-            told |= {f"{name}_difference": None, f"{name}_interval": None, f"{name}_larger": "tie"}
-            continue
-        difference = values[0] - values[1]
-        low, high = betting_bounds(difference, confidence, planned=max(first.count, 1), support=support).pair()
-        told |= {f"{name}_difference": float(difference.mean()), f"{name}_interval": [low, high]}
-        told[f"{name}_larger"] = "first" if low > 0 else "second" if high < 0 else "tie"
+        one, other = (_at(measure, sizes, both, name) for sizes in (first, second))
+        found = mean(one - other, confidence, support=(-measure.cap, measure.cap), planned=first.count)
+        told |= found.named(f"{name}_difference", f"{name}_interval") | {f"{name}_larger": found.favours()}
     return told
 
 
-def _at(measure: Perturbation, sizes: Sizes, places: Any, name: str) -> Numbers:
+def _at(measure: Perturbation, sizes: Sizes, places: NDArray[np.int64], name: str) -> Array:
     """The value of each image at `places`."""
     if name == "smallest":
         inside, values = np.arange(sizes.count), np.minimum(sizes.smallest(), measure.cap)
     else:
         inside, values = sizes.per_image(np.minimum(sizes.size, measure.cap))
-    there = sizes.places[inside]
-    return np.asarray(values[np.searchsorted(there, places)])
+    return np.asarray(values[np.searchsorted(sizes.places[inside], places)])
 
 
 def _transfers(measure: Perturbation, found: Mapping[str, Sizes], images: str) -> list[dict[str, Any]]:
     """Of the changes found for one classifier, how many move another that said the same of the untouched image."""
     rows = []
-    family = max(1, len(found) * (len(found) - 1))
-    together = simultaneous(measure.confidence, 2 * family)
+    together = simultaneous(measure.confidence, 2 * max(1, len(found) * (len(found) - 1)))
     for name, sizes in found.items():
         table = sizes.transfers()
         names = np.asarray(table["classifier"].to_pylist(), dtype=object)
-        right = dict(zip(sizes.subject.ids[sizes.places].tolist(), sizes.correct.tolist(), strict=True))
+        columns = {key: table[key].to_numpy() for key in ("image", "clean", "predicted", "origin", "target_there")}
+        right = np.isin(columns["image"], sizes.subject.ids[sizes.places[sizes.correct]])
+        left = columns["predicted"] != columns["clean"]
+        hit = np.where(columns["target_there"] == -1, left, columns["predicted"] == columns["target_there"])
         for other in found:
-            columns = {key: table[key].to_numpy() for key in ("image", "clean", "predicted", "origin", "target_there")}
-            here = (names == other) & (columns["clean"] == columns["origin"])
-            here &= np.array([right.get(image, False) for image in columns["image"].tolist()], bool)
+            here = (names == other) & (columns["clean"] == columns["origin"]) & right
             if other == name or not here.any():
                 continue
-            left = columns["predicted"] != columns["clean"]
-            hit = np.where(columns["target_there"] == -1, left, columns["predicted"] == columns["target_there"])
+            known, image = np.unique(columns["image"][here], return_inverse=True)
             row: dict[str, Any] = {"image_set": images, "from": name, "to": other, "pairs": int(here.sum())}
-            _, image = np.unique(columns["image"][here], return_inverse=True)
-            row["images"] = int(image.max()) + 1
+            row["images"] = len(known)
             for key, values in (("target", hit), ("left", left)):
-                means = np.bincount(image, values[here]) / np.bincount(image)
-                said = _of_images(measure, means, sizes.count, 1.0, together)
-                row |= {f"{key}_share": said["mean"], f"{key}_interval": said["interval"]}
+                shares = per_image(values[here], image, len(known))
+                row |= sizes.of_images(shares, together).named(f"{key}_share", f"{key}_interval")
             rows.append(row)
     return rows
 

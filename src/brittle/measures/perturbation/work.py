@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brittle.measures.answers import Answers, At, Change, Notes
 from brittle.measures.base import ROWS, BadAnswer, Tables, Task
+from brittle.measures.changes import Untouched
 from brittle.measures.clean.measure import predictions
 from brittle.measures.targeted import UNTARGETED, Found, aimed_at
-from brittle.memory import slices
 from brittle.nuisances.digital.jpeg import jpeg
+from brittle.types import Batch
 
 PICTURES, TRANSFER = "pictures", "transfer"  # tables besides the rows
 BATCHES_AT_ONCE = 8  # whose changed images are held together
@@ -70,24 +73,35 @@ class Part(NamedTuple):
     others: Mapping[str, Elsewhere]
 
 
-def said_of(task: Task, name: str, images: Tensor) -> Tensor:
-    """log p(c | x) (n, K) in batches."""
+@dataclass(frozen=True)
+class Compressed:
+    """Images after JPEG."""
+
+    quality: int
+    traceable: ClassVar[bool] = True
+
+    def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
+        quality = torch.full((len(batch.images),), float(self.quality), dtype=torch.float64, device=batch.images.device)
+        return jpeg(batch.images, quality), {}
+
+
+def said_of(task: Task, name: str, rows: Tensor, images: Tensor, change: Change) -> Tensor:
+    """log p(c | x) (n, K) of changed copies of the images at `rows`; the search has told of its own calls alone."""
+    every = torch.arange(len(rows), device=rows.device)
+    answers = Answers(task.batch.take(rows)._replace(images=images), task.classifiers, task.batch_size)
     with torch.no_grad():
-        classifier = task.classifiers[name]
-        return torch.cat([classifier.log_probs(images[part]) for part in slices(len(images), task.batch_size)])
+        return answers.log_probs(name, every, {}, change)
 
 
 def tried(task: Task, name: str, pairs: Pairs, found: Found, quality: int) -> Part:
     """How changed images fare in 8 bits, as JPEG, and with the task's other classifiers."""
     images = found.values.clamp(0, 1)  # all that a file can hold
 
-    def answered(changed: Tensor) -> Answered:
-        log_probs = said_of(task, name, changed)
+    def answered(changed: Tensor, change: Change) -> Answered:
+        log_probs = said_of(task, name, pairs.rows, changed, change)
         return Answered(aimed_at(log_probs, pairs.origin, pairs.target), log_probs.argmax(1))
 
-    rounded = answered((255 * images).round() / 255)
-    strength = torch.full((len(images),), float(quality), dtype=torch.float64, device=images.device)
-    compressed = answered(torch.cat([jpeg(images[part], strength[part]) for part in slices(len(images), 256)]))
+    rounded, compressed = answered((255 * images).round() / 255, Untouched()), answered(images, Compressed(quality))
     others = {other: _elsewhere(task, name, other, pairs, found) for other in task.classifiers if other != name}
     return Part(pairs, found, rounded, compressed, others)
 
@@ -100,7 +114,7 @@ def _elsewhere(task: Task, name: str, other: str, pairs: Pairs, found: Found) ->
         there[:-1] = range(len(mine))
     counted = torch.tensor(there, device=pairs.rows.device)
     clean = torch.from_numpy(predictions(task.given[other], task.ids)).to(pairs.rows.device)
-    predicted = said_of(task, other, found.values).argmax(1)
+    predicted = said_of(task, other, pairs.rows, found.values, Untouched()).argmax(1)
     return Elsewhere(clean[pairs.rows], predicted, counted[pairs.origin], counted[pairs.target])
 
 
@@ -164,7 +178,7 @@ def _keys(task: Task, pairs: Pairs) -> dict[str, Any]:
 def _rows(task: Task, part: Part) -> pa.Table:
     found = part.found
     columns = _keys(task, part.pairs) | {"origin": part.pairs.origin}
-    columns |= {name: getattr(found, name) for name in _ROWS.names if hasattr(found, name)}
+    columns |= {name: values for name, values in found._asdict().items() if name in _ROWS.names}
     for name, tried in (("rounded", part.rounded), ("jpeg", part.compressed)):
         columns |= {f"{name}_log_p": tried.log_p, f"{name}_predicted": tried.predicted}
     return _made(_ROWS, columns)

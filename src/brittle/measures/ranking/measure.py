@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, Read, RunView
+from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView
 from brittle.measures.ranking.options import RankingOptions
 from brittle.measures.shifted import READ, Shifted, covered, shifted
 from brittle.statistics.ranking import (
@@ -52,8 +52,8 @@ class Contest(NamedTuple):
 class Ranking(RankingOptions, Derived):
     """Which classifier is best at each severity, which can't be told apart, and which change places."""
 
-    over: ClassVar[frozenset[str]] = frozenset({IMAGES, PATH})
-    reads: ClassVar[tuple[Read, ...]] = (READ,)
+    over: ClassVar = frozenset({IMAGES, PATH})
+    reads: ClassVar = (READ,)
 
     def check(self, about: About, asked: Asked) -> None:
         if len(asked.classifiers) < 2:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.robustness.tally import Array, Tally
-from brittle.statistics.intervals import Bounds
-
-if TYPE_CHECKING:
-    from brittle.measures.robustness.measure import Robustness
-
+from brittle.measures.arrays import Array
+from brittle.measures.robustness.options import RobustnessOptions
+from brittle.measures.robustness.tally import Tally
+from brittle.statistics.estimate import Estimate
+from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 
 METHODS: Mapping[str, str] = {
     "population": "betting confidence sequence on the per-image means (Waudby-Smith & Ramdas 2023)",
@@ -25,28 +25,6 @@ ESTIMANDS: Mapping[str, str] = {
     "set": "exactly this image set",
     "drawn": "the whole set that these images were drawn from without replacement",
 }
-
-
-class Estimate(NamedTuple):
-    """A mean with its interval; the bounds are None where there is none to give."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @classmethod
-    def within(cls, value: float, bounds: Bounds) -> Estimate:
-        """The mean that the bounds are of: they hold it, and here to the last bit, however the sums were rounded."""
-        low, high = bounds.pair()
-        return cls(value, min(low, value), max(high, value))
-
-    @property
-    def half_width(self) -> float | None:
-        return None if self.low is None or self.high is None else (self.high - self.low) / 2
-
-    @property
-    def interval(self) -> list[float] | None:
-        return None if self.low is None or self.high is None else [self.low, self.high]
 
 
 class Reach(NamedTuple):
@@ -66,13 +44,13 @@ class Part(NamedTuple):
     population: int  # and how many of the named set
 
 
-def means(measure: Robustness, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:
+def means(options: RobustnessOptions, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:
     """Per-image means (M,) of one sum of the tally, and its rounds (R, M) for estimand `set`."""
     here = slice(0, reach.images)
     if what == "worst":
         worst = (tally.wrong_among_first[here] == 0).astype(np.float64)
-        return worst, worst[None] if measure.estimand == "set" else None
-    rounds = getattr(tally, f"{what}_by_round", None) if measure.estimand == "set" else None
+        return worst, worst[None] if options.estimand == "set" else None
+    rounds = getattr(tally, f"{what}_by_round", None) if options.estimand == "set" else None
     if rounds is None:
         return getattr(tally, what)[here] / tally.draws[here], None
     rounds = rounds[: reach.draws].astype(np.float64)
@@ -80,7 +58,7 @@ def means(measure: Robustness, tally: Tally, reach: Reach, what: str) -> tuple[A
 
 
 def estimate(
-    measure: Robustness,
+    options: RobustnessOptions,
     tally: Tally,
     reach: Reach,
     population: int,
@@ -92,10 +70,10 @@ def estimate(
 ) -> Estimate:
     """The mean of one quantity over the images, or over `only` those of the plan marked (M planned,), or its paired
     difference to `minus`; `population` is how many such images the named set holds."""
-    values, rounds = means(measure, tally, reach, what)
+    values, rounds = means(options, tally, reach, what)
     planned = tally.images if only is None else int(only.sum())
     if minus is not None:
-        others, other_rounds = means(measure, minus, reach, what)
+        others, other_rounds = means(options, minus, reach, what)
         values = values - others
         if rounds is not None and other_rounds is not None:
             rounds = rounds - other_rounds
@@ -103,25 +81,71 @@ def estimate(
         here = only[: reach.images]
         values, rounds = values[here], None if rounds is None else rounds[:, here]
     if not len(values):
-        return Estimate(float("nan"), None, None)
-    mean = float(values.mean())
-    if measure.estimand == "set" and rounds is None:
-        return Estimate(mean, None, None)
-    bounds = measure.bounds(
+        return Estimate()
+    return bounded(
+        options,
         values,
         rounds,
-        planned=planned,
-        population=population,
-        confidence=measure.confidence if confidence is None else confidence,
-        draws=1 if what == "worst" else measure.draws,
+        population,
+        planned,
+        confidence=confidence,
+        draws=1 if what == "worst" else options.draws,
         share=planned / tally.images,
         paired=minus is not None,
     )
-    return Estimate.within(mean, bounds)
+
+
+def bounded(
+    options: RobustnessOptions,
+    values: Array,
+    rounds: Array | None,
+    population: int,
+    planned: int,
+    *,
+    confidence: float | None = None,
+    draws: int | None = None,
+    share: float = 1.0,
+    paired: bool = False,
+) -> Estimate:
+    """The mean of per-image values (M,) with the interval of the estimand; `set` reads rounds (R, M) instead, and has
+    none without.
+
+    `planned` images were meant to be read, a `share` of the plan: where a tolerance stops the reading of all, an
+    interval for a share of them can be expected to be wider by the root of it."""
+    bounds = _bounds(
+        options, values, rounds, population, planned, confidence=confidence, draws=draws, share=share, paired=paired
+    )
+    value = float(values.mean())
+    return Estimate(value) if bounds is None else Estimate.within(value, bounds)
+
+
+def _bounds(
+    options: RobustnessOptions,
+    values: Array,
+    rounds: Array | None,
+    population: int,
+    planned: int,
+    *,
+    confidence: float | None = None,
+    draws: int | None = None,
+    share: float = 1.0,
+    paired: bool = False,
+) -> Bounds | None:
+    """The intervals of several parts at once: values (…, M), rounds (…, R, M)."""
+    level = options.confidence if confidence is None else confidence
+    target = None if options.tolerance is None else min(0.5, options.tolerance / math.sqrt(share))
+    support, most = (-1.0, 1.0) if paired else (0.0, 1.0), options.draws if draws is None else draws
+    if options.estimand == "population":
+        return betting_bounds(values, level, planned=planned, target=target, support=support)
+    if options.estimand == "drawn":
+        return finite_bounds(
+            values, level, population=population, draws=most, planned=planned, target=target, support=support
+        )
+    return None if rounds is None else rounds_bounds(rounds, level, planned=most, target=target, support=support)
 
 
 def estimates(
-    measure: Robustness,
+    options: RobustnessOptions,
     tally: Tally,
     reach: Reach,
     parts: Sequence[Part],
@@ -131,33 +155,26 @@ def estimates(
 ) -> list[Estimate]:
     """The mean of one quantity over each of several parts of the images; those alike in numbers go together, since
     intervals of a thousand classes one after the other would take a second."""
-    values, rounds = means(measure, tally, reach, what)
+    values, rounds = means(options, tally, reach, what)
     alike: dict[tuple[int, int, int], list[int]] = {}
     for number, part in enumerate(parts):
         alike.setdefault((len(part.images), part.planned, part.population), []).append(number)
     found: dict[int, Estimate] = {}
     for (_, planned, population), numbers in alike.items():
         places = np.stack([parts[number].images for number in numbers])
-        here, average = values[places], values[places].mean(-1)
-        if measure.estimand == "set" and rounds is None:
-            found |= {number: Estimate(float(mean)) for number, mean in zip(numbers, average, strict=True)}
-            continue
-        bounds = measure.bounds(
-            here,
-            None if rounds is None else np.ascontiguousarray(rounds[:, places].swapaxes(0, 1)),
-            planned=planned,
-            population=population,
-            confidence=measure.confidence if confidence is None else confidence,
-            draws=measure.draws,
-            share=planned / tally.images,
-            paired=False,
-        )
-        each = zip(numbers, average, bounds.low, bounds.high, strict=True)
-        found |= {number: Estimate.within(float(mean), Bounds(low, high)) for number, mean, low, high in each}
+        here, share = values[places], planned / tally.images
+        by_round = None if rounds is None else np.ascontiguousarray(rounds[:, places].swapaxes(0, 1))
+        bounds = _bounds(options, here, by_round, population, planned, confidence=confidence, share=share)
+        for place, number in enumerate(numbers):
+            mean = float(here[place].mean())
+            found[number] = (
+                Estimate(mean)
+                if bounds is None
+                else Estimate.within(mean, Bounds(bounds.low[place], bounds.high[place]))
+            )
     return [found[number] for number in range(len(parts))]
 
 
-def enough(measure: Robustness, tally: Tally, reach: Reach, population: int) -> bool:
+def enough(options: RobustnessOptions, tally: Tally, reach: Reach, population: int) -> bool:
     """Whether the interval of ρ is as narrow as the tolerance asks."""
-    rho = estimate(measure, tally, reach, population)
-    return rho.half_width is not None and measure.tolerance is not None and rho.half_width <= measure.tolerance
+    return options.tolerance is not None and estimate(options, tally, reach, population).half_width <= options.tolerance

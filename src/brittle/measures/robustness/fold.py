@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from brittle.measures.base import ROWS, About, Given, Tables
+from brittle.measures.base import ROWS, Given, Subject, Tables
 from brittle.measures.clean.measure import predictions
 from brittle.measures.outcomes import outcome_columns
 from brittle.measures.plan import Unit
 from brittle.measures.robustness.estimate import Reach, enough
+from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.tally import Tally
-
-if TYPE_CHECKING:
-    from brittle.measures.robustness.measure import Robustness
 
 FURTHER = 1.05  # the tolerance is looked at again where the plan is at least 5 % further
 
@@ -21,23 +18,23 @@ FURTHER = 1.05  # the tolerance is looked at again where the plan is at least 5 
 class RobustnessFold:
     """One classifier under one nuisance."""
 
-    def __init__(self, measure: Robustness, about: About) -> None:
-        assert about.subject is not None
-        self.measure, self.subject, self.units = measure, about.subject, len(measure.plan(about))
+    def __init__(self, options: RobustnessOptions, subject: Subject, units: int) -> None:
+        self.options, self.subject, self.units = options, subject, units
         self.reach = Reach(0, 0, 0, False)
         self._read, self._looked_at = 0, 0
 
     @cached_property
     def tally(self) -> Tally:
-        return self.measure.tally(len(self.subject))
+        rounds = self.options.draws if self.options.estimand == "set" else 0
+        return Tally(len(self.subject), self.options.worst_of, rounds)
 
     @property
     def can_stop(self) -> bool:
-        return self.measure.stops
+        return self.options.stops
 
     @property
     def finished(self) -> bool:
-        return self.measure.stops and self.reach.enough
+        return self.options.stops and self.reach.enough
 
     def feed(self, unit: Unit, tables: Tables, given: Given) -> None:
         assert isinstance(unit.images, range)
@@ -47,12 +44,12 @@ class RobustnessFold:
         reach = self._complete(unit.images.stop, unit.axis.stop)
         if reach is not None:
             self.reach = reach
-            if self.measure.stops and self._to_be_looked_at(reach):
-                self.reach = reach._replace(enough=enough(self.measure, self.tally, reach, self.subject.population))
+            if self.options.stops and self._to_be_looked_at(reach):
+                self.reach = reach._replace(enough=enough(self.options, self.tally, reach, self.subject.population))
 
     def _complete(self, images: int, draws: int) -> Reach | None:
         """How far the plan may be read after a unit that ends there: all images having the same number of draws."""
-        whole = images == len(self.subject) if self.measure.estimand == "set" else draws == self.measure.draws
+        whole = images == len(self.subject) if self.options.estimand == "set" else draws == self.options.draws
         return Reach(images, draws, self._read, False) if whole else None
 
     def _to_be_looked_at(self, reach: Reach) -> bool:

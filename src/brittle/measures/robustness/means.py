@@ -7,59 +7,43 @@ the same images: no independence between nuisances is assumed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from brittle.measures.robustness.estimate import Estimate, Reach, means
+from brittle.measures.robustness.estimate import Reach, bounded, means
+from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.tally import Tally
-
-if TYPE_CHECKING:
-    from brittle.measures.robustness.measure import Robustness
+from brittle.statistics.estimate import Estimate
 
 Parts = Sequence[tuple[Tally, Reach]]  # one classifier under every nuisance
 
 
-def mean_over(measure: Robustness, parts: Parts, population: int, what: str) -> Estimate:
+def mean_over(options: RobustnessOptions, parts: Parts, population: int, what: str) -> Estimate:
     """The mean over nuisances of one sum of their tallies, over the images and rounds that all of them have seen."""
     images, draws = (min(getattr(reach, each) for _, reach in parts) for each in ("images", "draws"))
-    found = [means(measure, tally, Reach(images, draws, reach.units, reach.enough), what) for tally, reach in parts]
+    found = [means(options, tally, Reach(images, draws, reach.units, reach.enough), what) for tally, reach in parts]
     values = np.mean([each for each, _ in found], 0)
     rounds = [each for _, each in found if each is not None]
-    if measure.estimand == "set" and len(rounds) < len(found):
-        return Estimate(float(values.mean()))
-    bounds = measure.bounds(
-        values,
-        np.mean(rounds, 0) if rounds else None,
-        planned=parts[0][0].images,
-        population=population,
-        confidence=measure.confidence,
-        draws=measure.draws,
-        share=1.0,
-        paired=False,
-    )
-    return Estimate.within(float(values.mean()), bounds)
+    by_round = np.mean(rounds, 0) if rounds and len(rounds) == len(found) else None
+    return bounded(options, values, by_round, population, parts[0][0].images)
 
 
 def means_over(
-    measure: Robustness, found: Mapping[str, Mapping[str, tuple[Tally, Reach]]], population: int, labelled: bool
+    options: RobustnessOptions, found: Mapping[str, Mapping[str, tuple[Tally, Reach]]], population: int, labelled: bool
 ) -> list[dict[str, Any]]:
     """Per classifier, of which `found` has what was found under each nuisance by name."""
     rows = []
     for name, by_nuisance in found.items():
         parts = list(by_nuisance.values())
-        rho = mean_over(measure, parts, population, "confidence")
+        right = mean_over(options, parts, population, "correct") if labelled else None
         row: dict[str, Any] = {
             "classifier": name,
             "mean_of": f"{len(parts)} nuisances, each counting the same",
             "nuisances": list(by_nuisance),
             "images": min(reach.images for _, reach in parts),
-            "rho": rho.value,
-            "interval": rho.interval,
-            "confidence": measure.confidence,
+            "confidence": options.confidence,
         }
-        if labelled:
-            right = mean_over(measure, parts, population, "correct")
-            row |= {"accuracy_nuisance": right.value, "accuracy_nuisance_interval": right.interval}
-        rows.append(row)
+        row |= mean_over(options, parts, population, "confidence").named("rho", "interval")
+        rows.append(row if right is None else row | right.named("accuracy_nuisance"))
     return rows

@@ -43,6 +43,18 @@ class RobustnessOptions:
     )
     extra: tuple[Literal["nll", "ece", "top5"], ...] = option((), "also report nll, ece, top5", rows=False)
 
+    @property
+    def stops(self) -> bool:
+        """Whether a tolerance may end the plan early."""
+        return self.tolerance is not None
+
+    @property
+    def draws(self) -> int:
+        """The most draws an image can get."""
+        if self.samples is not None:
+            return self.samples
+        return 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
+
 
 COMMAND = Command(
     "robustness",

@@ -1,7 +1,6 @@
-"""Additive sums per image of what robustness is computed from: update with a unit, merge, read off.
+"""Sums per image of what robustness is computed from: updated with a unit, and read off.
 
-Sums of different units or machines add up, so sharding and resuming need no special code. What depends
-on order, the rounds of estimand `set`, is kept by (round, image).
+What depends on order, the rounds of estimand `set`, is kept by (round, image).
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array
 from brittle.measures.plan import Unit
 
-Array = NDArray[np.float64]
 CALIBRATION_BINS = 15
 
 
@@ -77,16 +76,6 @@ class Tally:
         bins = np.clip(np.ceil(confidence * CALIBRATION_BINS).astype(np.int64) - 1, 0, CALIBRATION_BINS - 1)
         for row, weights in enumerate((None, confidence, correct.astype(np.float64))):
             self.calibration[row] += np.bincount(bins, weights, minlength=CALIBRATION_BINS)
-
-    def merge(self, other: Tally) -> Tally:
-        """The tally of both parts; neither is changed."""
-        both = Tally(self.images, self.worst_of, self.rounds)
-        for name in ("draws", "confidence", "correct", "top5", "nll", "flips", "wrong_among_first", "calibration"):
-            setattr(both, name, getattr(self, name) + getattr(other, name))
-        both.confidence_by_round = self.confidence_by_round + other.confidence_by_round
-        both.correct_by_round = self.correct_by_round | other.correct_by_round
-        both.flips_by_round = self.flips_by_round | other.flips_by_round
-        return both
 
     def calibration_error(self) -> float:
         """ECE: |confidence − accuracy| per bin of equal width, weighted by the rows in it."""

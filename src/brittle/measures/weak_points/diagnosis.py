@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import pyarrow as pa
 import torch
@@ -59,33 +59,11 @@ class Diagnosis(NamedTuple):
 
 
 _NUMBERS = pa.list_(pa.float64())
+_STORED = {int: pa.int64(), str: pa.string(), float: pa.float64(), list[float]: _NUMBERS, list[float | None]: _NUMBERS}
 # Diagnoses as a table: a row per image.
 DIAGNOSIS = pa.schema(
-    {
-        "image": pa.int64(),
-        "method": pa.string(),
-        "status": pa.string(),
-        "calls": pa.int64(),
-        "effective": pa.float64(),
-        "per_1000": pa.float64(),
-        "acceptance": pa.float64(),
-        "rhat": pa.float64(),
-        "kish": pa.float64(),
-        "pareto_k": pa.float64(),
-        "one_minus_mu": pa.float64(),
-        "another_label": pa.float64(),
-        "parameter_effective": _NUMBERS,
-        "parameter_rhat": _NUMBERS,
-        "mean": _NUMBERS,
-        "deviation": _NUMBERS,
-        "prior_mean": _NUMBERS,
-        "prior_deviation": _NUMBERS,
-        "smallest": _NUMBERS,
-        "smallest_log_prior": pa.float64(),
-        "smallest_predicted": pa.int64(),
-        "wrong_share": pa.float64(),
-        "least_met": pa.float64(),
-    }
+    (name, next(stored for kind, stored in _STORED.items() if hint in (kind, kind | None)))
+    for name, hint in get_type_hints(Diagnosis).items()
 )
 
 

@@ -26,7 +26,7 @@ from brittle.measures.weak_points.diagnosis import DIAGNOSIS, Diagnosis, diagnos
 from brittle.measures.weak_points.options import WeakPointsOptions
 from brittle.measures.weak_points.posterior import Posterior
 from brittle.measures.weak_points.summary import summarise_weak_points
-from brittle.random import fold, stream_root, uniform
+from brittle.random import fold, uniform
 from brittle.samplers import sampler, samplers
 from brittle.samplers.chain import ChainSampler
 from brittle.samplers.target import Budget, PosteriorDraws
@@ -45,7 +45,7 @@ MEASURED = Read("robustness", required=False)
 class WeakPoints(WeakPointsOptions, Measure):
     """Draws of θ per image from the posterior that the classifier is wrong."""
 
-    reads: ClassVar[tuple[Read, ...]] = (CLEAN, MEASURED)
+    reads: ClassVar = (CLEAN, MEASURED)
 
     @property
     def runs_code(self) -> bool:
@@ -74,30 +74,14 @@ class WeakPoints(WeakPointsOptions, Measure):
         return len(unit.images) * self.chains * (self.tries + self.burn_in + self.steps)
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
-        about, ids = task.about, task.batch.ids
-        assert about.nuisance is not None
-        keep = len(task.pieces[0].axis)
-        root = stream_root(about.seed, f"{about.stream} weak points", ids.device)
-        prior = stream_root(about.seed, about.stream, ids.device)
-        drawn = sampler(self.sampler)
-        return {
-            name: self.sampled(
-                Posterior(
-                    task.answers.of(task.batch),
-                    name,
-                    references(task, name),
-                    fold(root, ids),
-                    fold(prior, ids),
-                    about.nuisance,
-                    drawn.space,
-                    measured_draws(task, name),
-                    self.failing,
-                ),
-                task.pieces,
-                keep,
-            ).tables
-            for name in task.classifiers
-        }
+        ids, drawn, answers = task.batch.ids, sampler(self.sampler), task.answers.of(task.batch)
+        own, prior = fold(task.root(f"{task.about.stream} weak points"), ids), fold(task.root(), ids)
+        found = {}
+        for name in task.classifiers:
+            right, known = references(task, name), measured_draws(task, name)
+            posterior = Posterior(answers, name, right, own, prior, task.nuisance, drawn.space, known, self.failing)
+            found[name] = self.sampled(posterior, task.pieces, len(task.pieces[0].axis)).tables
+        return found
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_weak_points(self.sampler, run, self.failing)

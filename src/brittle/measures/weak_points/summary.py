@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from brittle.measures.base import Cell, ClassifierFacts, RunView, pairs_of
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.weak_points.diagnosis import MAY_MISS, NO_OTHER_LABEL, NOTHING, TRUSTED, judged
+from brittle.measures.weak_points.diagnosis import MAY_MISS, NO_OTHER_LABEL, NOTHING, TRUSTED, Diagnosis, judged
 from brittle.types import Nuisance, ReadableTheta
 
 DOUBTING = "p(θ | not ℓ, x): the more probable, the less the classifier gives the label"
 FAILING = "p(θ | the prediction is not ℓ, x): the prior, where the prediction is another label"
+UNTOLD = ("image", "mean", "deviation", "prior_mean", "prior_deviation", "smallest_predicted")
 
 
 class Weak(NamedTuple):
@@ -45,13 +46,11 @@ def read(run: RunView, cell: Cell) -> list[Weak]:
     diagnoses = run.table(cell, "images").to_pylist()
     subject, references = run.images[cell.images], run.references(cell.classifier, cell.images)
     clean = clean_columns(run, cell.classifier, cell.images, len(diagnoses))["predicted"]
-    predicted = np.concatenate([rows["predicted"].to_numpy() for rows in run.rows(cell)])
-    found = []
-    for diagnosis, draws in zip(diagnoses, predicted.reshape(len(diagnoses), -1), strict=True):
-        place = int(subject.places(np.array([diagnosis["image"]]))[0])
-        label = int(references[place]) if references[place] >= 0 else int(clean[place])
-        found.append(Weak(place, label, int(clean[place]) != label, diagnosis, draws))
-    return found
+    predicted = run.table(cell)["predicted"].to_numpy().reshape(len(diagnoses), -1)
+    places = subject.places(np.array([diagnosis["image"] for diagnosis in diagnoses])).tolist()
+    labels = [int(references[place] if references[place] >= 0 else clean[place]) for place in places]
+    columns = zip(places, labels, diagnoses, predicted, strict=True)
+    return [Weak(place, label, int(clean[place]) != label, found, draws) for place, label, found, draws in columns]
 
 
 def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> dict[str, Any]:
@@ -174,39 +173,15 @@ def parameter_names(nuisance: Nuisance, numbers: int) -> list[str]:
 
 
 def _of_image(each: Weak, classifier: ClassifierFacts, names: Sequence[str]) -> dict[str, Any]:
-    found = each.diagnosis
+    found, labels = each.diagnosis, classifier.labels
     top = each.leads_to.most_common(1)
-    return {
+    return {name: found.get(name) for name in Diagnosis._fields if name not in UNTOLD} | {
         "id": found["image"],
         "name": names[each.place],
-        "label": classifier.labels[each.label],
+        "label": labels[each.label],
         "already_wrong": each.wrong,
-        "leads_to": classifier.labels[top[0][0]] if top else None,
-        **{
-            key: found[key]
-            for key in (
-                "method",
-                "status",
-                "calls",
-                "effective",
-                "per_1000",
-                "acceptance",
-                "rhat",
-                "kish",
-                "pareto_k",
-                "one_minus_mu",
-                "another_label",
-                "parameter_effective",
-                "parameter_rhat",
-                "smallest",
-                "smallest_log_prior",
-            )
-        },
-        "wrong_share": found.get("wrong_share"),
-        "least_met": found.get("least_met"),
-        "smallest_label": None
-        if found["smallest_predicted"] is None
-        else classifier.labels[found["smallest_predicted"]],
+        "leads_to": labels[top[0][0]] if top else None,
+        "smallest_label": None if found["smallest_predicted"] is None else labels[found["smallest_predicted"]],
     }
 
 

@@ -44,6 +44,7 @@ class Corruption(Levelled, ABC):
     parameters: ClassVar[Sequence[str]] = ("level",)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
+    traceable: ClassVar[bool] = True
 
     piece: ClassVar[int] = 1_250_000  # values that each of a CPU's threads corrupts at a time: eight photographs
 

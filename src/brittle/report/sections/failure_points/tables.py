@@ -100,7 +100,7 @@ def by_severity(rows: Sequence[Row], names: Mapping[str, LabelNames]) -> Iterato
 
     shown = _thinned(rows[0], MOST_SEVERITIES)
     yield table(
-        [entry | {"classifier": row["classifier"]} for row in rows for entry in _thinned(row, MOST_SEVERITIES)],
+        [{**entry, "classifier": row["classifier"]} for row in rows for entry in _thinned(row, MOST_SEVERITIES)],
         WHO,
         (rows[0]["unit"], bare("value", 6, format="significant")),
         *[("accuracy", number("accuracy"))] * whole,

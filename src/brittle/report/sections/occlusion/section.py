@@ -141,7 +141,7 @@ def _compared(pair: Row) -> str:
     point = _middle(pair["points"])
     if point["more_robust"] in (None, "tie"):
         return ""
-    more, less = both(pair | point, "more_robust")
+    more, less = both({**pair, **point}, "more_robust")
     return (
         f"With {words.share(point['share'])} hidden by {pair['nuisance']}, {more} keeps more of its gap between "
         f"training and test images than {less}: iOcclusion differs by "

@@ -40,7 +40,7 @@ def _suite(images: str, here: Results) -> Group:
     """Many nuisances in one table, a row per nuisance and classifier, with the means over all of them below."""
     several = len(here.classifiers) > 1
     means = [
-        {"nuisance": "mean", "accuracy_worst": None, "accuracy_clean": None, "flip_rate": None} | row
+        {"nuisance": "mean", "accuracy_worst": None, "accuracy_clean": None, "flip_rate": None, **row}
         for row in here.means
     ]
     rows = [*here.rows[:MOST_ROWS_OF_A_SUITE], *means]

@@ -113,7 +113,7 @@ def _what(run: MeasureRun, results: Results) -> Table:
         anytime = (
             f"; valid at any stopping time, so also where measuring stopped at the tolerance of {first['tolerance']:g}"
         )
-    compared = ()
+    compared: tuple[tuple[str, str], ...] = ()
     if hoeffding is not None:
         found = "none" if first["half_width"] is None else decimal(first["half_width"])
         said = (
