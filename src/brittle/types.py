@@ -91,6 +91,25 @@ class Layered(Protocol):
 
 
 @runtime_checkable
+class Graphable(Protocol):
+    """A classifier that can become part of a compiled graph."""
+
+    def graph(self, images: Tensor) -> Callable[[Tensor], Tensor]:
+        """What `log_probs` computes, as a function of tensors alone, for images like these (B, C, H, W), on which it
+        has been tried."""
+        ...
+
+
+@runtime_checkable
+class AnyPrecision(Protocol):
+    """A classifier that can compute in other numbers than its weights are stored in."""
+
+    def in_dtype(self, dtype: torch.dtype) -> Classifier:
+        """Another classifier that computes in numbers of this type; this one stays as it is."""
+        ...
+
+
+@runtime_checkable
 class ClassNames(Protocol):
     """A classifier that says whether its labels are names; without this they are taken for names."""
 
