@@ -51,7 +51,7 @@ FLOORS = (
     ("report",),
     ("explorer",),
     ("results",),
-    ("api",),
+    ("api", "extend"),
     ("brittle",),  # the public names
     ("cli",),
     ("__main__",),

@@ -123,7 +123,6 @@ def captured(monkeypatch):
         found.append(inputs)
         raise Stopped
 
-    monkeypatch.setattr("brittle.api.running.carry_out", stop)
     monkeypatch.setattr("brittle.engine.run.run", stop)
     return found
 

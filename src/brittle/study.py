@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from brittle.changes import differences
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, located
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
@@ -160,7 +160,8 @@ class Study(BaseModel):
                     _known(each, getattr(self, sort), f"{where}: measures.{name}.{sort}")
             for each in asked.reads:
                 _known(each, self.measures, f"{where}: measures.{name}.reads")
-            _ = asked.measure
+            with located(where if name == asked.kind else f"{where}: measures.{name}"):
+                _ = asked.measure
 
     def resolved(self) -> dict[str, Any]:
         """Plain values, defaults filled in: what the run folder keeps and compares."""

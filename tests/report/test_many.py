@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from brittle.cli.carry_out import warn
+from brittle.cli.output import warn
 from brittle.report.console import as_text, print_found
 from brittle.report.html import write_report
 from brittle.report.page.fewer import some_of

@@ -32,12 +32,7 @@ class WrittenReport(NamedTuple):
 
 def write_report(folder: Path, *, nothing_loaded: bool = False) -> Path:
     """Writes `report.html` into a run folder and returns its path. Loading what the study names may run code."""
-    return written_report(folder, nothing_loaded=nothing_loaded).path
-
-
-def written_report(folder: Path, *, nothing_loaded: bool = False) -> WrittenReport:
-    """The same, with what the report says on top."""
-    return _written(load(Path(folder), nothing=nothing_loaded), RunFolder(Path(folder)).report)
+    return _written(load(folder, nothing=nothing_loaded), RunFolder(folder).report).path
 
 
 def write_as(folder: Path, format: Literal["json", "markdown"], *, nothing_loaded: bool = False) -> Path:

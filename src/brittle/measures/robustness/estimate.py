@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,6 +58,14 @@ class Reach(NamedTuple):
     enough: bool
 
 
+class Part(NamedTuple):
+    """Some of the images, such as those of one class."""
+
+    images: NDArray[np.intp]  # their places among those that were looked at; at least one
+    planned: int  # how many of the plan are of this part
+    population: int  # and how many of the named set
+
+
 def means(measure: Robustness, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:
     """Per-image means (M,) of one sum of the tally, and its rounds (R, M) for estimand `set`."""
     here = slice(0, reach.images)
@@ -110,6 +118,43 @@ def estimate(
         paired=minus is not None,
     )
     return Estimate.within(mean, bounds)
+
+
+def estimates(
+    measure: Robustness,
+    tally: Tally,
+    reach: Reach,
+    parts: Sequence[Part],
+    what: str = "confidence",
+    *,
+    confidence: float | None = None,
+) -> list[Estimate]:
+    """The mean of one quantity over each of several parts of the images; those alike in numbers go together, since
+    intervals of a thousand classes one after the other would take a second."""
+    values, rounds = means(measure, tally, reach, what)
+    alike: dict[tuple[int, int, int], list[int]] = {}
+    for number, part in enumerate(parts):
+        alike.setdefault((len(part.images), part.planned, part.population), []).append(number)
+    found: dict[int, Estimate] = {}
+    for (_, planned, population), numbers in alike.items():
+        places = np.stack([parts[number].images for number in numbers])
+        here, average = values[places], values[places].mean(-1)
+        if measure.estimand == "set" and rounds is None:
+            found |= {number: Estimate(float(mean)) for number, mean in zip(numbers, average, strict=True)}
+            continue
+        bounds = measure.bounds(
+            here,
+            None if rounds is None else np.ascontiguousarray(rounds[:, places].swapaxes(0, 1)),
+            planned=planned,
+            population=population,
+            confidence=measure.confidence if confidence is None else confidence,
+            draws=measure.draws,
+            share=planned / tally.images,
+            paired=False,
+        )
+        each = zip(numbers, average, bounds.low, bounds.high, strict=True)
+        found |= {number: Estimate.within(float(mean), Bounds(low, high)) for number, mean, low, high in each}
+    return [found[number] for number in range(len(parts))]
 
 
 def enough(measure: Robustness, tally: Tally, reach: Reach, population: int) -> bool:

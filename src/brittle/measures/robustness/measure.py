@@ -115,7 +115,7 @@ class Robustness(RobustnessOptions, Measure):
         share: float,
         paired: bool,
     ) -> Bounds:
-        """The interval for the mean of `per_image` (M,); estimand `set` reads `by_round` (R, M) instead.
+        """The interval for the mean of `per_image` (…, M); estimand `set` reads `by_round` (…, R, M) instead.
 
         `planned` images were meant to be read, a `share` of the plan: where a tolerance stops the reading of all, an
         interval for a share of them can be expected to be wider by the root of it.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject, pairs_of
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Reach, estimate, means
+from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Estimate, Part, Reach, estimate, estimates, means
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.means import means_over
 from brittle.measures.robustness.tally import Tally
@@ -126,30 +126,37 @@ def _drop(measure: Robustness, finding: Finding, subject: Subject) -> Estimate:
 
 def _per_class(measure: Robustness, finding: Finding, subject: Subject) -> list[dict[str, Any]]:
     tally, reach = finding.tally, finding.reach
-    present = np.unique(subject.labels[: reach.images])
-    together = simultaneous(measure.confidence, len(np.unique(subject.labels)))
-    rows = []
-    for label in present:
-        only = subject.labels == label
-        seen = only[: reach.images]
-        count = int((subject.population_labels == label).sum())
-        rho = estimate(measure, tally, reach, count, only=only)
-        family = estimate(measure, tally, reach, count, only=only, confidence=together)
-        correct = estimate(measure, tally, reach, count, "correct", only=only)
-        rows.append(
-            {
-                "label": int(label),
-                "class": subject.class_name(int(label)),
-                "images": int(seen.sum()),
-                "rho": rho.value,
-                "interval": rho.interval,
-                "interval_simultaneous": family.interval,
-                "accuracy_nuisance": correct.value,
-                "accuracy_nuisance_interval": correct.interval,
-                "accuracy_clean": float((finding.clean["rank"][: reach.images][seen] == 0).mean()),
-            }
-        )
-    return rows
+    seen = subject.labels[: reach.images]
+    present, counts = np.unique(seen, return_counts=True)
+    places = np.split(np.argsort(seen, kind="stable"), np.cumsum(counts)[:-1])
+    planned, population = _counts(subject.labels), _counts(subject.population_labels)
+    parts = [
+        Part(here, planned[label], population[label]) for here, label in zip(places, present.tolist(), strict=True)
+    ]
+    rho = estimates(measure, tally, reach, parts)
+    family = estimates(measure, tally, reach, parts, confidence=simultaneous(measure.confidence, len(planned)))
+    correct = estimates(measure, tally, reach, parts, "correct")
+    right = finding.clean["rank"][: reach.images] == 0
+    return [
+        {
+            "label": label,
+            "class": subject.class_name(label),
+            "images": len(places[number]),
+            "rho": rho[number].value,
+            "interval": rho[number].interval,
+            "interval_simultaneous": family[number].interval,
+            "accuracy_nuisance": correct[number].value,
+            "accuracy_nuisance_interval": correct[number].interval,
+            "accuracy_clean": float(right[places[number]].mean()),
+        }
+        for number, label in enumerate(present.tolist())
+    ]
+
+
+def _counts(labels: NDArray[np.int64]) -> dict[int, int]:
+    """How many images each label has."""
+    present, counts = np.unique(labels, return_counts=True)
+    return dict(zip(present.tolist(), counts.tolist(), strict=True))
 
 
 def _extras(measure: Robustness, tally: Tally, reach: Reach, subject: Subject) -> dict[str, Any]:
