@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 
 class Run(NamedTuple):
-    rows: dict[Cell, pa.Table]  # sorted by image and draw, no row past a stopping point
+    rows: dict[Cell, pa.Table]  # also of further tables; sorted by image and draw, no row past a stopping point
     said: dict[str, Any]  # the summary, and the diagnosis of every image's weak points
 
 
@@ -80,6 +80,9 @@ def _read_second(folder: Path, summary: Mapping[str, Any]) -> Run:
         if cell.measure == WEAK_POINTS:
             found = tables["images"].drop_columns(["unit"]).to_pylist()
             diagnoses[cell] = {str(each.pop("image")): each for each in found}
+        own = ("rows", "images") if cell.measure == WEAK_POINTS else ("rows",)
+        further = {name: table for name, table in tables.items() if name not in own}
+        rows |= {cell._replace(measure=f"{cell.measure}.{name}"): table for name, table in further.items()}
     return Run(rows, said | {"diagnoses": _plain(diagnoses)})
 
 

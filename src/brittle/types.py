@@ -180,6 +180,16 @@ class ParameterUnits(Protocol):
 
 
 @runtime_checkable
+class Traceable(Protocol):
+    """A nuisance that says whether it may become part of a compiled graph on a GPU; without this it may not."""
+
+    @property
+    def traceable(self) -> bool:
+        """Whether `sample`, `at` and `apply` there compute with tensors alone, whatever the numbers in them."""
+        ...
+
+
+@runtime_checkable
 class Clamping(Protocol):
     """A nuisance whose images may leave [0, 1] and are then to be clamped; those of others are refused."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 
@@ -16,7 +16,7 @@ from brittle.errors import BrittleError, Failure, foreign, users_line
 from brittle.memory import out_of_memory
 from brittle.nuisances import nuisances
 from brittle.nuisances.base.compose import Compose
-from brittle.types import Batch, Clamping, Nuisance
+from brittle.types import Batch, Clamping, Nuisance, Traceable
 
 ROUNDING = 1e-3  # how far beyond [0, 1] a pixel may lie
 
@@ -51,7 +51,7 @@ def bordered(space: Nuisance) -> Nuisance:
     it has `clamps = True`, what lies outside is clamped, and refused otherwise."""
     if isinstance(space, Compose):
         return dataclasses.replace(space, parts=tuple(map(bordered, space.parts)))
-    if type(space).__module__.partition(".")[0] == "brittle" or not hasattr(space, "apply"):
+    if type(space).__module__.partition(".")[0] == "brittle" or not isinstance(space, Nuisance):
         return space
     held = copy.copy(space)
     apply = partial(_applied, partial(type(space).apply, held), nuisances.spec_of(space))
@@ -59,6 +59,9 @@ def bordered(space: Nuisance) -> Nuisance:
         object.__setattr__(held, "apply", partial(apply, isinstance(space, Clamping) and space.clamps))
     except AttributeError:  # a class with slots
         return space
+    if isinstance(space, Traceable):
+        with suppress(AttributeError):  # a property
+            object.__setattr__(held, "traceable", False)  # whether pixels are fine decides what happens next
     return held
 
 

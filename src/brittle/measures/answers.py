@@ -43,12 +43,28 @@ class Answered(NamedTuple):
     notes: Notes
 
 
-class Asked(NamedTuple):
+class Portion(NamedTuple):
     """A part of what is asked, of one batch; padded by its first image to the batch's size, where that is wanted."""
 
     rows: Tensor
     at: At
     own: int  # those that are not padding
+
+
+def step(
+    batch: Batch,
+    rows: Tensor,
+    at: At,
+    right: Mapping[str, Tensor],
+    change: Change,
+    classifiers: Mapping[str, Classifier],
+) -> tuple[dict[str, Outcome], Notes]:
+    """Gather → change → classify → outcome, of images at `rows` (B,) of a batch.
+
+    Tensors in, tensors out: no number in them decides what is done here. `change` and `classifiers` are the same for
+    all batches of a measure; a device that compiles takes them as they are."""
+    made, notes = change.make(batch.take(rows).in_numbers(), at)
+    return {name: outcome(classifiers[name].log_probs(made), labels[rows]) for name, labels in right.items()}, notes
 
 
 @dataclass(frozen=True)
@@ -71,7 +87,7 @@ class Answers:
         found: dict[str, list[Outcome]] = {name: [] for name in right}
         notes: dict[str, list[Tensor]] = {}
         for part in self.parts(rows, at, padded=padded):
-            said, noted = self._step(part.rows, part.at, change, right)
+            said, noted = step(self.batch, part.rows, part.at, right, change, self.classifiers)
             for name, each in said.items():
                 found[name].append(each.take(slice(part.own)) if padded else each)
             for key, values in noted.items():
@@ -85,30 +101,30 @@ class Answers:
     def submit(self, name: str, rows: Tensor, at: At, change: Change, right: Tensor) -> PendingOutcome:
         """Of one batch of images at `rows` (B,) what a classifier will have said; lanes submit all of theirs before
         they wait for any."""
-        said, _ = self._step(rows, at, change, {name: right})
+        said, _ = step(self.batch, rows, at, {name: right}, change, self.classifiers)
         self.tick(len(rows))
         return lambda: said[name]
 
-    def _step(
-        self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor]
-    ) -> tuple[dict[str, Outcome], Notes]:
-        """Gather → change → classify → outcome, of one batch."""
-        made, notes = change.make(self.batch.take(rows).in_numbers(), at)
-        said = {name: outcome(self.classifiers[name].log_probs(made), labels[rows]) for name, labels in right.items()}
-        return said, notes
+    def log_probs(self, name: str, rows: Tensor, at: At, change: Change) -> Tensor:
+        """log p(c | x) (R, K) of every class, for what an outcome does not say."""
+        found = []
+        for part in self.parts(rows, at):
+            made, _ = change.make(self.batch.take(part.rows).in_numbers(), part.at)
+            found.append(self.classifiers[name].log_probs(made))
+            self.tick(part.own)
+        return torch.cat(found)
 
     def of(self, batch: Batch) -> Answers:
         """The same about other images."""
         return replace(self, batch=batch)
 
-    def parts(self, rows: Tensor, at: At, *, padded: bool = False) -> Iterator[Asked]:
+    def parts(self, rows: Tensor, at: At, *, padded: bool = False) -> Iterator[Portion]:
         """What is asked, batch by batch."""
         for part in slices(len(rows), self.size):
             own = part.stop - part.start
             lacking = self.size - own if padded else 0
-            yield Asked(
-                _filled(rows, part, lacking), {name: _filled(values, part, lacking) for name, values in at.items()}, own
-            )
+            filled = {name: _filled(values, part, lacking) for name, values in at.items()}
+            yield Portion(_filled(rows, part, lacking), filled, own)
 
 
 def _filled(values: Tensor, part: slice, lacking: int) -> Tensor:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from brittle.measures.answers import At, Notes
 from brittle.measures.draws import draw_theta
-from brittle.types import Batch, Nuisance
+from brittle.types import Batch, Nuisance, Traceable
 
 
-@dataclass(frozen=True)
 class Untouched:
     """Images as they are."""
 
-    traceable: bool = True
+    traceable: ClassVar[bool] = True
 
     def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
         return batch.images, {}
@@ -29,8 +29,7 @@ class UnderNuisance:
 
     @property
     def traceable(self) -> bool:
-        """Through code that computes with something other than tensors, no gradient flows."""
-        return self.nuisance.differentiable
+        return isinstance(self.nuisance, Traceable) and self.nuisance.traceable
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from brittle.statistics.estimate import Estimate
+
 Array = NDArray[np.float64]
 PSEUDO_ITEMS = 2.0
 
@@ -37,24 +39,12 @@ class Sample(NamedTuple):
     sign: int = 1
 
 
-class Estimated(NamedTuple):
-    """A number with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def interval(self) -> list[float]:
-        return [self.low, self.high]
-
-
 def normal_quantile(confidence: float) -> float:
     """z of a two-sided interval."""
     return float(ndtri(0.5 + confidence / 2))
 
 
-def difference_of_shares(first: Array, second: Array, confidence: float) -> Estimated:
+def difference_of_shares(first: Array, second: Array, confidence: float) -> Estimate:
     """The mean of the first sample minus that of the second, values (n,) in [0, 1], with Newcombe's interval.
 
     Values between 0 and 1 count as if they were one of them with that chance, which varies most: the interval is then
@@ -62,24 +52,24 @@ def difference_of_shares(first: Array, second: Array, confidence: float) -> Esti
     return difference(*(_wilson(each, confidence) for each in (first, second)))
 
 
-def difference(first: Estimated, second: Estimated) -> Estimated:
+def difference(first: Estimate, second: Estimate) -> Estimate:
     """First minus second, as Newcombe joins two intervals: their half-widths towards each other, and away, are squared
     and added. It is for independent samples; where what is added to one is added to both it is wider than need be."""
     value = first.value - second.value
     low = value - math.hypot(first.value - first.low, second.high - second.value)
     high = value + math.hypot(first.high - first.value, second.value - second.low)
-    return Estimated(value, low, high)
+    return Estimate(value, low, high)
 
 
-def _wilson(values: Array, confidence: float) -> Estimated:
+def _wilson(values: Array, confidence: float) -> Estimate:
     """Wilson's (1927) interval for a share."""
     share, weight = float(values.mean()), normal_quantile(confidence) ** 2 / len(values)
     middle = (share + weight / 2) / (1 + weight)
     reach = math.sqrt(weight * share * (1 - share) + weight**2 / 4) / (1 + weight)
-    return Estimated(share, min(share, middle - reach), max(share, middle + reach))
+    return Estimate(share, min(share, middle - reach), max(share, middle + reach))
 
 
-def ratio(samples: Sequence[Sample], confidence: float) -> Estimated | None:
+def ratio(samples: Sequence[Sample], confidence: float) -> Estimate | None:
     """N / D with Fieller's interval; None where D is not above 0 at that confidence: there is nothing to divide by."""
     z = normal_quantile(confidence)
     above = below = var_above = var_below = both = 0.0
@@ -97,10 +87,10 @@ def ratio(samples: Sequence[Sample], confidence: float) -> Estimated | None:
     reach = math.sqrt(max(0.0, b**2 - a * c))
     numerator, denominator = _differences(samples)
     value = numerator / denominator
-    return Estimated(value, min(value, (b - reach) / a), max(value, (b + reach) / a))
+    return Estimate(value, min(value, (b - reach) / a), max(value, (b + reach) / a))
 
 
-def ratios_apart(first: Sequence[Sample], second: Sequence[Sample], confidence: float) -> Estimated | None:
+def ratios_apart(first: Sequence[Sample], second: Sequence[Sample], confidence: float) -> Estimate | None:
     """The difference of two ratios over the same items, to first order in what each item adds to either; None where one
     of them has nothing to divide by."""
     one, other = ratio(first, confidence), ratio(second, confidence)
@@ -112,7 +102,7 @@ def ratios_apart(first: Sequence[Sample], second: Sequence[Sample], confidence: 
         added = (x - one.value * y) / below - (other_x - other.value * other_y) / other_below
         variance += float(_moments(added[None], weights)[1][0, 0])
     value, reach = one.value - other.value, normal_quantile(confidence) * math.sqrt(variance)
-    return Estimated(value, value - reach, value + reach)
+    return Estimate(value, value - reach, value + reach)
 
 
 def standard_errors(samples: Sequence[Sample]) -> float:

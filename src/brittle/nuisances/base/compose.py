@@ -10,7 +10,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.random import fold
-from brittle.types import Batch, Nuisance
+from brittle.types import Batch, Nuisance, Traceable
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class Compose:
     @property
     def differentiable(self) -> bool:
         return all(part.differentiable for part in self.parts)
+
+    @property
+    def traceable(self) -> bool:
+        return all(isinstance(part, Traceable) and part.traceable for part in self.parts)
 
     def check(self, shape: tuple[int, int, int]) -> None:
         for part in self.parts:

@@ -43,6 +43,7 @@ class Corruption(Levelled, ABC):
     parameters: ClassVar[Sequence[str]] = ("level",)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
+    traceable: ClassVar[bool] = True
 
     piece: ClassVar[int] = 2_500_000  # values that a CPU corrupts at a time: sixteen photographs
 

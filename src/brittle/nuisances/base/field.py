@@ -23,6 +23,7 @@ class FieldNuisance(ABC):
     parameters: ClassVar[Sequence[str]] = ("noise",)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
+    traceable: ClassVar[bool] = True
     clip: bool = True  # to [0, 1]
 
     @abstractmethod

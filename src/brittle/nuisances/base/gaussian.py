@@ -23,6 +23,7 @@ class GaussianNuisance(ABC):
 
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
+    traceable: ClassVar[bool] = True
 
     @property
     @abstractmethod

@@ -50,6 +50,7 @@ class GlassBlur(PixelSizedCorruption):
 
     parameters: ClassVar = ("level", *SEED_NAMES)
     differentiable: ClassVar = False
+    traceable: ClassVar = False  # a table by scipy
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         count, channels, height, width = images.shape

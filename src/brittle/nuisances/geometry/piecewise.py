@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -44,6 +44,8 @@ class PiecewiseAffine(GeometricNuisance):
     )
     length: float = option(0.25, "distance at which motions correlate by 0.61, as a share of the shorter side", above=0)
     unit: Unit = option("share", "share (of the shorter side) or pixels, for the motions")
+
+    traceable: ClassVar[bool] = False  # its mesh is laid on the host
 
     @property
     def parameters(self) -> Sequence[str]:

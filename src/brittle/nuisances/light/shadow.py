@@ -39,6 +39,7 @@ class Shadow:
     parameters: ClassVar[Sequence[str]] = ("direction", "position", "softness", "depth")
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = True
+    traceable: ClassVar[bool] = True
 
     def check(self, shape: tuple[int, int, int]) -> None:
         """Accepts every image."""

@@ -76,6 +76,7 @@ class Shot(Levelled):
     parameters: ClassVar[Sequence[str]] = ("grain", *SEED_NAMES)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = False
+    traceable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_level(self, "photons")

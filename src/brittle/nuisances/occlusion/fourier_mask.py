@@ -43,6 +43,11 @@ class FourierMask(ShareLaw, BlindOccluder):
         self.check_law()
 
     @property
+    def on_host(self) -> bool:
+        """A table of waves."""
+        return True
+
+    @property
     def mask_names(self) -> tuple[str, ...]:
         return ("share and noise",)
 

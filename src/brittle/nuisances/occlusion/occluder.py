@@ -67,6 +67,16 @@ class Occluder(ABC):
             raise BrittleError("options 'fill' and 'texture' both say what hidden pixels become", "Give one of them.")
 
     @property
+    def on_host(self) -> bool:
+        """Whether masks need something that is computed with other than tensors."""
+        return False
+
+    @property
+    def traceable(self) -> bool:
+        """Not with textures, which are read from files."""
+        return self.texture is None and not self.on_host
+
+    @property
     @abstractmethod
     def mask_names(self) -> tuple[str, ...]:
         """A name for each number of the mask; a single name if it is a field."""

@@ -58,6 +58,11 @@ class Occlusion(BlindOccluder):
         return (0.05 if self.scale is None else self.scale) * height * width
 
     @property
+    def on_host(self) -> bool:
+        """Tables of sizes, and how many draws several rectangles take."""
+        return True
+
+    @property
     def parameter_units(self) -> dict[str, str]:
         return dict.fromkeys(self.mask_names, "pixels")
 

@@ -41,6 +41,11 @@ class ShareLaw:
             raise BrittleError(f"options 'low' and 'high' are {low:g} and {high:g}", "Take low < high.")
 
     @property
+    def on_host(self) -> bool:
+        """A table of the Beta distribution's quantiles."""
+        return self.law == "beta"
+
+    @property
     def share_latent(self) -> int:
         """How many numbers the share is drawn from."""
         return 0 if self.law == "exact" else 1

@@ -63,9 +63,13 @@ def _extent(places: Tensor) -> tuple[int, int]:
 @lru_cache(maxsize=256)
 def _fourier_canvas(height: int, width: int, padding: tuple[int, int, int, int]) -> Canvas:
     left, right, top, bottom = padding
-    tall = scipy.fft.next_fast_len(height + top + bottom, real=True)
-    wide = scipy.fft.next_fast_len(width + left + right, real=True)
+    tall, wide = _fast_length(height + top + bottom), _fast_length(width + left + right)
     return Canvas(tall, wide, (left, wide - width - left, top, tall - height - top), direct=False)
+
+
+@torch.compiler.assume_constant_result  # a number of the shapes alone
+def _fast_length(least: int) -> int:
+    return int(scipy.fft.next_fast_len(least, real=True))
 
 
 @lru_cache(maxsize=64)

@@ -41,6 +41,7 @@ class Shuffle:
 
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = False
+    traceable: ClassVar[bool] = True
 
     @property
     def parameters(self) -> Sequence[str]:

@@ -1,0 +1,92 @@
+"""A change says whether it may become part of a compiled graph: torch itself is asked whether that is so."""
+
+import pytest
+import torch
+
+from brittle.measures.answers import step
+from brittle.measures.changes import Along, Drawn, Untouched
+from brittle.nuisances import nuisance, nuisances
+from brittle.random import stream_root
+from brittle.types import Batch
+
+pytestmark = pytest.mark.filterwarnings("ignore:Dynamo detected")
+
+COUNT, SIDE = 3, 32
+QUICK = ("affine", "noise", "patch", "patch:law=beta", "glass-blur", "affine+fog")
+OTHERS = ("function",)  # needs a function
+
+
+class Mean:
+    """p(0) is the mean of the image."""
+
+    labels, can = ("bright", "dark"), frozenset()
+
+    def log_probs(self, images):
+        mean = images.flatten(1).mean(1).clamp(1e-3, 1 - 1e-3)
+        return torch.stack((mean, 1 - mean), 1).log()
+
+
+def traced(change, batch, at):
+    """Whether the whole step becomes one graph, without anything of it being carried out."""
+    torch._dynamo.reset()
+    rows, right = torch.arange(COUNT, device=batch.ids.device), {"it": batch.labels}
+    classifiers = {"it": Mean()}
+
+    def whole(batch, rows, at, right):
+        return step(batch, rows, at, right, change, classifiers)
+
+    try:
+        with torch.no_grad():
+            torch.compile(whole, backend="eager", fullgraph=True)(batch, rows, at, right)
+    except Exception as error:
+        assert "ynamo" in repr(type(error).__mro__) or "fake" in str(error) or "symbol" in str(error), error
+        return False
+    return True
+
+
+def asked(space, device):
+    """A batch with all that a nuisance reads, on a device without numbers, where nothing can be looked at."""
+    extras = {need: torch.zeros(COUNT, SIDE, SIDE, device=device) for need in space.needs}
+    zeros = torch.zeros(COUNT, dtype=torch.int64, device=device)
+    images = torch.zeros(COUNT, 3, SIDE, SIDE, dtype=torch.uint8, device=device)
+    return Batch(images, zeros, torch.arange(COUNT, device=device), extras), {"draw": zeros}
+
+
+def check(spec, device="meta"):
+    space = nuisance(spec)
+    batch, at = asked(space, device)
+    drawn = Drawn(space, stream_root(0, spec, device))
+    assert traced(drawn, batch, at) == drawn.traceable, spec
+
+
+@pytest.mark.parametrize("spec", QUICK)
+def test_a_draw_is_traceable_where_it_says_so(spec):
+    check(spec)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", [name for name in nuisances.names() if name not in (*QUICK, *OTHERS, "jpeg")])
+def test_every_nuisance_says_whether_it_is_traceable(spec):
+    check(spec)
+
+
+@pytest.mark.slow
+def test_jpeg_is_traceable():
+    """Its tables, which are made on the CPU, can't meet others that hold no numbers."""
+    space = nuisance("jpeg")
+    batch, at = asked(space, "cpu")
+    assert traced(Drawn(space, stream_root(0, "jpeg")), batch._replace(images=batch.images.float()), at)
+
+
+def test_a_path_is_as_traceable_as_its_nuisance():
+    space = nuisance("rotation")
+    batch, _ = asked(space, "meta")
+    at = {"theta": torch.zeros(COUNT, 1, device="meta"), "severity": torch.zeros(COUNT, device="meta")}
+    assert traced(Along(space), batch, at)
+    assert Along(space).traceable
+    assert traced(Untouched(), batch, {})
+    assert Untouched().traceable
+
+
+def test_what_others_wrote_is_not_traceable_unless_it_says_so():
+    assert not Drawn(nuisance(lambda image, rng: image), stream_root(0, "function")).traceable
