@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 UNLABELLED = -1
 OF_255 = "σ of 255"  # a unit of severity: the standard deviation of noise where white is 255
 
+Precision = Literal["float32", "tf32", "bf16"]
 LayerChange = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
 
 

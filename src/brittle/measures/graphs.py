@@ -1,12 +1,15 @@
 """Graphs: what changes images and what classifies them as functions of tensors, compiled where a run asks for it.
 
-A change and a classifier are a graph each, so that a study with several of both compiles as many graphs as it has of
-them together, not one for every pair. Shapes are fixed: whoever asks pads batches to one size.
+A change and a classifier are a graph each: a study with several of both compiles as many graphs as it has of them
+together, not one for every pair, and what is made of an image is still made once for all classifiers. Shapes are fixed,
+so batches of other sizes than those of the run take the plain way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -17,58 +20,79 @@ from brittle.measures.outcomes import Outcome, outcome
 from brittle.types import Batch, Classifier
 
 Made = tuple[Tensor, Mapping[str, Tensor]]
-Classify = Callable[[Tensor, Tensor], Outcome]  # images (B, C, H, W), what is right (B,) → outcomes (B,)
-T = TypeVar("T", bound=Callable[..., Any])
+At = Mapping[str, Tensor]
+Changing = Callable[[Any, Batch, At], Made]
+Classify = Callable[[Tensor, Tensor], Outcome]
+F = TypeVar("F", bound=Callable[..., Any])
 
 BACKEND = "inductor"
 
 
 class Graphs:
-    """The compiled graphs of a run: `log_probs` are those of classifiers that are compiled, by name."""
+    """The compiled graphs of a run. `log_probs` are those of the classifiers that are compiled, by name; none are
+    made, of changes neither, where there are none."""
 
     def __init__(self, log_probs: Mapping[str, Callable[[Tensor], Tensor]] = {}) -> None:
-        self.log_probs = dict(log_probs)
-        self._made: dict[Hashable, Any] = {}
+        self._classify: dict[str, Classify] = {name: _classifying(each) for name, each in log_probs.items()}
+        self._change: dict[Hashable, Changing] = {}
 
-    @property
-    def active(self) -> bool:
-        """Whether anything is compiled, and batches have one size."""
-        return bool(self.log_probs)
+    def __contains__(self, name: str) -> bool:
+        return name in self._classify
 
-    def classify(self, name: str, classifier: Classifier) -> Classify:
-        """What a classifier says of images, read off."""
-        if name not in self.log_probs:
-            return lambda images, right: outcome(classifier.log_probs(images), right)
-        if name not in self._made:
-            log_probs = self.log_probs[name]
-            self._made[name] = compiled(lambda images, right: outcome(log_probs(images), right))
-        found: Classify = self._made[name]
-        return found
+    def classified(self, name: str, classifier: Classifier, images: Tensor, right: Tensor, *, fits: bool) -> Outcome:
+        """What a classifier says of images (B, C, H, W), set against what is `right` (B,); by its graph where there is
+        one and the batch `fits` it."""
+        if fits and name in self._classify:
+            return self._classify[name](images, right)
+        return outcome(classifier.log_probs(images), right)
 
-    def gather(self, change: Any) -> Callable[[Any, Batch, Tensor, Mapping[str, Tensor]], Made]:
-        """Images at some rows, changed."""
-        if not self.active or not change.traceable:
-            return gathered
+    def changed(self, change: Any, batch: Batch, at: At, *, fits: bool) -> Made:
+        """Images of a batch changed, each as the values (B, …) of `at` say."""
+        if not (fits and self._classify and change.traceable):
+            return change_in_numbers(change, batch, at)
         key = (type(change), id(getattr(change, "nuisance", None)))
-        if key not in self._made:
-            self._made[key] = compiled(gathered)
-        found: Callable[[Any, Batch, Tensor, Mapping[str, Tensor]], Made] = self._made[key]
-        return found
+        if key not in self._change:
+            self._change[key] = _graph_or_plain(change, batch, at)
+        return self._change[key](change, batch, at)
 
 
-def gathered(change: Any, batch: Batch, rows: Tensor, at: Mapping[str, Tensor]) -> Made:
-    """Batch → its images at `rows` (R,), changed as the values (R, …) of `at` say."""
-    made: Made = change.make(batch.take(rows).in_numbers(), at)
+def change_in_numbers(change: Any, batch: Batch, at: At) -> Made:
+    made: Made = change.make(batch.in_numbers(), at)
     return made
 
 
-def compiled(function: T) -> T:
-    """The function compiled for fixed shapes. Torch counts how often a function's code has been compiled, and gives it
-    up after a few: each graph therefore has a code object of its own."""
+def _graph_or_plain(change: Any, batch: Batch, at: At) -> Changing:
+    """A graph, if torch can make one of all that is done; whether it can follows from the code alone."""
+    from torch._dynamo.exc import TorchDynamoException  # a second of imports
+
+    graph = compiled(change_in_numbers)
+    try:
+        with untold():
+            graph(change, batch, at)
+    except TorchDynamoException:
+        return change_in_numbers
+    return graph
+
+
+def _classifying(log_probs: Callable[[Tensor], Tensor]) -> Classify:
+    return compiled(lambda images, right: outcome(log_probs(images), right))
+
+
+def compiled(function: F) -> F:
+    """The function compiled for fixed shapes. Torch counts how often the code of a function has been compiled, and
+    gives it up after a few times: each graph has a code object of its own."""
     assert isinstance(function, FunctionType)
     own = FunctionType(
-        function.__code__.replace(), function.__globals__, function.__name__, function.__defaults__,
-        function.__closure__,
-    )  # fmt: skip
-    found: T = torch.compile(own, dynamic=False, backend=BACKEND)  # type: ignore[call-overload]
+        function.__code__.replace(), function.__globals__, closure=function.__closure__, argdefs=function.__defaults__
+    )
+    own.__kwdefaults__ = function.__kwdefaults__
+    found: F = torch.compile(own, fullgraph=True, dynamic=False, backend=BACKEND)  # type: ignore[assignment]
     return found
+
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """Without torch's warnings of caches that it looks behind while it traces: they hold what follows from numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield

@@ -48,9 +48,7 @@ class Estimate(NamedTuple):
         return "first" if self.low > even else "second" if self.high < even else "tie"
 
 
-def mean(
-    values: Array, confidence: float, *, support: Support = (0.0, 1.0), planned: int | None = None
-) -> Estimate:
+def mean(values: Array, confidence: float, *, support: Support = (0.0, 1.0), planned: int | None = None) -> Estimate:
     """The mean of values (n,) of independent items in planned order, for the population that they are drawn from;
     nothing of none. `planned` are the values meant to be looked at, these by default."""
     if not len(values):
