@@ -36,7 +36,9 @@ class Report:
         "load what the study names, which runs code that it names (docs/trust.md); without, there are no pictures",
     )
     format: Literal["html", "json", "markdown"] = option(
-        "html", "html; json, the blocks that the page is made of, as data; or markdown, what the command line prints"
+        "html",
+        "what is written: html; json, the blocks that the page is made of, as data; or markdown, what the command "
+        "line prints",
     )
 
 
@@ -54,7 +56,7 @@ class Listing:
 class Export:
     folder: str = option(MISSING, "a run folder", positional=True)
     format: Literal["csv", "parquet", "markdown"] = option(
-        "csv", "csv, parquet, or markdown, which leaves out the rows"
+        "csv", "what is written: csv, parquet, or markdown, which leaves out the rows"
     )
     out: str | None = option(None, "the folder for the files; export in the run folder by default")
 

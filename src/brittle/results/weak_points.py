@@ -14,9 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from brittle.classifiers.as_it_was import lent
-from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError
-from brittle.report.page.label_names import LabelNames
 from brittle.results.base import Result
 from brittle.samplers.export import to_arviz
 
@@ -70,17 +68,15 @@ class WeakPoints(Result, kind="weak-points"):
     def picture(self, path: str | Path, images: int | Sequence[int] = 8) -> Path:
         """Writes a picture (PNG, or what the name ends in): images and what the classifier takes them for when they
         are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
-        from brittle.report.sections.weak_points.picture import write_weak_points  # matplotlib, when something is drawn
+        # matplotlib, when something is drawn
+        from brittle.report.page.loaded import loaded_of
+        from brittle.report.sections.weak_points.picture import write_weak_points
 
-        job, name = self.run.job, self["nuisance"]
         if not isinstance(images, int):
             for id in images:
                 self._of(id)
-        replay = replay_of(job, self["image_set"], name, self["classifier"])
-        facts = job.facts[self["classifier"]]
-        names = LabelNames(facts.labels, job.subject(self["image_set"]).classes, facts.named)
-        with lent(job.classifiers.values()):
-            write_weak_points(Path(path), self, self._draws, replay, names, images)
+        with lent(self.run.job.classifiers.values()):
+            write_weak_points(Path(path), loaded_of(self.run), self, self._draws, images)
         return Path(path)
 
     def _of(self, id: int) -> pa.Table:

@@ -57,8 +57,8 @@ def corruption_error(
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     reference: the classifier whose errors divide, the first unless given; imagenet-c:alexnet: AlexNet's published
         errors, for image sets in ImageNet-C's layout
-    confidence: of every interval [between 0 and 1 (exclusive)]
-    resamples: of the images, for the intervals [between 100 and 100000]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
+    resamples: resamplings of the images, for the intervals [between 100 and 100000]
     severities: those above 0, rising; unless given: levels 1 to 5, σ = 10 to 100, all scales, or 0.5 to 2.5 [above
         0]
     step: in place of a list: severity rises by this [above 0]
@@ -70,7 +70,7 @@ def corruption_error(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -120,14 +120,14 @@ def error_consistency(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     decisions: a CSV file of decisions of people or models, as model-vs-human has them
     resamples: draws of the bootstrap [between 100 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -188,7 +188,7 @@ def line(
     baseline: the classifiers that the line of gains is drawn through; all unless given
     covariates: attributes of classifiers whose partial correlation is given; all that are numbers unless given
     family: the attribute that names what sizes are of
-    confidence: of every interval, of gains for all models at once [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval, of gains for all models at once [between 0 and 1 (exclusive)]
     severities: those above 0, rising; unless given: levels 1 to 5, σ = 10 to 100, all scales, or 0.5 to 2.5 [above
         0]
     step: in place of a list: severity rises by this [above 0]
@@ -200,7 +200,7 @@ def line(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -267,7 +267,7 @@ def ranking(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it

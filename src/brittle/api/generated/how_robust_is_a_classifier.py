@@ -47,14 +47,14 @@ def clean(
     ----------
     classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
-    confidence: of the interval [between 0 and 1 (exclusive)]
+    confidence: confidence of the interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -111,7 +111,7 @@ def robustness(
     samples: draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000) [between 1 and 10000000]
     tolerance: stop as soon as the interval's half-width is this small [between 0 and 0.5 (exclusive)]
     estimand: what ρ is of: population, set (exactly these images) or drawn
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     worst_of: an image counts for worst-of-k accuracy if its first k draws are all right [between 1 and 10000000]
     extra: also report nll, ece, top5
     groups: classifier → its group: several trainings of one model
@@ -120,7 +120,7 @@ def robustness(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it

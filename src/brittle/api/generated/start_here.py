@@ -62,7 +62,7 @@ def run(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it

@@ -53,14 +53,14 @@ def augmentation(
     of: augmentations: specs of mixes (mixup, fmix:alpha=2) and of nuisances
     reference: classifiers whose accuracy tells affinity, by name or group: trained without these; all by default
     samples: draws per image and augmentation [between 1 and 100000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -110,14 +110,14 @@ def cue_conflict(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     decisions: a CSV file of decisions of people or models, as model-vs-human has them
     resamples: draws of the bootstrap for shape bias, at least: many differences take more [between 100 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -168,7 +168,7 @@ def interference(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     simulations: how often chance is simulated [between 100 and 1000000]
-    confidence: of the rough interval over runs [between 0 and 1 (exclusive)]
+    confidence: confidence of the rough interval over runs [between 0 and 1 (exclusive)]
     samples: draws of θ per image [between 1 and 10000000]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
@@ -176,7 +176,7 @@ def interference(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -230,7 +230,7 @@ def occlusion(
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     shares: the hidden shares, in place of that of a nuisance whose share is exact [above 0 and at most 1]
     repeats: masks per image [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     train: the image set that the classifiers were trained on, drawn from in the same way
@@ -239,7 +239,7 @@ def occlusion(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -291,14 +291,14 @@ def shuffling(
     grids: patches across and down that are shuffled [between 2 and 64]
     samples: shuffles per image and grid [between 1 and 1000000]
     moves: by any permutation, the identity included, or in one cycle, so that no patch stays
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it

@@ -57,14 +57,14 @@ def breaking_points(
     step: severity rises by this: 1 of 255 under noise, a tenth of the level, otherwise 0.1 [above 0]
     limit: the highest severity: 255 under noise, ten times the level, otherwise 10 [above 0]
     repeats: paths per image [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -126,14 +126,14 @@ def failure_points(
     only: first: a path is not followed past its first failure, and accuracy at higher severities is not known
     tolerance: narrow each failure point down to this, by bisection between two severities of the grid [above 0]
     repeats: paths per image [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
@@ -201,16 +201,16 @@ def perturbation(
     clip: hold the changed image to [0, 1]; without, only the size of the change counts
     per_class: of these, only so many of each class, the first in planned order; for a perturbation matrix 1 [at
         least 1]
-    quality: of the JPEG that changes are tried on [between 1 and 100]
+    quality: quality of the JPEG that changes are tried on [between 1 and 100]
     cap: in means a change counts as at most this, and a failure as this [above 0 and at most 1]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all with None
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and a report with matrices, bubbles and pictures in this folder; the same again resumes it
@@ -282,7 +282,7 @@ def weak_points(
     where: only images with column=value, or column>0.5
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
-    seed: of every draw
+    seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
     compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the draws and a report with pictures in this folder; the same again resumes it

@@ -100,3 +100,8 @@ def size(shapes: Iterable[Shape]) -> str:
     channels = sorted({shape[0] for shape in found})
     several = f" in {len(found)} shapes" if len(found) > 1 else ""
     return f"{pixels(found)}{several}, {' or '.join(map(str, channels))} channel{'s' * (channels != [1])}"
+
+
+def short(name: str, most: int = 32) -> str:
+    """Long names are cut, so that a figure has room."""
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, Text, Weighted
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.section import MeasureRun, Summary
@@ -67,7 +66,7 @@ class AugmentationSection(BaseSection):
         return [
             Group(heading, (table, *map(Sentence, _over_runs(words.lines(summary)[:MOST_PRINTED])))),
             Sentence(closing),
-            *distortion_line(summary.get(BESIDE, ())),
+            *distortion_line(summary),
         ]
 
     def table(self, summary: Summary) -> pa.Table:
@@ -90,7 +89,7 @@ class AugmentationSection(BaseSection):
             Group("Affinity and diversity", tuple(_both(run)), key="both"),
             Group("By reference classifier", tuple(_by_classifier(run)), key="classifiers"),
             *(_look(run, images) for images in dict.fromkeys(row["image_set"] for row in rows)),
-            *distortion_blocks(run.summary.get(BESIDE, ())),
+            *distortion_blocks(run.summary),
             Sentence("Affinity: accuracy on augmented images minus accuracy on clean ones, in points.", "definition"),
             *(Sentence(text, "limit") for text in LIMITS),
             Sentence(f"the draws per image ({rows[0]['samples']})", "citation"),
@@ -146,7 +145,8 @@ def _by_classifier(run: MeasureRun) -> Iterator[Block]:
             (
                 *(ClassifierName(row["classifier"]), row["augmentation"]),
                 *([row["image_set"]] if run.many_sets else []),
-                *(*_numbers(row), words.clusters(row)),
+                *_numbers(row),
+                words.clusters(row),
             )
             for row in rows
         ),

@@ -7,7 +7,6 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import (
     Block,
     Cell,
@@ -32,7 +31,7 @@ from brittle.report.sections.breaking_points.figures import survival_figure
 from brittle.report.sections.breaking_points.pictures import at_the_break
 from brittle.report.sections.breaking_points.words import Row
 from brittle.report.sections.comparisons import against, at_once, better, printed
-from brittle.report.sections.distortion import distortion_blocks
+from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.references import CLOPPER_PEARSON_1934, UREM, WAUDBY_SMITH_2023
 
@@ -57,7 +56,11 @@ class BreakingPointsSection(BaseSection):
     title = "Breaking points"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [*(_printed(rows, pairs) for rows, pairs in _cells(summary)), Sentence(_closing(summary["results"][0]))]
+        return [
+            *(_printed(rows, pairs) for rows, pairs in _cells(summary)),
+            Sentence(_closing(summary["results"][0])),
+            *distortion_line(summary),
+        ]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier, image set and nuisance."""
@@ -209,7 +212,7 @@ def _part(run: MeasureRun, rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
         Table(("", ""), about, "pairs"),
         survival_figure(rows),
         _table(rows),
-        *distortion_blocks([row for row in run.summary.get(BESIDE, ()) if _cell(row) == (images, nuisance)]),
+        *distortion_blocks(run.summary, images, nuisance),
     ]
     if pairs:
         blocks.append(_differences(rows, pairs))

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from brittle.report.blocks import Axis, ClassifierName, Figure, Intervals, Mark, Panel, Points, Rule, category_axis
-from brittle.report.page.figures import short
+from brittle.report.page.words import short
 
 Row = Mapping[str, Any]
 MOST_SHIFTS = 20

@@ -7,7 +7,6 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import Block, Cell, Estimate, Group, Sentence, Styled, Text, Weighted
 from brittle.report.blocks.wording import plain
 from brittle.report.page.fewer import some_of
@@ -16,7 +15,7 @@ from brittle.report.page.words import counted, listed, percent, sentence
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection
 from brittle.report.sections.comparisons import EVERYTHING, MOST_PRINTED, against, at_once, better, printed
-from brittle.report.sections.distortion import distortion_blocks
+from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.failure_points import tables, words
 from brittle.report.sections.failure_points.figures import class_figure, curve_figure, histogram_figure
 from brittle.report.sections.failure_points.pictures import films
@@ -60,6 +59,7 @@ class FailurePointsSection(BaseSection):
             *(_printed(rows, pairs) for rows, pairs in _cells(summary)),
             *pooled,
             Sentence(_closing(summary["results"])),
+            *distortion_line(summary),
         ]
 
     def table(self, summary: Summary) -> pa.Table:
@@ -220,7 +220,7 @@ def _part(run: MeasureRun, rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
         curve_figure(some, len(rows)),
         tables.in_full(rows),
         *([Sentence(_narrowed(first["refined"]), "note")] if first["refined"] else []),
-        *distortion_blocks([row for row in run.summary.get(BESIDE, ()) if _cell(row) == (images, nuisance)]),
+        *distortion_blocks(run.summary, images, nuisance),
         Group("When images fail", (histogram_figure(few, len(rows)),)),
     ]
     if pairs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brittle.report.page.distortion import also, gathers, points
+from brittle.report.sections.distortion import also, gathers, points
 
 __all__ = ["LIMITS", "also", "consistency", "gathers", "headline", "points", "two_classes"]
 

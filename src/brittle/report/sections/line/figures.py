@@ -24,8 +24,7 @@ from brittle.report.blocks import (
     Series,
     category_axis,
 )
-from brittle.report.page.figures import short
-from brittle.report.page.words import percent
+from brittle.report.page.words import percent, short
 from brittle.report.sections.line.words import Row
 
 STEPS = (0.01, 0.02, 0.05, 0.1)  # between ticks of a probit axis

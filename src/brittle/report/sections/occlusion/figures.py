@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from brittle.report.blocks import Axis, Band, ClassifierName, Figure, Line, Mark, Panel, Rule
-from brittle.report.page.figures import short
+from brittle.report.page.words import short
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.words import Model
 
-BESIDE = 3  # nuisances in one figure
+COLUMNS = 3  # nuisances in one figure
 LOWEST, HIGHEST = -0.6, 2.6  # of iOcclusion, past which intervals are cut
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import (
     Block,
     Cell,
@@ -32,8 +31,7 @@ from brittle.report.sections.distortion import distortion_blocks, distortion_lin
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.brief import printed
-from brittle.report.sections.occlusion.figures import BESIDE as COLUMNS
-from brittle.report.sections.occlusion.figures import curves
+from brittle.report.sections.occlusion.figures import COLUMNS, curves
 from brittle.report.sections.occlusion.pictures import pictures
 from brittle.report.sections.occlusion.words import Model
 from brittle.report.sections.references import FIELLER_1954, MARCU_2022, WAUDBY_SMITH_2023
@@ -69,7 +67,7 @@ class OcclusionSection(BaseSection):
     title = "Occlusion"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [*printed(summary), *distortion_line(summary.get(BESIDE, ()))]
+        return [*printed(summary), *distortion_line(summary)]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier, image set, nuisance and share."""
@@ -201,18 +199,16 @@ class _Part:
     def _nuisance(self, nuisance: str, models: Sequence[Model]) -> Group:
         row = models[0].row
         masks = f"{words.hidden_of(row)}; {counted(row['repeats'], 'mask')} per image, filled with {row['filled_with']}"
-        cell = (self.images, nuisance)
-        distorted = self.run.summary.get(BESIDE, ())
         return Group(
             nuisance,
             (
                 Table(("", ""), (("masks", masks), ("images", words.subject(row))), "pairs"),
                 *(Sentence(f"{each.name}: {said}.", "caution") for each in models if (said := words.no_gap(each.row))),
                 self._table(models),
-                *distortion_blocks([each for each in distorted if (each["image_set"], each["nuisance"]) == cell]),
+                *distortion_blocks(self.run.summary, self.images, nuisance),
                 *pictures(self.run, self.images, nuisance, self.classifiers),
             ),
-            about=Cell(*cell),
+            about=Cell(self.images, nuisance),
         )
 
     def _table(self, models: Sequence[Model]) -> Table:

@@ -136,9 +136,6 @@ def _classes(row: Row, places: dict[int, int], turn: int, height: float) -> Iter
     wide = [each["interval_simultaneous"] or (None, None) for each in known]
     yield Intervals(who, at, tuple(low for low, _ in wide), tuple(high for _, high in wide), "x", "hair")
     own = [(each["interval"], y) for each, y in zip(known, at, strict=True) if each["interval"] is not None]
-    ends, places = (
-        tuple(x for (low, high), _ in own for x in (low, high, None)),
-        tuple(y for _, y in own for _ in "abc"),
-    )
-    yield Line(who, ends, places, "solid", "thick")
+    ends = tuple(x for (low, high), _ in own for x in (low, high, None))
+    yield Line(who, ends, tuple(y for _, y in own for _ in "abc"), "solid", "thick")
     yield Points(who, rho, at, hollow=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import (
     Block,
     ClassifierName,
@@ -16,6 +16,7 @@ from brittle.report.blocks import (
     Estimate,
     Group,
     Sentence,
+    Span,
     Styled,
     Table,
     TableCell,
@@ -40,7 +41,7 @@ from brittle.report.sections.robustness.results import Results, Row
 
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
 A_SUITE = 5  # nuisances from which on their means are told
-OnSet = Callable[[str, Results], Sequence[Block]]
+OnSet = Callable[[str, Results], Iterable[Block]]
 
 
 @register("robustness")
@@ -50,7 +51,7 @@ class RobustnessSection(BaseSection):
     title = "Robustness"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [*printed(Results(summary)), *distortion_line(summary.get(BESIDE, ()))]
+        return [*printed(Results(summary)), *distortion_line(summary)]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per result: per class the summary has more."""
@@ -180,7 +181,7 @@ class _Parts:
             columns["images × draws"] = lambda row: (Count(row["images"]), " × ", Count(row["samples"]))
         for key, name in extras.items():
             missing = "infinite" if key == "nll" else "–"
-            columns[name] = lambda row, key=key, missing=missing: Estimate(row[key], missing=missing)
+            columns[name] = partial(_extra, key=key, missing=missing)
         rows = [row for nuisance in here.nuisances for row in here.under(nuisance).rows]
         yield Table(tuple(columns), tuple(tuple(make(row) for make in columns.values()) for row in rows), by=0)
         note = f"{self.percent} intervals, each holding on its own. "
@@ -192,7 +193,7 @@ class _Parts:
         yield Sentence(note, "note")
         if here.means and len(here.nuisances) >= A_SUITE:
             yield Sentence(_means(here))
-        yield from distortion_blocks([row for row in self.run.summary.get(BESIDE, ()) if row["image_set"] == images])
+        yield from distortion_blocks(self.run.summary, images)
 
     def paired(self) -> Iterator[Group]:
         if not self.all.compared:
@@ -202,7 +203,7 @@ class _Parts:
         holding = "hold for this one comparison"
         if family > 1:
             holding = f"of ρ hold simultaneously over all {family} comparisons of this run, and so do those of accuracy"
-        text: Text = (
+        text: tuple[Span, ...] = (
             "Two classifiers on the same images and the same θ, first minus second. "
             f"{'Accuracy is that under the nuisance. ' * labelled}It is a tie unless the interval lies on one side of "
             f"zero. The {self.percent} intervals {holding}.",
@@ -318,6 +319,10 @@ def _means(here: Results) -> str:
         return f"{said}, accuracy {sentences.told(row['accuracy_nuisance'], row['accuracy_nuisance_interval'])}"
 
     return f"Means over the {here.means[0]['mean_of']}: {'; '.join(map(told, here.means))}."
+
+
+def _extra(row: Row, key: str, missing: str) -> Estimate:
+    return Estimate(row[key], missing=missing)
 
 
 def _pair(pair: Row, labelled: bool) -> Iterator[TableCell]:

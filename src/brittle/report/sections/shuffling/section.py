@@ -7,15 +7,13 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, TableCell, Weighted
 from brittle.report.blocks.wording import estimate, p_value, share
-from brittle.report.page import distortion
 from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import counted, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection
-from brittle.report.sections.distortion import distortion_blocks
+from brittle.report.sections.distortion import distortion_blocks, distortion_line, points
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.references import MARCU_2022
 from brittle.report.sections.shares import Row, difference, differences, few, finding
@@ -52,6 +50,7 @@ class ShufflingSection(BaseSection):
                 for images, rows in groupby(summary["results"], lambda row: row["image_set"])
             ),
             Sentence(f"{closing}; seed {first['seed']}."),
+            *distortion_line(summary),
         ]
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
@@ -65,7 +64,7 @@ class ShufflingSection(BaseSection):
                 _part(run, images, list(rows))
                 for images, rows in groupby(run.summary["results"], lambda row: row["image_set"])
             ),
-            *distortion_blocks(run.summary.get(BESIDE, ())),
+            *distortion_blocks(run.summary),
             Sentence(
                 "Accuracy on shuffled patches is not shape bias: patches bring edges of their own, and classifiers of "
                 "like shape bias lose very different amounts (Marcu & Prügel-Bennett 2022, tables 1, 2 and 4). Look "
@@ -109,9 +108,7 @@ def _printed(summary: Summary, images: str, rows: Sequence[Row]) -> Group:
         noun="classifier",
     )
     gathered = [
-        f"{row['classifier']} on {words.grid(each['grid'])}: {distortion.points(each)}"
-        for row in rows
-        for each in row["shuffled"]
+        f"{row['classifier']} on {words.grid(each['grid'])}: {points(each)}" for row in rows for each in row["shuffled"]
     ]
     apart = [difference(pair, words.what(pair)) for pair in _pairs(summary, images)]
     about = f" on {images}, {counted(rows[0]['images'], 'image')}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from brittle.report.page.distortion import also
 from brittle.report.page.words import number
+from brittle.report.sections.distortion import also
 from brittle.report.sections.shares import Row
 
 
