@@ -59,7 +59,7 @@ def _in_precision(job: Job) -> Job:
     for name, classifier in job.classifiers.items():
         if not isinstance(own(classifier), AnyPrecision):
             said.append(
-                f"precision={job.precision} does not reach the classifier {name!r}, which is not a torch module"
+                f"the classifier {name!r} is not a torch module, and precision={job.precision} does not reach it"
             )
         elif job.precision == "bf16":
             said.append(f"precision=bf16 changes, of the classifier {name!r}, {change_of(job, name, job.plain[name])}")
