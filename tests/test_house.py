@@ -32,6 +32,7 @@ GROUND = (
     "device",
     "memory",
     "allocator",
+    "cached",
     "changes",
     "commands",
     "terminal",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -17,6 +17,7 @@ from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
 from brittle.registry import binds_rows, did_you_mean, options_of, parse_named
+from brittle.types import Precision
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
@@ -106,6 +107,8 @@ class Study(BaseModel):
     model_config = _STRICT
     title: str = ""
     seed: int = 0
+    precision: Precision = "float32"
+    compile: Literal["auto", "yes", "no"] = "auto"
     classifiers: dict[str, ClassifierEntry]
     images: dict[str, ImagesEntry]
     nuisances: dict[str, str] = {}
@@ -233,6 +236,8 @@ def binding(study: Mapping[str, Any]) -> dict[str, Any]:
     """What of a resolved study its rows depend on."""
     return {
         "seed": study["seed"],
+        "precision": study["precision"],
+        "compile": study["compile"],
         "classifiers": {name: entry["spec"] for name, entry in study["classifiers"].items()},
         "images": study["images"],
         "nuisances": study.get("nuisances", {}),

@@ -57,7 +57,7 @@ def _study_values(
     spaces = by_name(given.get("nuisances"))
     meant = {"nuisances": tuple(spaces)} if spaces and any(map(_brings_shifts, sets.values())) else {}
     return {
-        "seed": given["seed"],
+        **{key: given[key] for key in ("seed", "precision", "compile")},
         "classifiers": _described(
             _classifiers(given["classifiers"]), given.get("groups") or {}, given.get("attributes") or {}
         ),

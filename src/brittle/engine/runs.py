@@ -207,6 +207,10 @@ class RunFolder:
         )
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
 
+    def compiled(self) -> dict[str, bool]:
+        """Whether each classifier was compiled when it joined the run."""
+        return dict(self._kept()["compiled"])
+
     def _kept(self) -> dict[str, Any]:
         """What is known of the things that the kept study names: a kill may have come before it was written."""
         study, begun = (self.read_study(), self.read_begun()) if self.exists() else ({}, {})

@@ -35,6 +35,8 @@ def corruption_error(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -69,6 +71,8 @@ def corruption_error(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -95,6 +99,8 @@ def error_consistency(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -122,6 +128,8 @@ def error_consistency(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -155,6 +163,8 @@ def line(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -191,6 +201,8 @@ def line(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -221,6 +233,8 @@ def ranking(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -254,6 +268,8 @@ def ranking(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]

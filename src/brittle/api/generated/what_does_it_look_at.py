@@ -31,6 +31,8 @@ def augmentation(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -59,6 +61,8 @@ def augmentation(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -85,6 +89,8 @@ def cue_conflict(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -112,6 +118,8 @@ def cue_conflict(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -139,6 +147,8 @@ def interference(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -167,6 +177,8 @@ def interference(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -196,6 +208,8 @@ def occlusion(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -226,6 +240,8 @@ def occlusion(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -253,6 +269,8 @@ def shuffling(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -281,6 +299,8 @@ def shuffling(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]

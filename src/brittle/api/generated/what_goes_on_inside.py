@@ -36,6 +36,8 @@ def connectedness(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -70,6 +72,8 @@ def connectedness(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -99,6 +103,8 @@ def layer_changes(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -130,6 +136,8 @@ def layer_changes(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -160,6 +168,8 @@ def layer_noise(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -192,6 +202,8 @@ def layer_noise(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]

@@ -33,6 +33,8 @@ def breaking_points(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -63,6 +65,8 @@ def breaking_points(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -94,6 +98,8 @@ def failure_points(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -128,6 +134,8 @@ def failure_points(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -163,6 +171,8 @@ def perturbation(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -201,6 +211,8 @@ def perturbation(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the run and a report with matrices, bubbles and pictures in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -234,6 +246,8 @@ def weak_points(
     columns: str | Path | None = None,
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -269,6 +283,8 @@ def weak_points(
     columns: a CSV or Parquet file with id or name, and columns for conditions (where)
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
     out: keep the draws and a report with pictures in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
