@@ -23,6 +23,6 @@ def cached(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
         def found(*values: P.args, **options: P.kwargs) -> T:
             return known(*values, **options)  # type: ignore[arg-type]
 
-        return cast(Callable[P, T], torch.compiler.assume_constant_result(found))
+        return cast(Callable[P, T], torch.compiler.assume_constant_result(found))  # type: ignore[no-untyped-call]
 
     return remembering

@@ -17,7 +17,6 @@ from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
 from brittle.registry import binds_rows, did_you_mean, options_of, parse_named
-from brittle.types import Precision
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
@@ -107,7 +106,7 @@ class Study(BaseModel):
     model_config = _STRICT
     title: str = ""
     seed: int = 0
-    precision: Precision = "float32"
+    precision: Literal["float32", "tf32", "bf16"] = "float32"
     compile: Literal["auto", "yes", "no"] = "auto"
     classifiers: dict[str, ClassifierEntry]
     images: dict[str, ImagesEntry]
