@@ -178,7 +178,7 @@ def of_iocclusion() -> None:
             for _ in range(many):
                 samples = two_sets(random, count, train, test, left)
                 after = ratio(samples, 0.95)
-                ends = fieller(samples), None if after is None else (after.low, after.high)
+                ends = fieller(samples), after.interval
                 for into, each in zip(told, ends, strict=True):
                     into += [] if each is None else [covers(each, left)]
             shares = [len(each) / many for each in told]

@@ -173,14 +173,14 @@ def levels(found: Path) -> Iterator[str]:
         for words, chosen in _with_and_without(names):
             clean = np.array([at[name, nuisance, 0.0] for name in chosen])
             fits = [line_of(clean, np.array([at[name, nuisance, value] for name in chosen])) for value in values]
-            told = [f"{number(fit.slope, 2)} ({number(fit.correlation, 2)})" for fit in fits]
+            told = [f"{number(fit.slope.value, 2)} ({number(fit.correlation.value, 2)})" for fit in fits]
             shown.append([nuisance, words, *told])
     points = gather.read(found, "fashion", "gains", "kinds")
     whole = []
     for words, chosen in _with_and_without([row["model"] for row in points]):
         own = [row for row in points if row["model"] in chosen]
         fit = line_of(np.array([row["accuracy"] for row in own]), np.array([row["accuracy_shifted"] for row in own]))
-        said = [estimate(fit.slope, fit.slope_interval), estimate(fit.correlation, fit.correlation_interval)]
+        said = [estimate(each.value, each.interval) for each in (fit.slope, fit.correlation)]
         whole.append([words, f"{len(own)}", *said, chance(fit.p_value)])
     yield "The pooled line with and without the two BagNets:\n"
     yield table(("models", "how many", "slope", "correlation", "p"), whole)

@@ -247,7 +247,7 @@ def _size() -> str:
     rows = []
     for name, logarithm in (("parameters", False), ("log parameters", True)):
         found, (low, high) = size_effect(logarithm), size_effect_of_rounding(logarithm)
-        rows.append([name, f"{found.correlation:+.2f}", f"{found.p_value:.2f}", f"{low:+.2f} to {high:+.2f}"])
+        rows.append([name, f"{found.correlation.value:+.2f}", f"{found.p_value:.2f}", f"{low:+.2f} to {high:+.2f}"])
     fitted = line(deit3().identical, deit3().shifted)
     before = (
         f"The paper gives ρ(size, OOD · ID) = −{abs(PRINTED_PARTIAL)} for the DeiT3 family, “significantly negative”. "
@@ -257,7 +257,7 @@ def _size() -> str:
     )
     after = (
         "So the printed numbers point the other way, and prove as little: no claim about size can rest on five models "
-        f"of one training each. ID and OOD accuracy of the five correlate with {fitted.correlation:.2f}."
+        f"of one training each. ID and OOD accuracy of the five correlate with {fitted.correlation.value:.2f}."
     )
     table = _table(["size as", "ρ(size, OOD · ID)", "p", "95 % of what rounding allows"], rows)
     return "\n\n".join(["### Does size explain robustness? (A.6)", before, table, after])

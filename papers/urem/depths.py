@@ -36,10 +36,9 @@ def by_depth(depth: Array, size: Array, told: dict[str, Array]) -> list[str]:
 
 
 def _slope(x: Array, y: Array) -> tuple[float, float, float]:
-    fit = line(x, y)
-    assert fit.slope is not None
-    assert fit.slope_interval is not None
-    return (fit.slope, *fit.slope_interval)
+    slope = line(x, y).slope
+    assert slope.interval is not None
+    return tuple(slope)
 
 
 def _apart(first: Array, second: Array) -> tuple[float, float, float]:

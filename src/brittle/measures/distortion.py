@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView, Subject, looked_up
+from brittle.measures.base import RunView, looked_up, pairs_of
 from brittle.statistics.interference import (
     WrongAnswers,
     all_to_one,
@@ -75,9 +75,9 @@ def beside(run: RunView, where: str, sets: Collection[str] | None = None) -> lis
     if run.read(CLEAN) is None:
         return []
     found = []
-    for images, nuisance in dict.fromkeys((cell.images, cell.nuisance) for cell in run.cells()):
+    for images, nuisance in pairs_of(run):
         subject = run.images[images]
-        if labelled(subject) and subject.origin and (sets is None or images in sets):
+        if subject.labelled and subject.origin and (sets is None or images in sets):
             for group, names in models(run):
                 found.append(in_short(run, group, names, images, nuisance, where))
     return found
@@ -91,10 +91,6 @@ def in_short(
     simulations = min(SIMULATIONS, max(FEWEST_SIMULATIONS, SIMULATED // (classes * len(names))))
     one = interference(run, group, names, images, nuisance, simulations, CONFIDENCE, part)
     return {key: value for key, value in one.items() if key != "per_class"} | {"where": where}
-
-
-def labelled(subject: Subject) -> bool:
-    return not bool((subject.labels < 0).any())
 
 
 def models(run: RunView) -> Iterator[tuple[str, list[str]]]:

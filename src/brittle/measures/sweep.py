@@ -23,6 +23,16 @@ Begin = Callable[[Tensor], State]  # what some paths (B,) carry along, such as Î
 Submit = Callable[[Tensor, State, Tensor], PendingOutcome]  # of paths (B,), what they carry, their places (B,)
 
 
+class Course(NamedTuple):
+    """Some paths to be followed."""
+
+    paths: int
+    size: int  # paths at once
+    begin: Begin
+    submit: Submit
+    device: torch.device | str = "cpu"
+
+
 class Crossings(NamedTuple):
     """Where n paths met the criterion; for one that did not, the last severity and what was said there."""
 
@@ -55,35 +65,20 @@ def in_order(parts: Sequence[Crossings], order: Tensor) -> Crossings:
     return Crossings(met, place, severity, Outcome.unpacked(said))
 
 
-def sweep(
-    paths: int,
-    severities: Tensor,
-    size: int,
-    begin: Begin,
-    submit: Submit,
-    criterion: Criterion,
-) -> Crossings:
-    """The first of the rising `severities` (K,) at which each path meets the criterion, `size` paths at once."""
-    found = _until(paths, len(severities), size, begin, submit, criterion, severities.device)
+def sweep(course: Course, severities: Tensor, criterion: Criterion) -> Crossings:
+    """The first of the rising `severities` (K,) at which each path meets the criterion."""
+    found = _until(course, len(severities), criterion)
     return Crossings(found["met"], found["at"], severities[found["at"]], Outcome.unpacked(found["said"]))
 
 
-def trails(
-    paths: int,
-    places: int,
-    size: int,
-    begin: Begin,
-    submit: Submit,
-    criterion: Criterion | None = None,
-    device: torch.device | str = "cpu",
-) -> Trails:
+def trails(course: Course, places: int, criterion: Criterion | None = None) -> Trails:
     """What is said of each path at every place of the grid or, with a criterion, up to the first that meets it."""
     if criterion is None:
-        return _to_the_end(paths, places, size, begin, submit, device)
-    said = torch.zeros(paths, places, len(Outcome._fields), device=device)
+        return _to_the_end(course, places)
+    said = torch.zeros(course.paths, places, len(Outcome._fields), device=course.device)
 
     def noted(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
-        pending = submit(path, state, place)
+        pending = course.submit(path, state, place)
 
         def collect() -> Outcome:
             found = pending()
@@ -92,19 +87,13 @@ def trails(
 
         return collect
 
-    found = _until(paths, places, size, begin, noted, criterion, device)
-    return Trails(Outcome.unpacked(said), found["at"] if paths else torch.zeros(0, dtype=torch.int64, device=device))
+    found = _until(course._replace(submit=noted), places, criterion)
+    return Trails(Outcome.unpacked(said), found["at"] if course.paths else said[:, 0, 0].long())
 
 
-def _to_the_end(
-    paths: int,
-    places: int,
-    size: int,
-    begin: Begin,
-    submit: Submit,
-    device: torch.device | str,
-) -> Trails:
+def _to_the_end(course: Course, places: int) -> Trails:
     """Severity by severity for as many paths as a batch holds, so that what they carry is made once."""
+    paths, size, begin, submit, device = course
     blocks = []
     for block in slices(paths, size):
         path = torch.arange(block.start, block.stop, device=device)
@@ -122,25 +111,17 @@ def _to_the_end(
     return Trails(Outcome.unpacked(said), torch.full((paths,), places - 1, device=device))
 
 
-def _until(
-    paths: int,
-    places: int,
-    size: int,
-    begin: Begin,
-    submit: Submit,
-    criterion: Criterion,
-    device: torch.device | str,
-) -> State:
+def _until(course: Course, places: int, criterion: Criterion) -> State:
     """`met`, the place `at` which each path ended, and what was `said` there."""
 
     def started(path: Tensor) -> State:
         fresh = torch.zeros(len(path), dtype=torch.int64, device=path.device)
         blank = torch.zeros(len(path), len(Outcome._fields), device=path.device)
-        return {**begin(path), "place": fresh, "at": fresh - 1, "met": fresh.bool(), "said": blank}
+        return {**course.begin(path), "place": fresh, "at": fresh - 1, "met": fresh.bool(), "said": blank}
 
     def step(path: Tensor, state: State) -> Stepped:
         place = state["place"]
-        return partial(after, place, submit(path, state, place))
+        return partial(after, place, course.submit(path, state, place))
 
     def after(place: Tensor, pending: PendingOutcome) -> tuple[State, Tensor]:
         found = pending()
@@ -150,18 +131,10 @@ def _until(
             met | (place == places - 1) | ~torch.isfinite(found.log_p_predicted),
         )
 
-    return final_states(paths, size, started, step, ("met", "at", "said"), device)
+    return final_states(course.paths, course.size, started, step, ("met", "at", "said"), course.device)
 
 
-def narrowed(
-    low: Tensor,
-    high: Tensor,
-    tolerance: float,
-    size: int,
-    begin: Begin,
-    submit: Submit,
-    criterion: Criterion,
-) -> Brackets:
+def narrowed(course: Course, low: Tensor, high: Tensor, tolerance: float, criterion: Criterion) -> Brackets:
     """Brackets (n,) halved until none is wider than the tolerance; `submit` takes severities (B,) for places.
 
     What is found is a crossing inside the bracket. Where the criterion is met and left again within it, that need not
@@ -169,11 +142,11 @@ def narrowed(
 
     def started(path: Tensor) -> State:
         fresh = torch.zeros(len(path), dtype=torch.int64, device=path.device)
-        return {**begin(path), "low": low[path], "high": high[path], "calls": fresh, "finite": fresh == 0}
+        return {**course.begin(path), "low": low[path], "high": high[path], "calls": fresh, "finite": fresh == 0}
 
     def step(path: Tensor, state: State) -> Stepped:
         middle = (state["low"] + state["high"]) / 2
-        return partial(after, state, middle, submit(path, state, middle))
+        return partial(after, state, middle, course.submit(path, state, middle))
 
     def after(state: State, middle: Tensor, pending: PendingOutcome) -> tuple[State, Tensor]:
         below, above = state["low"], state["high"]
@@ -186,5 +159,5 @@ def narrowed(
 
     if not len(low):
         return Brackets(low, high, low.long(), low.bool())
-    found = final_states(len(low), size, started, step, Brackets._fields, low.device)
+    found = final_states(len(low), course.size, started, step, Brackets._fields, low.device)
     return Brackets(*(found[name] for name in Brackets._fields))

@@ -84,22 +84,36 @@ def aimed_at(log_probs: Tensor, origin: Tensor, target: Tensor) -> Tensor:
     return torch.where(target == UNTARGETED, log_probs.scatter(1, origin[:, None], -torch.inf).amax(1), own)
 
 
-def adam(
-    pairs: int,
-    size: int,
-    start: Callable[[Tensor], Tensor],
-    answer: Answer,
-    goal: Goal,
-    *,
-    rate: float,
-    steps: int,
-    bounds: tuple[float, float] | None = None,
-    narrow: bool = False,
-    tick: Callable[[int], None] = lambda _: None,
-) -> Found:
-    """Adam from `start` (the values (B, …) of some pairs) with a step of `rate`, `size` pairs at once; failed after
-    `steps` of them. `bounds` are held by every iterate. `narrow` bisects the least change of label too. `tick` is told
-    of pairs as they finish."""
+class Search(NamedTuple):
+    """n pairs of an image and a target, for each of which a change is sought."""
+
+    pairs: int
+    size: int  # pairs at once
+    start: Callable[[Tensor], Tensor]  # of pairs (B,) the values (B, …) that are changed
+    answer: Answer
+    goal: Goal
+    bounds: tuple[float, float] | None = None  # held by all that is looked at
+    tick: Callable[[int], None] = lambda _: None  # told of pairs as they finish
+
+    def run(self, begin: Callable[[Tensor], State], step: Callable[[Tensor, State], tuple[State, Tensor]]) -> Found:
+        """What the pairs come to by steps that note what they find (`blank`, `noted`) and the `end` of each."""
+        kept = (*blank(self.goal.origin[:1]), "end")
+        found = final_states(self.pairs, self.size, begin, in_turn(step), kept, self.goal.origin.device)
+        end = found["end"]
+        linf, l2 = end.new_empty(len(end)), end.new_empty(len(end))
+        for part in torch.split(torch.arange(len(end), device=end.device), 1 << 10):
+            change = (end[part] - self.start(part)).flatten(1)
+            linf[part], l2[part] = change.abs().amax(1), change.norm(dim=1)
+        told = {name: found[name] for name in Found._fields if name in found}
+        return Found(linf=linf, l2=l2, values=end, **told)
+
+    def bounded(self, values: Tensor) -> Tensor:
+        return values if self.bounds is None else values.clamp(*self.bounds)
+
+
+def adam(search: Search, *, rate: float, steps: int, narrow: bool = False) -> Found:
+    """Adam with a step of `rate`; failed after `steps` of them. `narrow` bisects the least change of label too."""
+    start, goal = search.start, search.goal
 
     def begin(pair: Tensor) -> State:
         values = start(pair)
@@ -112,7 +126,7 @@ def adam(
     def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
         narrowing, taken, at = state["narrowed"] >= 0, state["step"], state["at"]
         searching = (state["halved"] < 0) & ~narrowing
-        said = asked(answer, pair, at, goal, slope=bool(searching.any()))
+        said = asked(search.answer, pair, at, goal, slope=bool(searching.any()))
         arrived = searching & said.reached
         ends = ~said.finite | (arrived & (taken == 0)) | (searching & ~said.reached & (taken == steps))
         changes: State = {}
@@ -122,8 +136,7 @@ def adam(
             square = torch.lerp(said.slope.square(), state["square"], BETAS[1])
             time = like(taken + 1, at)
             move = (mean / (1 - BETAS[0] ** time)) / ((square / (1 - BETAS[1] ** time)).sqrt() + TINY)
-            forward = at - rate * move
-            forward = forward if bounds is None else forward.clamp(*bounds)
+            forward = search.bounded(at - rate * move)
             changes |= {"mean": mean, "square": square}
         going = searching & ~said.reached
         halving = ~searching & ~narrowing
@@ -146,11 +159,10 @@ def adam(
             changes |= narrowed(state, at, original, gone, begins=ends & said.finite & (changes["left"] < torch.inf))
             ends = torch.where(changes["narrowed"] >= 0, changes["narrowed"] == NARROWINGS, ends) | ~said.finite
             changes["at"] = where(changes["narrowed"] >= 0, changes.pop("between"), changes["at"])
-        tick(int(ends.sum()))
+        search.tick(int(ends.sum()))
         return changes, ends
 
-    found = final_states(pairs, size, begin, in_turn(step), (*blank(goal.origin[:1]), "end"), goal.origin.device)
-    return finished(found, start)
+    return search.run(begin, step)
 
 
 def narrowed(state: State, at: Tensor, original: Tensor, gone: Tensor, begins: Tensor) -> State:
@@ -205,14 +217,3 @@ def noted(state: State, said: Said, change: Tensor, origin: Tensor, better: Tens
         "left": torch.where(gone, torch.minimum(state["left"], linf), state["left"]),
         "calls": state["calls"] + 1,
     }
-
-
-def finished(found: State, start: Callable[[Tensor], Tensor]) -> Found:
-    end = found["end"]
-    linf, l2 = end.new_empty(len(end)), end.new_empty(len(end))
-    places = torch.arange(len(end), device=end.device)
-    for part in torch.split(places, 1 << 10):
-        change = (end[part] - start(part)).flatten(1)
-        linf[part], l2[part] = change.abs().amax(1), change.norm(dim=1)
-    told = {name: found[name] for name in Found._fields if name in found}
-    return Found(linf=linf, l2=l2, values=end, **told)

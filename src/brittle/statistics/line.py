@@ -14,29 +14,28 @@ import numpy.typing as npt
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from brittle.statistics.estimate import Estimate
+
 Array = npt.NDArray[np.float64]
 FEWEST = 5  # models
 
 
 class Line(NamedTuple):
-    """A least-squares line through n points, n − 2 degrees of freedom. None where one of the two does not vary."""
+    """A least-squares line through n points, n − 2 degrees of freedom. Nothing where one of the two does not vary."""
 
     points: int
-    slope: float | None
-    intercept: float | None
-    correlation: float | None
-    p_value: float | None  # of no correlation, two-sided (t)
-    slope_interval: tuple[float, float] | None
-    correlation_interval: tuple[float, float] | None  # Fisher's z
+    slope: Estimate = Estimate()
+    intercept: float | None = None
+    correlation: Estimate = Estimate()  # Fisher's z
+    p_value: float | None = None  # of no correlation, two-sided (t)
 
 
 class Partial(NamedTuple):
     """The correlation of two numbers once the line of each on a third is taken away, n − 3 degrees of freedom."""
 
     points: int
-    correlation: float | None
-    p_value: float | None
-    interval: tuple[float, float] | None  # Fisher's z; None below five points
+    correlation: Estimate = Estimate()  # Fisher's z; no interval below five points
+    p_value: float | None = None
 
 
 class Gains(NamedTuple):
@@ -52,21 +51,14 @@ def line(x: Array, y: Array, confidence: float = 0.95) -> Line:
     """y = slope·x + intercept, of n models (n,)."""
     count, spread = len(x), ((x - x.mean()) ** 2).sum()
     if count < 3 or np.ptp(x) <= 0 or np.ptp(y) <= 0:
-        return Line(count, None, None, None, None, None, None)
+        return Line(count)
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread)
     r = _correlation(x, y)
     left = y - y.mean() - slope * (x - x.mean())
     error = float(np.sqrt((left**2).sum() / (count - 2) / spread))
     reach = float(student.ppf((1 + confidence) / 2, count - 2)) * error
-    return Line(
-        count,
-        slope,
-        float(y.mean() - slope * x.mean()),
-        r,
-        _p_value(r, count - 2),
-        (slope - reach, slope + reach),
-        _fisher(r, count, 0, confidence),
-    )
+    through, intercept = Estimate(slope, slope - reach, slope + reach), float(y.mean() - slope * x.mean())
+    return Line(count, through, intercept, _fisher(r, count, 0, confidence), _p_value(r, count - 2))
 
 
 def partial(attribute: Array, y: Array, given: Array, confidence: float = 0.95) -> Partial:
@@ -75,9 +67,9 @@ def partial(attribute: Array, y: Array, given: Array, confidence: float = 0.95) 
     first, second = _left_over(attribute, given), _left_over(y, given)
     scale = max(np.ptp(attribute), 1e-300), max(np.ptp(y), 1e-300)
     if count < 4 or np.ptp(first) <= 1e-9 * scale[0] or np.ptp(second) <= 1e-9 * scale[1]:
-        return Partial(count, None, None, None)
+        return Partial(count)
     r = _correlation(first, second)
-    return Partial(count, r, _p_value(r, count - 3), _fisher(r, count, 1, confidence))
+    return Partial(count, _fisher(r, count, 1, confidence), _p_value(r, count - 3))
 
 
 def gains(x: Array, y: Array, baseline: npt.NDArray[np.bool_], confidence: float = 0.95) -> Gains:
@@ -124,8 +116,8 @@ def _p_value(r: float, freedom: int) -> float | None:
     return float(2 * student.sf(statistic, freedom))
 
 
-def _fisher(r: float, count: int, given: int, confidence: float) -> tuple[float, float] | None:
+def _fisher(r: float, count: int, given: int, confidence: float) -> Estimate:
     if count - given < 4 or abs(r) >= 1:
-        return None
+        return Estimate(r)
     reach = norm.ppf((1 + confidence) / 2) / np.sqrt(count - given - 3)
-    return float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach))
+    return Estimate(r, float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach)))

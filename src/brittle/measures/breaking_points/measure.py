@@ -31,7 +31,7 @@ from brittle.measures.lanes import State, lane_size
 from brittle.measures.paths import Paths, Walk, nothing
 from brittle.measures.plan import Columns, Grid, Unit, rows_per_unit
 from brittle.measures.severities import Severities, fine_grid
-from brittle.measures.sweep import Crossings, sweep
+from brittle.measures.sweep import Course, Crossings, sweep
 
 KIND = "breaking-points"
 EXPECTED_CALLS = 64  # of a path, for progress: nobody knows beforehand
@@ -88,7 +88,8 @@ class BreakingPoints(BreakingPointsOptions, Measure):
             return task.answers.submit(name, paths.rows[path], at, AlongFresh(task.nuisance, walk.root), base)
 
         begin, go = (nothing, anew) if self.noise == "fresh" else (walk.begin(paths), submit)
-        return sweep(len(task.rows), severities, lane_size(task.batch_size, task.device), begin, go, left)
+        size = lane_size(task.batch_size, task.device)
+        return sweep(Course(len(task.rows), size, begin, go, task.device), severities, left)
 
     def _tables(self, task: Task, found: Crossings) -> Tables:
         columns = task.fetched(found.outcome, where=lambda row: f" at severity {float(found.severity[row]):g}")

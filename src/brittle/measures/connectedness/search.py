@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,50 +143,34 @@ class Search:
 
     def tables(self) -> Tables:
         """Rows, a row per image, and the images on some connecting paths."""
+        films = [row for film in self.films for row in self._frames(*film)]
         return {
             ROWS: pa.Table.from_pylist([self._edge(edge) for edge in self.edges], EDGE_COLUMNS),
-            MEMBERS: pa.Table.from_pylist(self._members(), MEMBER_COLUMNS),
-            PICTURES: pa.Table.from_pylist(
-                [row for film in self.films for row in self._frames(*film)], PICTURE_COLUMNS
-            ),
+            MEMBERS: self._members(),
+            PICTURES: pa.Table.from_pylist(films, PICTURE_COLUMNS),
         }
 
-    def _members(self) -> list[dict[str, Any]]:
-        component = np.full(len(self.seen.ids), -1)
-        right = self.right.cpu().numpy()
+    def _members(self) -> pa.Table:
+        count, right = len(self.seen.ids), self.right.cpu().numpy()
+        component = np.full(count, -1)
         component[right] = self.seen.ids[right[self.bubbles.root]]
-        return [
-            {
-                "unit": self.unit,
-                "image": id,
-                "label": self.seen.label,
-                "predicted": predicted,
-                "margin": margin,
-                "component": first,
-            }
-            for id, predicted, margin, first in zip(
-                self.seen.ids.tolist(),
-                self.seen.logits.argmax(1).tolist(),
-                self.margin.tolist(),
-                component.tolist(),
-                strict=True,
-            )
-        ]
+        label, predicted = np.full(count, self.seen.label), self.seen.logits.argmax(1).cpu().numpy()
+        columns = np.full(count, self.unit), self.seen.ids, label, predicted, self.margin.cpu().numpy(), component
+        return pa.table(dict(zip(MEMBER_COLUMNS.names, columns, strict=True))).cast(MEMBER_COLUMNS)
 
     def _pair(self, edge: Edge) -> dict[str, Any]:
         """What is said of a pair in every table."""
         image, other = (int(self.seen.ids[int(self.right[place])]) for place in (edge.first, edge.second))
-        return {"unit": self.unit, "image": image, "other": other, "label": self.seen.label, "how": edge.how}
+        return {"unit": self.unit, "image": image, "other": other, "label": self.seen.label}
 
     def _edge(self, edge: Edge) -> dict[str, Any]:
-        named = ("round", "why", "straight_least", "least", "outside", "steps", "calls")
         distance = float(self.bubbles.distances[edge.first, edge.second])
-        return self._pair(edge) | {"distance": distance} | {name: getattr(edge, name) for name in named}
+        return asdict(edge) | self._pair(edge) | {"distance": distance}
 
     def _frames(self, edge: Edge, frames: Tensor, margins: Tensor) -> Iterator[dict[str, Any]]:
-        pixels, shape = frames.flatten(1).float().cpu().numpy(), list(frames.shape[1:])
+        pixels, told = frames.flatten(1).float().cpu().numpy(), self._pair(edge) | {"how": edge.how}
         for number, found in enumerate(margins.tolist()):
-            yield self._pair(edge) | {"frame": number, "margin": found, "shape": shape, "pixels": pixels[number]}
+            yield told | {"frame": number, "margin": found, "shape": list(frames.shape[1:]), "pixels": pixels[number]}
 
 
 def along(start: Tensor, end: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ from brittle.measures.outcomes import Outcome
 from brittle.measures.paths import Paths, Walk
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.measures.severities import Severities, followable, scale_of, severities_of
-from brittle.measures.sweep import Brackets, Trails, narrowed, trails
+from brittle.measures.sweep import Brackets, Course, Trails, narrowed, trails
 
 KIND = "failure-points"
 
@@ -117,7 +117,7 @@ class FailurePoints(FailurePointsOptions, Measure):
             return walk.all(paths.rows[path], state, severities[place])
 
         count = len(paths.rows)
-        whole = trails(count, places, task.batch_size, walk.begin(paths), submit, device=task.device)
+        whole = trails(Course(count, task.batch_size, walk.begin(paths), submit, task.device), places)
         found = {}
         for at, name in enumerate(task.classifiers):
             # Without a path nothing was said, and there is no axis of classifiers.
@@ -133,8 +133,8 @@ class FailurePoints(FailurePointsOptions, Measure):
             return walk.submit(name, paths.rows[path], state, severities[place], task.labels[name])
 
         size = lane_size(task.batch_size, task.device)
-        found = trails(len(paths.rows), len(severities), size, walk.begin(paths), submit, left, task.device)
-        return self._found(walk, name, paths, found, severities)
+        course = Course(len(paths.rows), size, walk.begin(paths), submit, task.device)
+        return self._found(walk, name, paths, trails(course, len(severities), left), severities)
 
     def _found(self, walk: Walk, name: str, paths: Paths, found: Trails, severities: Tensor) -> Found:
         if self.tolerance is None:
@@ -151,8 +151,8 @@ class FailurePoints(FailurePointsOptions, Measure):
             return walk.submit(name, chosen.rows[path], state, severity, task.labels[name])
 
         size, width = lane_size(task.batch_size, task.device), self.tolerance / self.grid(task.about).per_severity
-        brackets = narrowed(ends[at], ends[at + 1], width, size, walk.begin(chosen), submit, left)
-        return Found(paths, found, (chosen, brackets))
+        course = Course(len(own), size, walk.begin(chosen), submit, task.device)
+        return Found(paths, found, (chosen, narrowed(course, ends[at], ends[at + 1], width, left)))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         said = summarise_run(self, run)

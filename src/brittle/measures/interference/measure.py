@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from brittle.measures import register
 from brittle.measures.base import IMAGES, NUISANCE, Derived, Read, RunView
-from brittle.measures.distortion import interference, labelled, models
+from brittle.measures.distortion import interference, models
 from brittle.measures.interference.options import InterferenceOptions
 
 KIND = "interference"
@@ -31,7 +31,7 @@ class Interference(InterferenceOptions, Derived):
         assert measured is not None
         results, warnings = [], []
         for cell in run.cells():
-            if not labelled(measured.images[cell.images]):
+            if not measured.images[cell.images].labelled:
                 warnings.append(
                     f"interference on {cell.images!r} is left out: it needs labels, and some images have none"
                 )

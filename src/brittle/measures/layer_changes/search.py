@@ -17,7 +17,7 @@ from brittle.measures.answers import Answers
 from brittle.measures.lanes import lane_size
 from brittle.measures.layer_changes.options import LayerChangesOptions
 from brittle.measures.layered import activations
-from brittle.measures.targeted import Found, Goal, adam
+from brittle.measures.targeted import Found, Goal, Search, adam
 from brittle.memory import slices
 from brittle.random import fold, stream_root, uniform
 from brittle.types import LayerChange
@@ -87,8 +87,8 @@ class LayerSearch:
 
         goal = Goal(self.origin[image], target, self.options.share)
         size = lane_size(self.answers.size, image.device)
-        rate, steps = self.options.rate, self.options.steps
-        return adam(len(image), size, start, answer, goal, rate=rate, steps=steps, tick=tick)
+        search = Search(len(image), size, start, answer, goal, tick=tick)
+        return adam(search, rate=self.options.rate, steps=self.options.steps)
 
     @torch.no_grad()
     def _scale(self) -> tuple[torch.Size, Tensor]:

@@ -22,7 +22,7 @@ from brittle.measures.criteria import left
 from brittle.measures.lanes import State, lanes_on
 from brittle.measures.layered import activations
 from brittle.measures.outcomes import Outcome
-from brittle.measures.sweep import Crossings, sweep
+from brittle.measures.sweep import Course, Crossings, sweep
 from brittle.random import fold, key_of, normal_field, stream_root
 from brittle.types import Classifier, Differentiable, LayerChange
 
@@ -78,7 +78,7 @@ class NoisyLayer:
             with self.classifier.perturbed(self.layer, multiplied(self.severities[place], z)):
                 return self._asked.submit(self.name, image[path], {}, Untouched(), self.references)
 
-        return sweep(len(image), self.severities, size, begin, submit, gone)
+        return sweep(Course(len(image), size, begin, submit, image.device), self.severities, gone)
 
     def _of_weights(self, image: Tensor, repeat: Tensor) -> Crossings:
         """Network by network: what has not crossed yet is asked again at the next σ, in batches of one size."""

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from brittle.measures.arrays import Array
 from brittle.measures.line.models import Model
 from brittle.statistics.line import FEWEST, Partial, partial
-
-Array = NDArray[np.float64]
 
 
 def partials(
@@ -42,7 +40,7 @@ def partials(
                     "fewest_trainings": min(len(models[place].classifiers) for place in places),
                     "by_itself": bool(name) and _by_itself([models[place] for place in places], attribute),
                     **_told("", partial(values, *given)),
-                    **_told("log_", partial(np.log(values), *given) if (values > 0).all() else None),
+                    **_told("log_", partial(np.log(values), *given) if (values > 0).all() else Partial(len(places))),
                 }
             )
     return found
@@ -104,11 +102,5 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _told(prefix: str, found: Partial | None) -> dict[str, Any]:
-    if found is None:
-        return {f"{prefix}{key}": None for key in ("correlation", "p_value", "interval")}
-    return {
-        f"{prefix}correlation": found.correlation,
-        f"{prefix}p_value": found.p_value,
-        f"{prefix}interval": None if found.interval is None else list(found.interval),
-    }
+def _told(prefix: str, found: Partial) -> dict[str, Any]:
+    return found.correlation.named(f"{prefix}correlation", f"{prefix}interval") | {f"{prefix}p_value": found.p_value}

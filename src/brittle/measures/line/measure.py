@@ -187,11 +187,8 @@ def _axis(accuracy: Array, axis: str, images: int) -> Array:
 
 
 def _line(found: FittedLine) -> dict[str, Any]:
-    ends = {key: None if value is None else list(value) for key, value in zip(INTERVALS, found[5:], strict=True)}
-    return dict(zip(("models", "slope", "intercept", "correlation", "p_value"), found[:5], strict=True)) | ends
-
-
-INTERVALS = ("slope_interval", "correlation_interval")
+    told = {"models": found.points, "intercept": found.intercept, "p_value": found.p_value}
+    return told | found.slope.named("slope") | found.correlation.named("correlation")
 
 
 def _gain(name: str, found: Gains, place: int) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from brittle.measures.perturbation.signs import signs
 from brittle.measures.perturbation.summary import summarise_perturbation
 from brittle.measures.perturbation.work import BATCHES_AT_ONCE, Pairs, Part, tables, tried
 from brittle.measures.plan import Grid, Listed, Plan, Unit
-from brittle.measures.targeted import UNTARGETED, Found, Goal, adam
+from brittle.measures.targeted import UNTARGETED, Found, Goal, Search, adam
 from brittle.random import fold
 from brittle.types import Differentiable
 
@@ -137,14 +137,8 @@ class Perturbation(PerturbationOptions, Measure):
             found: Tensor = logits(values)
             return found
 
+        search = Search(len(rows), size, start, answer, goal, bounds, task.tick)
         if self.method == "adam":
-            return adam(
-                len(rows), size, start, answer, goal,
-                rate=self.rate, steps=self.steps, bounds=bounds, narrow=True, tick=task.tick,
-            )  # fmt: skip
+            return adam(search, rate=self.rate, steps=self.steps, narrow=True)
         iterations = self.iterations if self.method == "i-fgsm" else 1
-        greatest = BEYOND if bounds is None else 1.0
-        return signs(
-            len(rows), size, start, answer, goal,
-            iterations=iterations, greatest=greatest, bounds=bounds, tick=task.tick,
-        )  # fmt: skip
+        return signs(search, iterations=iterations, greatest=BEYOND if bounds is None else 1.0)

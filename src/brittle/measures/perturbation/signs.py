@@ -10,36 +10,23 @@ bisected: the goal need not be met at every ε beyond, nor missed at every ε be
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from brittle.measures.lanes import State, final_states, in_turn
-from brittle.measures.targeted import Answer, Found, Goal, asked, blank, finished, like, noted, where
+from brittle.measures.lanes import State
+from brittle.measures.targeted import Found, Search, asked, blank, like, noted, where
 
 FIRST = 2.0**-10  # ε: a quarter of a level of 8 bits
 HALVINGS = 10
 
 
-def signs(
-    pairs: int,
-    size: int,
-    start: Callable[[Tensor], Tensor],
-    answer: Answer,
-    goal: Goal,
-    *,
-    iterations: int,
-    greatest: float,
-    bounds: tuple[float, float] | None = None,
-    tick: Callable[[int], None] = lambda _: None,
-) -> Found:
+def signs(search: Search, *, iterations: int, greatest: float) -> Found:
     """The least ε found at which each pair meets its goal after `iterations` steps of ε / iterations; failed where none
     up to `greatest` does."""
+    start, goal = search.start, search.goal
 
     def moved(values: Tensor, slope: Tensor, epsilon: Tensor) -> Tensor:
-        there = values - like(epsilon / iterations, values) * slope
-        return there if bounds is None else there.clamp(*bounds)
+        return search.bounded(values - like(epsilon / iterations, values) * slope)
 
     def begin(pair: Tensor) -> State:
         values = start(pair)
@@ -57,7 +44,7 @@ def signs(
     def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
         taken, at, epsilon, met = state["step"], state["at"], state["epsilon"], state["met"]
         looking = taken == iterations
-        said = asked(answer, pair, at, goal, slope=not bool(looking.all()))
+        said = asked(search.answer, pair, at, goal, slope=not bool(looking.all()))
         original = start(pair)
         already = (taken == 0) & said.reached
         better, worse = looking & said.reached, looking & ~said.reached
@@ -88,8 +75,7 @@ def signs(
         failed = worse & ~bracketed & (epsilon >= greatest)
         changes |= kept | {"halved": halved}
         ends = already | failed | ~said.finite | (halved == HALVINGS)
-        tick(int(ends.sum()))
+        search.tick(int(ends.sum()))
         return changes, ends
 
-    found = final_states(pairs, size, begin, in_turn(step), (*blank(goal.origin[:1]), "end"), goal.origin.device)
-    return finished(found, start)
+    return search.run(begin, step)
