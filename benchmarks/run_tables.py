@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +19,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from former import asked_for, in_todays_words
 
 ROBUSTNESS, WEAK_POINTS, CLEAN = "robustness", "weak-points", "clean"
-NAMES = ("image_set", "nuisance", "classifier", "first", "second")  # what tells entries of a summary apart
+NAMES = ("image_set", "nuisance", "classifier", "first", "second", "name")  # what tells entries of a summary apart
+KEYS = ("image", "target", "repeat", "draw", "place", "layer", "grid", "augmentation", "unit")  # and rows of a table
 _FILE = re.compile(r"(\d+)-(\d+)(?:\.(\w+))?\.parquet")
 
 
@@ -34,7 +37,7 @@ class Cell(NamedTuple):
 
 
 class Run(NamedTuple):
-    rows: dict[Cell, pa.Table]  # also of further tables; sorted by image and draw, no row past a stopping point
+    rows: dict[Cell, pa.Table]  # sorted by image and draw, no row past a stopping point
     said: dict[str, Any]  # the summary, and the diagnosis of every image's weak points
 
 
@@ -68,21 +71,24 @@ def _read_first(folder: Path, summary: Mapping[str, Any]) -> Run:
 
 def _read_second(folder: Path, summary: Mapping[str, Any]) -> Run:
     said: dict[str, Any] = {key: summary[key] for key in ("classifiers", "image_sets", "skipped")}
+    study = tomllib.loads((folder / "study.toml").read_text(encoding="utf-8"))
     for name, entry in summary["measures"].items():
+        told = in_todays_words(name, entry, study.get("nuisances", {}))
         said[name] = {
-            key: _by_name(value) if isinstance(value, list) else value for key, value in entry.items() if key != "kind"
+            key: _by_name(value) if isinstance(value, list) else value for key, value in told.items() if key != "kind"
         }
     rows, diagnoses = {}, {}
     for cell, tables in _tables(folder):
-        rows[cell] = tables["rows"].drop_columns(["unit"])
+        if not asked_for(cell.measure, summary["measures"].get(cell.measure, {"kind": cell.measure})):
+            continue
+        rows[cell] = tables.pop("rows").drop_columns(["unit"])
         if cell.measure == CLEAN and "draw" in rows[cell].column_names:
             rows[cell] = rows[cell].drop_columns(["draw"])
         if cell.measure == WEAK_POINTS:
-            found = tables["images"].drop_columns(["unit"]).to_pylist()
+            found = tables.pop("images").drop_columns(["unit"]).to_pylist()
             diagnoses[cell] = {str(each.pop("image")): each for each in found}
-        own = ("rows", "images") if cell.measure == WEAK_POINTS else ("rows",)
-        further = {name: table for name, table in tables.items() if name not in own}
-        rows |= {cell._replace(measure=f"{cell.measure}.{name}"): table for name, table in further.items()}
+        for name, table in tables.items():
+            rows[cell._replace(measure=f"{cell.measure} {name}")] = table
     return Run(rows, said | {"diagnoses": _plain(diagnoses)})
 
 
@@ -120,13 +126,15 @@ def _reached(run: Run) -> dict[Cell, pa.Table]:
             )
             images = pc.unique(table["image"])[: result["images"]]
             table = table.filter(pc.and_(pc.is_in(table["image"], images), pc.less(table["draw"], result["samples"])))
-        keys = [name for name in ("image", "draw", "repeat", "place", "target", "layer") if name in table.column_names]
+        keys = [name for name in KEYS if name in table.column_names]
         rows[cell] = table.sort_by([(name, "ascending") for name in keys]) if keys else table
-        used.setdefault((cell.classifier, cell.images), []).append(pc.unique(table["image"]))
+        if "image" in table.column_names:
+            used.setdefault((cell.classifier, cell.images), []).append(pc.unique(table["image"]))
     for cell, table in run.rows.items():
         if cell.measure == CLEAN:
-            images = pa.concat_arrays(used[cell.classifier, cell.images])
-            rows[cell] = table.filter(pc.is_in(table["image"], images)).sort_by("image")
+            if (images := used.get((cell.classifier, cell.images))) is not None:
+                table = table.filter(pc.is_in(table["image"], pa.concat_arrays(images)))
+            rows[cell] = table.sort_by("image")
     return rows
 
 

@@ -27,12 +27,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from former import spelled
+from measure_scenarios import OF_MEASURES
 from run_tables import Run, read
 from safetensors.numpy import load_file
 from scenarios import SCENARIOS, Scenario
 from trees import WORKING_TREE, checked_out, environment, full_hash
 
 TOLERANCE = 1e-6
+ALL = SCENARIOS | OF_MEASURES
 SHOWN = 8  # differences named below the table, of each scenario
 # Sentences for people, and what says where or when a run was made: free to change.
 PROSE = {"prior", "estimand_is", "already_wrong_are", "interval_method", "reference", "criterion", "warnings"}
@@ -46,8 +49,9 @@ class CommandFailed(Exception):
 class Held:
     """What has been held against what so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, draws: bool = True) -> None:
         self.rows = self.thetas = self.numbers = 0
+        self.draws = draws
         self.largest = self.largest_number = 0.0
         self.differences: list[str] = []
         self.only_after: list[str] = []
@@ -116,7 +120,8 @@ class Held:
             one, other = (each.to_numpy().astype(np.float64) for each in (before, after))
             if name.startswith("log_p_"):
                 one, other = np.exp(one), np.exp(other)
-            distance = np.abs(one - other) / (1.0 if name.startswith("log_p_") else np.maximum(1.0, np.abs(one)))
+            with np.errstate(invalid="ignore"):  # ∞ − ∞
+                distance = np.abs(one - other) / (1.0 if name.startswith("log_p_") else np.maximum(1.0, np.abs(one)))
             distance[(one == other) | (np.isnan(one) & np.isnan(other))] = 0.0
             self.largest = max(self.largest, float(np.nanmax(distance, initial=0.0)))
             same = bool((distance <= TOLERANCE).all())
@@ -151,7 +156,8 @@ class Held:
     def verdict(self) -> str:
         if self.differences:
             return f"{len(self.differences)} differences"
-        return "same" if self.rows and self.thetas and self.numbers else "nothing compared"
+        compared = self.rows and self.numbers and (self.thetas or not self.draws)
+        return "same" if compared else "nothing compared"
 
 
 def _first_difference(before: list[Any], after: list[Any]) -> str:
@@ -164,8 +170,8 @@ def _first_difference(before: list[Any], after: list[Any]) -> str:
 
 def compare(name: str, before: Path, after: Path) -> Held:
     """Every run folder of a scenario, as both have left it."""
-    held = Held()
-    for run in SCENARIOS[name].commands:
+    held = Held(ALL[name].draws)
+    for run in ALL[name].commands:
         held.runs(run, read(before / run), read(after / run))
         thetas = [pq.read_table(folder / f"{run}.theta.parquet") for folder in (before, after)]
         held.tables(f"{run} θ", *thetas)
@@ -188,24 +194,17 @@ def _hardening(folder: Path) -> Any:
     return said
 
 
-def _as_spelled_in(tree: Path, study: str) -> str:
-    """A study as a tree wants it: how many images' weak points are sampled was called `images` and is `count` now."""
-    if not (tree / "src" / "brittle" / "measures" / "weak_points" / "options.py").is_file():
-        return study
-    head, table, rest = study.partition("[weak-points]\n")
-    return head + table + rest.replace("images = ", "count = ")
-
-
 def carried_out(name: str, commit: str, tree: Path, folder: Path) -> Path:
     """The folder of a scenario that a tree has carried out into `folder`, now or before."""
-    scenario = SCENARIOS[name]
+    scenario = ALL[name]
     done, doing = folder / f"{name}-{_definition(scenario)}", folder / f"{name}.doing"
     if done.is_dir():
         return done
     shutil.rmtree(doing, ignore_errors=True)
     doing.mkdir(parents=True)
     for file, text in scenario.files.items():
-        (doing / file).write_text(_as_spelled_in(tree, text), encoding="utf-8")
+        spelled_there = spelled(tree, text) if file.endswith(".toml") else text
+        (doing / file).write_text(spelled_there, encoding="utf-8")
     if scenario.prepare is not None:
         scenario.prepare(doing)
     begun = time.monotonic()
@@ -272,7 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("before", help="a commit")
     parser.add_argument("after", nargs="?", default=WORKING_TREE, help="another; the working tree by default")
-    parser.add_argument("--only", nargs="+", choices=SCENARIOS, default=list(SCENARIOS), help="some scenarios")
+    parser.add_argument("--only", nargs="+", choices=ALL, default=list(ALL), help="some scenarios")
     parser.add_argument("--cache", type=Path, help="a folder that keeps what BEFORE has computed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="commands at once, one thread each")
     options = parser.parse_args()

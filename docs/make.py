@@ -26,6 +26,8 @@ TITLES = {
 def reference() -> str:
     """The page as Markdown."""
     lines = [
+        "[Documentation](README.md) › measure",
+        "",
         "# Reference",
         "",
         "Made by `make docs` from the code. A thing is named by a spec, `kind:what,option=value,…`; values that are",

@@ -27,7 +27,9 @@ SEVERITIES = (0.25, 0.5, 1.0, 1.5, 2.0)
 TILE, GAP, DRAWS = 112, 4, 15
 
 
-INTRODUCTION = f"""# Nuisances
+INTRODUCTION = f"""[Documentation](README.md) › measure
+
+# Nuisances
 
 Made by `make docs`. Each strip shows the untouched image, then one draw from the default prior (of the first
 {DRAWS} the one that changes the image by the median amount) at the severities

@@ -54,6 +54,45 @@ def test_no_classifier_at_all_is_refused():
         brittle.compare({}, "sample", "rotation", samples=2)
 
 
+@pytest.mark.warned("has a mean confidence of")
+def test_what_is_misspelt_is_answered_with_what_was_meant():
+    found = brittle.compare({"plain": PLAIN, "augmented": AUGMENTED}, "sample", "rotation", samples=2, count=5)
+    with pytest.raises(BrittleError, match=r"results have no 'nuisnace'\. Did you mean 'nuisance'"):
+        found.of(nuisnace="rotation")
+    with pytest.raises(KeyError) as unknown:
+        found["flip_rates"]
+    assert unknown.value.__notes__ == ["Did you mean 'flip_rate'?"]
+    with pytest.raises(AttributeError) as missing:
+        _ = brittle.robustnes
+    assert (missing.value.name, missing.value.obj) == ("robustnes", brittle)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((PLAIN,), "no images are given. Give them after the classifiers, or a study alone"),
+        (({"plain": PLAIN},), "no images are given"),
+        (("study.toml", "sample"), "a study holds its own images, nuisances and measures. Name its folder: out='run'"),
+        ((study(), None, "rotation"), "nuisances is given, and no images"),
+        ((study(), None, None, "clean"), "measures is given, and no images"),
+        (
+            (PLAIN, "sample", None, [brittle.clean]),
+            r"is not a measure. Give 'clean', Robustness\(samples=50\) or another",
+        ),
+    ],
+)
+def test_what_is_neither_a_study_nor_things_and_measures_is_refused(arguments, words):
+    with pytest.raises(BrittleError, match=words):
+        brittle.run(*arguments)
+
+
+def test_what_a_measure_is_derived_from_may_have_any_name():
+    measures = {"path": "failure-points:severities=1/2", "order": "ranking"}
+    found = brittle.run({"plain": PLAIN, "augmented": AUGMENTED}, "sample", "rotation", measures, count=5)
+    assert found.of("order").rows.equals(found.of("path").rows)
+    assert found.of("path").rows.num_rows == 2 * 5 * 2
+
+
 @pytest.mark.warned("weak points")
 def test_weak_points_of_several_are_had_one_by_one():
     several = {"plain": PLAIN, "augmented": AUGMENTED}

@@ -29,13 +29,8 @@ def test_every_nuisance_has_its_picture():
     assert re.findall(r"^## `(.+)`$", page, re.MULTILINE) == own
     for name in own:
         assert (DOCS / "images" / "nuisances" / f"{name}.jpg").is_file(), name
-    assert f"each of the {len(own)} at five severities" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
-
-
-def test_links_between_pages_lead_somewhere():
-    for page in [DOCS.parent / "README.md", DOCS.parent / "benchmarks" / "README.md", *DOCS.glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for index in (DOCS.parent / "README.md", DOCS / "README.md"):
+        assert f"each of the {len(own)} at five severities" in index.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

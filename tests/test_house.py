@@ -32,6 +32,7 @@ GROUND = (
     "device",
     "memory",
     "allocator",
+    "cached",
     "changes",
     "commands",
     "terminal",
@@ -51,7 +52,7 @@ FLOORS = (
     ("report",),
     ("explorer",),
     ("results",),
-    ("api",),
+    ("api", "extend"),
     ("brittle",),  # the public names
     ("cli",),
     ("__main__",),

@@ -1,5 +1,7 @@
 """One name per measure: every option means the same in a study, on the command line and in Python."""
 
+import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,7 +125,6 @@ def captured(monkeypatch):
         found.append(inputs)
         raise Stopped
 
-    monkeypatch.setattr("brittle.api.running.carry_out", stop)
     monkeypatch.setattr("brittle.engine.run.run", stop)
     return found
 
@@ -149,6 +150,18 @@ def test_an_option_means_the_same_in_a_study_a_command_and_python(kind, place, c
     asked = {key: getattr(python.study.measures[kind].measure, key) for key in options}
     assert asked == options
     assert all(getattr(defaults, key) != value for key, value in options.items())
+
+
+def test_a_command_is_four_calls_from_the_engine(monkeypatch, cli):
+    passed = []
+
+    def stop(*arguments):
+        passed.extend(f"{Path(each.filename).stem}.{each.function}" for each in inspect.stack()[1:])
+        raise Stopped
+
+    monkeypatch.setattr("brittle.engine.run.run", stop)
+    cli(*typed("clean", {}))
+    assert passed[: passed.index("build.call")] == ["running._run", "running.run_measure", "measuring._run_measure"]
 
 
 @pytest.mark.warned("")

@@ -50,9 +50,9 @@ def test_a_matplotlibrc_of_the_current_folder_has_no_say(tmp_path):
     latex.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     latex.chmod(0o755)
     code = (
-        "from brittle.report.page.figures import svg\n"
+        "from brittle.report.renderers.canvas import drawn, svg\n"
         "def draw(figure):\n    figure.subplots().plot([0, 1])\n"
-        "print(svg('a', (3, 2), 'a line', draw))\n"
+        "print(svg('a', drawn((3, 2), draw), 'a line'))\n"
     )
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     drawn = [

@@ -25,8 +25,8 @@ from table1 import idx
 
 import brittle
 from brittle.engine.replay import Replay
-from brittle.report.page.figures import STYLE
-from brittle.report.sections.weak_points.figures import POSTERIOR, RISING
+from brittle.report.renderers.canvas import STYLE
+from brittle.report.renderers.figures import ROLES, SCALES
 from brittle.report.sections.weak_points.maps import grid_around, posterior_on_grid
 
 HERE = Path(__file__).parent
@@ -44,9 +44,15 @@ def density(classifier: Any, replay: Replay, place: int, sigma: float) -> tuple[
 
 def draw_map(axes: Axes, values: np.ndarray, reach: float, theta: np.ndarray, title: str) -> Any:
     mesh = axes.imshow(
-        values, cmap=RISING, vmin=0, vmax=1, origin="lower", extent=(-reach, reach, -reach, reach), interpolation="none"
+        values,
+        cmap=SCALES["rising"],
+        vmin=0,
+        vmax=1,
+        origin="lower",
+        extent=(-reach, reach, -reach, reach),
+        interpolation="none",
     )
-    axes.plot(*theta.T, ".", color=POSTERIOR, markersize=3.2, markeredgewidth=0, alpha=0.6)
+    axes.plot(*theta.T, ".", color=ROLES["posterior"].colour, markersize=3.2, markeredgewidth=0, alpha=0.6)
     axes.plot(0, 0, "+", color="black", markersize=8, markeredgewidth=1.2)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="shift x (pixels left)", ylabel="shift y (pixels up)")
     axes.set_title(title, fontsize=9)

@@ -28,11 +28,12 @@ from torch import Tensor
 import brittle
 from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.nuisances.ops.rectangles import union_area
-from brittle.report.page.figures import STYLE
-from brittle.report.sections.weak_points.figures import RISING
+from brittle.report.blocks import Card, Pixels, Strip
+from brittle.report.page.pictures import data_uri
+from brittle.report.renderers.canvas import STYLE
+from brittle.report.renderers.figures import SCALES
+from brittle.report.renderers.picture_file import write_strips
 from brittle.report.sections.weak_points.maps import hidden_share
-from brittle.report.sections.weak_points.picture import write_strips
-from brittle.report.sections.weak_points.strips import Mistake, Strip
 
 BINS = 24
 REACH = 2.0  # of the map of ratios, to either side of 1
@@ -113,7 +114,7 @@ def write_map(path: Path, experiment: Experiment, maps: dict[str, Maps]) -> None
             shares = each.prior, each.metropolis.mean(0), each.reference.mean(0)
             most = max(float(values.max()) for values in shares)
             for axes, values in zip(row[1:4], shares, strict=True):
-                mesh = axes.imshow(values, cmap=RISING, vmin=0, vmax=most)
+                mesh = axes.imshow(values, cmap=SCALES["rising"], vmin=0, vmax=most)
                 outline(axes, "#555555")
             bar = figure.colorbar(mesh, ax=row[3], shrink=0.8, pad=0.02, format=PercentFormatter(1, 0))
             bar.ax.tick_params(labelsize=7)
@@ -172,13 +173,14 @@ def write_gallery(
         many = batch.take(torch.zeros(len(chosen), dtype=torch.int64))
         pictures = nuisance.apply(many, torch.from_numpy(drawn.theta[place][chosen])) if len(chosen) else []
         mistakes = tuple(
-            Mistake(picture, f"s{taken + 1}", taken, 1.0)
+            Card(Pixels(data_uri(picture)), f"s{taken + 1}", role="wrong")
             for picture, taken in zip(pictures, drawn.predicted[place][chosen].tolist(), strict=True)
         )
         status = drawn.about[place]["status"]
         note = "" if mistakes else "No draw is taken for another person."
-        strips.append(Strip("", f"s{person + 1}", face, mistakes, "" if status == TRUSTED else status, note))
-    write_strips(path, strips, title)
+        original = Card(Pixels(data_uri(face)), f"s{person + 1}")
+        strips.append(Strip((original, *mistakes), note, "" if status == TRUSTED else status))
+    write_strips(path, strips, title, {})
     shrink(path)
 
 

@@ -57,7 +57,8 @@ def interference(found: Path) -> Iterator[str]:
     yield (
         "## The DI index\n\nHere: the index over five runs [rough 95 % interval over runs], and the class that "
         "errors go to with the number of runs that agree. *Chance* is the 95 % quantile if errors were spread over the "
-        "classes at random, and if each run sent all of its errors to one class of its own.\n"
+        "classes at random, and if each run sent all of its errors to one class of its own: an older method than "
+        "Brittle's present one (see [README.md](README.md)).\n"
     )
     seen = dict.fromkeys(row["nuisance"] for row in rows)
     for nuisance in seen:

@@ -1,41 +1,15 @@
 """How brittle an image classifier is, where it breaks, what that looks like, and how to fix it."""
 
+# ruff: noqa: F403, F405
+
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brittle.api.agreement import agreement
-    from brittle.api.export import export, rows
-    from brittle.api.generated import (
-        augmentation,
-        breaking_points,
-        clean,
-        compare,
-        connectedness,
-        corruption_error,
-        cue_conflict,
-        error_consistency,
-        fail,
-        failure_points,
-        harden,
-        interference,
-        layer_changes,
-        layer_noise,
-        line,
-        measure,
-        occlusion,
-        perturb,
-        perturbation,
-        ranking,
-        robustness,
-        sample,
-        shuffling,
-        train,
-        weak_points,
-    )
-    from brittle.api.running import run
+    from brittle.api import *
     from brittle.classifiers import classifier
     from brittle.errors import BrittleError, BrittleWarning
     from brittle.images import image_set
@@ -46,57 +20,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "brittle.api": (
-        "agreement",
-        "augmentation",
-        "breaking_points",
-        "clean",
-        "compare",
-        "connectedness",
-        "corruption_error",
-        "cue_conflict",
-        "error_consistency",
-        "export",
-        "fail",
-        "failure_points",
-        "harden",
-        "interference",
-        "layer_changes",
-        "layer_noise",
-        "line",
-        "measure",
-        "occlusion",
-        "perturb",
-        "perturbation",
-        "ranking",
-        "robustness",
-        "rows",
-        "run",
-        "sample",
-        "shuffling",
-        "train",
-        "weak_points",
-    ),
-    "brittle.classifiers": ("classifier",),
-    "brittle.errors": (
-        "BrittleError",
-        "BrittleWarning",
-    ),
-    "brittle.images": ("image_set",),
-    "brittle.images.base": ("ImageSet",),
-    "brittle.nuisances": ("nuisance",),
-    "brittle.study": ("Study",),
-    "brittle.types": (
-        "Batch",
-        "Classifier",
-        "Differentiable",
-        "Layered",
-        "Nuisance",
-    ),
+# Public names that are not functions of `brittle.api`.
+ELSEWHERE = {
+    "Batch": "brittle.types",
+    "BrittleError": "brittle.errors",
+    "BrittleWarning": "brittle.errors",
+    "Classifier": "brittle.types",
+    "Differentiable": "brittle.types",
+    "ImageSet": "brittle.images.base",
+    "Layered": "brittle.types",
+    "Nuisance": "brittle.types",
+    "Study": "brittle.study",
+    "classifier": "brittle.classifiers",
+    "image_set": "brittle.images",
+    "nuisance": "brittle.nuisances",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+# Written by `make api`.
 __all__ = [
     "Batch",
     "BrittleError",
@@ -145,9 +85,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Public names are imported when they are first used, so that `brittle --help` imports no torch."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'brittle' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME_OF[name]), name)
+    if name not in __all__:
+        raise AttributeError(f"module 'brittle' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    return getattr(importlib.import_module(ELSEWHERE.get(name, "brittle.api")), name)
 
 
 def __dir__() -> list[str]:

@@ -79,13 +79,19 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which images, which draws, and where to."""
+    """Which images, which draws, in which numbers, and where to."""
 
-    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1, also="images")
+    count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1)
     where: tuple[str, ...] = option((), "only images with column=value, or column>0.5; may be repeated")
     columns: str | None = option(None, "a CSV or Parquet file with id or name, and columns for conditions (where)")
     ids: str | None = option(None, "only images with these ids: 3/17/240, or those in this text file")
-    seed: int = option(0, "of every draw")
+    seed: int = option(0, "the seed of every random draw")
+    precision: Literal["float32", "tf32", "bf16"] = option(
+        "float32", "numbers that torch modules compute in; what others change is measured and printed"
+    )
+    compile: Literal["auto", "yes", "no"] = option(
+        "auto", "whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough"
+    )
     out: str | None = option(None, "keep the run and its report in this folder; the same again resumes it")
 
 

@@ -2,6 +2,8 @@
 
 import functools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _OURS = os.path.dirname(__file__) + os.sep
 
@@ -18,6 +20,15 @@ class BrittleError(Exception):
 
     def __reduce__(self) -> tuple[type["BrittleError"], tuple[str, str]]:
         return type(self), (self.what, self.remedy)
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Has mistakes that are found within say where they stand."""
+    try:
+        yield
+    except BrittleError as error:
+        raise BrittleError(f"{where}: {error.what}", error.remedy) from error
 
 
 class BrittleWarning(UserWarning):

@@ -36,11 +36,18 @@ class OwnFiles:
         path = os.fspath(path)
         try:
             parent, last = os.path.split(path)
-            if parent not in self._real:
-                self._real[parent] = os.path.realpath(parent)
-            place = os.path.join(self._real[parent], last)
+            place = os.path.join(self._resolved(parent), last)
             if last in ("", os.curdir, os.pardir) or os.path.islink(place):
-                place = os.path.realpath(path)
+                place = os.path.realpath(place)
         except ValueError:  # a name with a null
             return False
         return any(place == top or place.startswith(top.rstrip(os.sep) + os.sep) for top in self._tops)
+
+    def _resolved(self, folder: str) -> str:
+        """A folder without links. What lies above it is known where folders are gone through from the top, also where
+        links lead round and round."""
+        if folder not in self._real:
+            above, last = os.path.split(folder)
+            known = os.path.join(self._real[above], last) if above in self._real else folder
+            self._real[folder] = os.path.realpath(known)
+        return self._real[folder]

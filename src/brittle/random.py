@@ -18,6 +18,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from brittle.cached import cached
+
 
 def _signed(value: int) -> int:
     """The int64 with the same 64 bits."""
@@ -51,8 +53,13 @@ def key_of(text: str) -> int:
 
 def fold(key: Tensor, component: Tensor | int) -> Tensor:
     """The key of a stream within a stream: fold(key, a) and fold(key, b) are unrelated for a ≠ b."""
-    spread = component * _GAMMA + _MIX_2
-    return mix(mix(key + _GAMMA) ^ (spread if isinstance(spread, Tensor) else _signed(spread)))
+    spread = component * _GAMMA + _MIX_2 if isinstance(component, Tensor) else _spread(component)
+    return mix(mix(key + _GAMMA) ^ spread)
+
+
+@cached(1024)
+def _spread(component: int) -> int:
+    return _signed(component * _GAMMA + _MIX_2)
 
 
 def stream_root(seed: int, stream: str, device: torch.device | str = "cpu") -> Tensor:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from brittle.changes import differences
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, located
 from brittle.images.selection import Selection
 from brittle.measures import measures
 from brittle.measures.base import Measure
@@ -106,6 +106,8 @@ class Study(BaseModel):
     model_config = _STRICT
     title: str = ""
     seed: int = 0
+    precision: Literal["float32", "tf32", "bf16"] = "float32"
+    compile: Literal["auto", "yes", "no"] = "auto"
     classifiers: dict[str, ClassifierEntry]
     images: dict[str, ImagesEntry]
     nuisances: dict[str, str] = {}
@@ -160,7 +162,8 @@ class Study(BaseModel):
                     _known(each, getattr(self, sort), f"{where}: measures.{name}.{sort}")
             for each in asked.reads:
                 _known(each, self.measures, f"{where}: measures.{name}.reads")
-            _ = asked.measure
+            with located(where if name == asked.kind else f"{where}: measures.{name}"):
+                _ = asked.measure
 
     def resolved(self) -> dict[str, Any]:
         """Plain values, defaults filled in: what the run folder keeps and compares."""
@@ -232,6 +235,8 @@ def binding(study: Mapping[str, Any]) -> dict[str, Any]:
     """What of a resolved study its rows depend on."""
     return {
         "seed": study["seed"],
+        "precision": study["precision"],
+        "compile": study["compile"],
         "classifiers": {name: entry["spec"] for name, entry in study["classifiers"].items()},
         "images": study["images"],
         "nuisances": study.get("nuisances", {}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 UNLABELLED = -1
 OF_255 = "σ of 255"  # a unit of severity: the standard deviation of noise where white is 255
 
+Precision = Literal["float32", "tf32", "bf16"]
 LayerChange = Callable[[Tensor], Tensor]  # of what a layer gives, or of a classifier's weights
 
 
@@ -87,6 +88,25 @@ class Layered(Protocol):
     def perturbed(self, layer: str, change: LayerChange) -> AbstractContextManager[None]:
         """Within it, `change` replaces what the layer gives, (B, …) for a call with B images. "input" is the images
         themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was."""
+        ...
+
+
+@runtime_checkable
+class Graphable(Protocol):
+    """A classifier that can become part of a compiled graph."""
+
+    def graph(self, images: Tensor) -> Callable[[Tensor], Tensor]:
+        """What `log_probs` computes, as a function of tensors alone, for images like these (B, C, H, W), on which it
+        has been tried."""
+        ...
+
+
+@runtime_checkable
+class AnyPrecision(Protocol):
+    """A classifier that can compute in other numbers than its weights are stored in."""
+
+    def in_dtype(self, dtype: torch.dtype) -> Classifier:
+        """Another classifier that computes in numbers of this type; this one stays as it is."""
         ...
 
 

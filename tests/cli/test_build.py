@@ -15,7 +15,7 @@ from brittle.registry.options import option
 @dataclass(frozen=True)
 class Things:
     what: str = option(MISSING, "what it is", positional=True)
-    count: int | None = option(None, "how many", least=1, flag="images", also="many")
+    count: int | None = option(None, "how many", least=1, flag="images")
     mode: Literal["fast", "slow"] = option("fast", "how it goes")
     ways: tuple[float, ...] = option((0.5, 1.0), "numbers", above=0)
     where: tuple[str, ...] = option((), "conditions")
@@ -50,10 +50,6 @@ def test_what_is_typed_arrives_as_the_options_say():
     assert others == Others(7)
 
 
-def test_a_flag_may_have_a_second_name():
-    assert call("it", "--many", 4)[1][0].count == 4
-
-
 def test_what_is_not_typed_is_the_default_of_the_option():
     assert call("it")[1] == (Things("it"), Others())
     assert call("it", changes={"count": {"default": 20}})[1][0].count == 20
@@ -62,7 +58,7 @@ def test_what_is_not_typed_is_the_default_of_the_option():
 def test_help_shows_defaults_choices_and_ranges():
     shown = " ".join(call("--help")[0].split())
     for words in (
-        "--images, --many <int> How many. [at least 1]",
+        "--images <int> How many. [at least 1]",
         "--mode <fast|slow> How it goes. [default: fast]",
         "--ways <float/…> Numbers. [above 0] [default: 0.5/1]",
         "--adapt / --no-adapt",

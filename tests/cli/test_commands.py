@@ -56,8 +56,7 @@ SHAKY = '''
 """Another package's measure: how much of the picture changes. Its options need no torch."""
 from dataclasses import dataclass
 
-from brittle.commands import Command
-from brittle.registry.options import option
+from brittle.extend import Command, option
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def test_the_engine_is_passed_on(monkeypatch, cli):
 
     def run(inputs, out, how, progress):
         seen.append({key: getattr(how, key) for key in ("batch", "device", "engine")})
-        summary = {"measures": {"robustness": {"results": [{"rho": 0.5}]}}, "warnings": []}
+        summary = {"measures": {"robustness": {"kind": "robustness", "results": [{"rho": 0.5}]}}, "warnings": []}
         return FinishedRun(inputs, None, None, summary)
 
     monkeypatch.setattr("brittle.engine.run.run", run)

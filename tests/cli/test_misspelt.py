@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from brittle.cli.specs import ASKED
+from brittle.study import MeasureEntry
+
 WITHOUT_TORCH = """
 import sys
 class Refuse:
@@ -48,12 +51,26 @@ def said(*words, folder):
         (("run", "measure.toml", "--out", "run"), "measure.toml: unknown key 'robustnes'. Did you mean 'robustness'?"),
         (("run", "missing.toml", "--out", "run"), "there is no study file missing.toml. Check the path."),
         ((*MEASURE, "suite.toml"), "unknown nuisance 'afine'."),
+        (
+            ("run", "sort.toml", "--out", "run"),
+            "sort.toml: measures.mine: unknown measure 'claen'. Did you mean 'clean'?",
+        ),
+        (("run", "sampels.toml", "--out", "run"), "sampels.toml: robustness has no option 'sampels'."),
+        ((*MEASURE, "affine", "--sampels", "3"), "measure has no option --sampels. Did you mean '--samples'?"),
+        (("measure", "bundled:plain"), "measure needs IMAGES. An image set's spec, such as folder:photos"),
+        (("run", "kind.toml"), "run needs --out. The run folder; an existing one is resumed."),
     ],
 )
 def test_a_misspelt_spec_is_refused_without_torch(words, line, tmp_path):
     (tmp_path / "kind.toml").write_text(STUDY.format('["afine"]'))
     (tmp_path / "option.toml").write_text(STUDY.format('{ a = "affine:alpa=50" }'))
     (tmp_path / "measure.toml").write_text(STUDY.format('["affine"]') + "[robustnes]\nsamples = 3\n")
+    (tmp_path / "sort.toml").write_text(STUDY.format('["affine"]') + '[measures.mine]\nkind = "claen"\n')
+    (tmp_path / "sampels.toml").write_text(STUDY.format('["affine"]') + "[robustness]\nsampels = 3\n")
     (tmp_path / "suite.toml").write_text('nuisances = ["affine", "afine"]\n')
     assert said(*words, folder=tmp_path).startswith(line)
     assert not (tmp_path / "run").exists()
+
+
+def test_what_stands_beside_a_measures_options_is_known_without_the_schema():
+    assert set(ASKED) == set(MeasureEntry.model_fields)

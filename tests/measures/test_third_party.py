@@ -2,10 +2,8 @@
 
 import math
 import os
-import shutil
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
+from engine_runs import run_study
+from third_package import install
 
 import brittle
 from brittle.engine.runs import RunFolder
@@ -22,16 +22,6 @@ from brittle.report.sections import sections
 
 pytestmark = pytest.mark.warned("has a mean confidence of")
 
-HERE = Path(__file__).parent / "third_party"
-POINTS = """[brittle.measures]
-breaking-severity = third_search:BreakingSeverity
-doubt = third_doubt:Doubt
-group-difference = third_groups:GroupDifference
-accuracy-gap = third_gap:AccuracyGap
-
-[brittle.sections]
-doubt = third_doubt:DoubtSection
-"""
 THRESHOLD = 0.5
 SHARPNESS = {"blunt": 4.0, "even": 9.0, "keen": 20.0, "sharp": 40.0}  # p(bright | x) = σ(sharpness·(mean(x) − ½))
 CLASSIFIERS = f"""
@@ -218,13 +208,9 @@ def grey(tmp_path):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """The four files as pip would leave them, with their entry points."""
+    """Their files as pip would leave them, with their entry points."""
     folder = tmp_path / "installed"
-    (folder / "third-1.0.dist-info").mkdir(parents=True)
-    (folder / "third-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: third\nVersion: 1.0\n")
-    (folder / "third-1.0.dist-info" / "entry_points.txt").write_text(POINTS)
-    for file in HERE.glob("*.py"):
-        shutil.copy(file, folder / f"third_{file.name}")
+    install(folder)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("COLUMNS", "200")
     for registry in (measures, sections):
@@ -305,9 +291,9 @@ def extended(grey, tables, sets=("old", "new")):
     """A finished run of robustness, and the images that classifiers see as it is extended by a measure."""
     before = grey.study(names=("keen", "blunt"), sets=sets, nuisances=BRIGHTER, robustness={"samples": 3})
     before["classifiers"]["keen"]["group"], before["classifiers"]["blunt"]["group"] = "hard", "soft"
-    first = brittle.run(before, out=grey.out)
+    first = run_study(before, grey.out).summary
     grey.seen()
-    second = brittle.run(before | tables, out=grey.out)
+    second = run_study(before | tables, grey.out).summary
     assert second["measures"]["robustness"] == first["measures"]["robustness"]
     assert second["measures"].keys() == {"robustness", *tables}
     return second, grey.seen() - 2 * CHECKED * len(sets)
@@ -390,7 +376,7 @@ def test_a_section_comes_through_an_entry_point(installed, grey, cli):
     entropy = expected_entropy(grey.load("old")[0], "keen")
     assert cli("report", grey.out).status == 0
     page = (grey.out / "report.html").read_text()
-    assert "doubts old" in page
+    assert "Doubt" in page
     assert f"{entropy:.3f} nats" in page
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from brittle.measures.answers import step
 from brittle.measures.changes import Along, Drawn, Untouched
+from brittle.measures.graphs import change_in_numbers
 from brittle.nuisances import nuisance, nuisances
 from brittle.random import stream_root
 from brittle.types import Batch
@@ -16,28 +16,12 @@ QUICK = ("affine", "noise", "patch", "patch:law=beta", "glass-blur", "affine+fog
 OTHERS = ("function",)  # needs a function
 
 
-class Mean:
-    """p(0) is the mean of the image."""
-
-    labels, can = ("bright", "dark"), frozenset()
-
-    def log_probs(self, images):
-        mean = images.flatten(1).mean(1).clamp(1e-3, 1 - 1e-3)
-        return torch.stack((mean, 1 - mean), 1).log()
-
-
 def traced(change, batch, at):
-    """Whether the whole step becomes one graph, without anything of it being carried out."""
+    """Whether the change becomes one graph, without anything of it being carried out."""
     torch._dynamo.reset()
-    rows, right = torch.arange(COUNT, device=batch.ids.device), {"it": batch.labels}
-    classifiers = {"it": Mean()}
-
-    def whole(batch, rows, at, right):
-        return step(batch, rows, at, right, change, classifiers)
-
     try:
         with torch.no_grad():
-            torch.compile(whole, backend="eager", fullgraph=True)(batch, rows, at, right)
+            torch.compile(change_in_numbers, backend="eager", fullgraph=True)(change, batch, at)
     except Exception as error:
         if not any(word in f"{type(error).__mro__} {error}" for word in ("ynamo", "fake", "symbol")):
             raise

@@ -24,8 +24,7 @@ from typing import ClassVar
 
 import torch
 
-from brittle.nuisances.base.gaussian import GaussianNuisance
-from brittle.registry import option
+from brittle.extend import GaussianNuisance, option
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from brittle.measures import measures
 from brittle.measures.base import CLASSIFIER, IMAGES, Derived, RunView
 from brittle.registry import option
 from brittle.report.html import write_report
-from brittle.report.page.cells import CellNotes
-from brittle.report.page.colours import looks
 from brittle.report.page.loaded import load
 from brittle.report.page.section import MeasureRun
 from brittle.study import Study
@@ -121,9 +119,8 @@ def page_of() -> Callable[[Path], Page]:
 
 
 def _measure_run(folder: Path, name: str) -> MeasureRun:
-    run, notes = load(folder), CellNotes(lambda images, nuisance: [], False)
-    entry = run.summary["measures"][name]
-    return MeasureRun(name, entry, run, looks(list(run.study.classifiers)), name, notes.beside, notes.see)
+    run = load(folder)
+    return MeasureRun(name, run.summary["measures"][name], run)
 
 
 @pytest.fixture(scope="session")

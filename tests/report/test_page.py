@@ -10,20 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from markupsafe import Markup
 
 from brittle.engine.kept_json import kept_text, read_kept
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.report.blocks import Block, Sentence, Weighted
 from brittle.report.html import write_report
-from brittle.report.page.cells import CellNotes
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.loaded import load
 from brittle.report.page.shell import ranked, render
 from brittle.report.sections import section_of
 from brittle.report.sections.base import BaseSection
-from brittle.report.sections.legacy import LegacySection
 
 PageOf = Callable[[Path], Any]
 WriteRun = Callable[..., Path]
@@ -210,35 +207,6 @@ def test_findings_are_ranked_and_none_is_said_twice() -> None:
         Weighted(Sentence("another detail"), 0.1),
     ]
     assert ranked(found) == [Sentence(text) for text in ("first", "b was made a", "detail", "another detail")]
-
-
-def test_what_stands_beside_a_cell_is_shown_in_full_once_and_linked_elsewhere() -> None:
-    notes = CellNotes(lambda images, nuisance: [None, Markup("<p>draws</p>")] if nuisance == "a" else [None], True)
-    assert notes.see("set", "b") == notes.beside("set", "b") == ""
-    link = notes.see("set", "a")
-    assert "draws" not in link
-    first = notes.beside("set", "a")
-    assert "<p>draws</p>" in first
-    (anchor,) = re.findall(r'href="#([^"]+)"', link)
-    assert f'id="{anchor}"' in first
-    assert notes.beside("set", "a") == link
-    assert [cell for cell, _ in notes.rest([("set", "a"), ("other", "a"), ("set", "b")])] == [("other", "a")]
-
-
-def test_what_no_section_shows_beside_a_cell_is_shown_by_the_page(weak_folder: Path) -> None:
-    class Noted(LegacySection):
-        def console(self, summary: Any) -> str:
-            return ""
-
-        def body(self, run: Any) -> Markup:
-            return Markup()
-
-        def beside(self, run: Any, images: str, nuisance: str) -> Markup | None:
-            return Markup("<p>beside {}</p>").format(nuisance)
-
-    text = render(load(weak_folder), lambda kind: Noted()).text
-    assert '<section id="cells">' in text
-    assert text.count("<p>beside translation:sigma=0.2</p>") == 1
 
 
 def test_an_unknown_kind_has_the_section_that_shows_any_summary() -> None:

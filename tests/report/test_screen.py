@@ -10,8 +10,10 @@ from rich.console import Console
 import brittle
 from brittle.report import console as printing
 from brittle.report.console import print_screenful, show
-from brittle.report.html import write_report, written_report
+from brittle.report.page.loaded import load
+from brittle.report.page.shell import render
 from brittle.report.renderers.names_table import Name, NamesTable
+from brittle.report.sections import section_of
 
 NUMBERS = ("0.706 [0.684, 0.721]", "0.757 [0.734, 0.772]", "0.335", "0.928", "0.222")
 HEADS = ("ρ", "accuracy", "worst/10", "clean", "flips")
@@ -62,16 +64,16 @@ def test_the_worst_of_one_draw_is_shown_nowhere(tmp_path):
 
 
 def test_a_long_result_ends_in_its_findings_and_where_the_rest_is(both_folder, capsys, monkeypatch):
-    summary, report = json.loads((both_folder / "summary.json").read_text()), written_report(both_folder)
-    assert report.path == write_report(both_folder)
+    summary = json.loads((both_folder / "summary.json").read_text())
+    findings = render(load(both_folder), section_of).findings
     monkeypatch.setattr(printing, "SCREENFUL", 500)
-    assert print_screenful(summary, report.findings) == 0
+    assert print_screenful(summary, findings) == 0
     whole = capsys.readouterr().out.splitlines()
     assert len(whole) > 30
     monkeypatch.setattr(printing, "SCREENFUL", 30)
-    assert print_screenful(summary, report.findings) >= len(whole)
+    assert print_screenful(summary, findings) >= len(whole)
     short = capsys.readouterr().out
     assert len(short.splitlines()) <= 30
-    assert " ".join(report.findings[0].split()) in " ".join(short.replace("\n  ", " ").split())
+    assert " ".join(findings[0].split()) in " ".join(short.replace("\n  ", " ").split())
     assert print_screenful(summary, ()) >= len(whole)
     assert capsys.readouterr().out.splitlines() == whole[: 30 - printing.LINES_AROUND]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brittle.random import uniform
+from brittle.extend import uniform
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from brittle.api import generated
 from brittle.api.agreement import agreement
 from brittle.api.export import export, rows
 from brittle.api.generated import *  # noqa: F403
-from brittle.api.running import run
 
-__all__ = ["agreement", "export", "rows", "run"]
+__all__ = ["agreement", "export", "rows"]
 __all__ += generated.__all__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from brittle.commands import Command
@@ -17,57 +16,25 @@ from brittle.nuisances.suites import by_name
 from brittle.registry import did_you_mean
 from brittle.registry.options import hints_of, options_of
 from brittle.registry.spec import parse_named
-from brittle.study import options_as_values
+from brittle.study import DEFAULT, options_as_values
 
 THE_CLASSIFIER = "classifier"  # the name of the only one
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which images are measured."""
-
-    count: int | None = None
-    where: str | Sequence[str] = ()
-    columns: Any = None
-    ids: str | Sequence[int] = ()
-    train: Any = None  # the image set that the classifiers were trained on
-    train_count: int | None = None
-
-
-def study_values(
-    classifiers: Any,
-    images: Any,
-    nuisances: Any,
-    measures: Mapping[str, Mapping[str, Any]],
-    choice: Choice = Choice(),
-    *,
-    seed: int = 0,
-    title: str = "",
-    groups: Mapping[str, str] | None = None,
-    attributes: Mapping[str, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """The values of a study, in which any spec may be the object itself."""
-    spaces, sets = by_name(nuisances), _image_sets(images)
-    meant = {"nuisances": tuple(spaces)} if spaces and any(map(_brings_shifts, sets.values())) else {}
-    return {
-        "title": title,
-        "seed": seed,
-        "classifiers": _described(_classifiers(classifiers), groups or {}, attributes or {}),
-        "images": _chosen(sets, choice),
-        "nuisances": spaces,
-        # Image sets in scales have their shifts in place of a study's nuisances; here those that are given are meant.
-        "measures": {name: {**meant, **entry} for name, entry in measures.items()},
-    }
+def values_of_run(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The study behind `brittle.run` with things and measures."""
+    return _study_values(given, _image_sets(given["images"]), measure_entries(given["measures"] or DEFAULT))
 
 
 def values_of(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The study behind a function or a command that carries out one measure, and those that it is derived from."""
-    nuisances, ids, sets = given.get("nuisances"), given["ids"] or (), _image_sets(given["images"])
-    if command.nuisance == "required" and not nuisances and not any(map(_brings_shifts, sets.values())):
-        raise BrittleError("no nuisance is given", "Add one: --nuisance affine:alpha=50, for example.")
+    """The study behind a function or a command for one measure, and those that it is derived from."""
+    sets, ids = _image_sets(given["images"]), _ids(given)
+    needs_nuisance = command.nuisance == "required" and not any(map(_brings_shifts, sets.values()))
+    if needs_nuisance and not by_name(given["nuisances"]):
+        raise BrittleError("no nuisance is given", "Name one, such as affine:alpha=50 (--nuisance affine:alpha=50).")
     own = options_for(command.options, given)
     if command.images_option is not None:
-        own[command.images_option] = len(ids_of(ids)) or given["count"] or len(image_set(*sets.values()))
+        own[command.images_option] = len(ids) or given["count"] or len(image_set(*sets.values()))
     read = {
         kind: {"kind": kind, **options_for(options, given, without=command.unread)}
         for kind, options in command.reads.items()
@@ -78,11 +45,27 @@ def values_of(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
         read = {kind: {**entry, "images": tuple(sets)} for kind, entry in read.items()}
     # A number of images that nobody asked for does not cut short the ids that somebody did.
     count = None if ids and given["count"] == command.images else given["count"]
-    choice = Choice(count, given["where"], given["columns"], ids, given.get("train"), given.get("train_count"))
-    more = {key: given[key] for key in ("seed", "groups", "attributes") if key in given}
     entries = read | {command.measure: {"kind": command.measure, **own}}
-    values = study_values(given["classifiers"], sets, nuisances, entries, choice, **more)
+    values = _study_values({**given, "ids": ids, "count": count}, sets, entries)
     return values | {"images": {**values["images"], **others}}
+
+
+def _study_values(
+    given: Mapping[str, Any], sets: Mapping[str, Any], measures: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The values of a study, in which any spec may be the object itself."""
+    spaces = by_name(given.get("nuisances"))
+    meant = {"nuisances": tuple(spaces)} if spaces and any(map(_brings_shifts, sets.values())) else {}
+    return {
+        **{key: given[key] for key in ("seed", "precision", "compile")},
+        "classifiers": _described(
+            _classifiers(given["classifiers"]), given.get("groups") or {}, given.get("attributes") or {}
+        ),
+        "images": _chosen(sets, given),
+        "nuisances": spaces,
+        # Image sets in scales have their shifts in place of a study's nuisances; here those that are given are meant.
+        "measures": {name: {**meant, **entry} for name, entry in measures.items()},
+    }
 
 
 def _other_images(options: dict[str, Any], key: str, given: Any, sets: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,8 +128,10 @@ def _entry(asked: Any) -> dict[str, Any]:
         kind = kinds.name_of(asked)
         kind = kind if kind in kinds.names() else f"{type(asked).__module__}:{type(asked).__qualname__}"
     else:
-        made = f"{asked.__name__}()" if isinstance(asked, type) else "Robustness(samples=50)"
-        raise BrittleError(f"{asked!r} is not a measure", f"Give {made}, or a spec: 'robustness:samples=50'.")
+        called = str(getattr(asked, "__name__", ""))
+        kind = called.replace("_", "-")
+        made = f"{called}()" if isinstance(asked, type) else repr(kind) if kind in kinds.names() else "'clean'"
+        raise BrittleError(f"{asked!r} is not a measure", f"Give {made}, Robustness(samples=50) or another spec.")
     return {"kind": kind, **{key: value for key, value in options_as_values(asked).items() if value is not None}}
 
 
@@ -187,21 +172,27 @@ def _image_sets(given: Any) -> dict[str, Any]:
     return {opened.name: opened}
 
 
-def _chosen(sets: Mapping[str, Any], choice: Choice) -> dict[str, dict[str, Any]]:
+def _chosen(sets: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Image sets with which of their images are meant, and the one that classifiers were trained on."""
     which = {
-        "count": choice.count,
-        "where": (choice.where,) if isinstance(choice.where, str) else tuple(choice.where),
-        "ids": ids_of(choice.ids),
-        "columns": "" if choice.columns is None else str(choice.columns),
+        "count": given["count"],
+        "where": (given["where"],) if isinstance(given["where"], str) else tuple(given["where"]),
+        "ids": _ids(given),
+        "columns": "" if given["columns"] is None else str(given["columns"]),
     }
     found: dict[str, dict[str, Any]] = {name: {"spec": what, **which} for name, what in sets.items()}
-    if choice.train is not None:
-        ((name, what),) = _image_sets(choice.train).items()
+    if given.get("train") is not None:
+        ((name, what),) = _image_sets(given["train"]).items()
         name = name if name not in found else f"{name}-train"
         for entry in found.values():
             entry["train"] = name
-        found[name] = {"spec": what, "count": choice.count if choice.train_count is None else choice.train_count}
+        count = given["count"] if given["train_count"] is None else given["train_count"]
+        found[name] = {"spec": what, "count": count}
     return found
+
+
+def _ids(given: Mapping[str, Any]) -> tuple[int, ...]:
+    return () if given["ids"] is None else ids_of(given["ids"])
 
 
 def _brings_shifts(images: Any) -> bool:

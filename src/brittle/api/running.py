@@ -1,113 +1,80 @@
-"""The one way in from Python: classifiers, images, nuisances and measures, or a study alone."""
+"""The one way in from Python and from the command line: things and measures, or a study, to a result."""
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from brittle.api.asked import Choice, measure_entries, refuse_nothing, study_values, values_of
-from brittle.api.shown import Shown, shown, unseen, warn
-from brittle.commands import Command, ExecutionOptions
+from brittle.api.asked import refuse_nothing, values_of, values_of_run
+from brittle.api.shown import shown, unseen, warn
+from brittle.commands import Command, ExecutionOptions, Selection
+from brittle.engine import run as engine
 from brittle.engine.inputs import Inputs
 from brittle.engine.open import open_inputs
-from brittle.engine.run import run as carry_out
 from brittle.errors import BrittleError
 from brittle.measures.commands import built_in
 from brittle.registry.options import checked
-from brittle.report.html import report_of
-from brittle.results.run import Run
+from brittle.results import Run
 from brittle.study import Study
 
 COMMANDS = {command.measure: command for command in built_in()}
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(Selection)}
+HOW = frozenset({*ExecutionOptions.__dataclass_fields__, "out", "progress"})  # what goes with a study, too
 
 
-def run(
-    classifiers: Any,
-    images: Any = None,
-    nuisances: Any = None,
-    measures: Any = "robustness",
-    *,
-    seed: int = 0,
-    groups: Mapping[str, str] | None = None,
-    attributes: Mapping[str, Mapping[str, Any]] | None = None,
-    count: int | None = None,
-    where: str | Sequence[str] = (),
-    columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
-    train: Any = None,
-    train_count: int | None = None,
-    out: str | Path | None = None,
-    device: str | None = None,
-    batch: int | None = None,
-    engine: Literal["local", "ray"] = "local",
-    workers: int | None = None,
-    time_limit: float | None = None,
-    progress: Shown = None,
-) -> Run:
-    """Carries out measures of classifiers on images under nuisances; or a study alone, `brittle.run("study.toml")`.
-
-    `classifiers` is a spec or an object, or several by name in a dictionary; `images` an image set, or several by name;
-    `nuisances` one, a list, or a dictionary by name. `measures` are dataclasses such as `brittle.measures.Robustness`,
-    specs such as "weak-points:count=20", several in a list, or by name in a dictionary.
-
-    In place of these four there may be a study: a file, a `Study`, or a dictionary of what a study file holds, in which
-    modules, functions, Datasets and the like may stand in place of specs; `seed` to `train_count` are then its own.
-
-    `out` keeps rows and report in a folder; the same call again resumes or extends what is there. `found.of(measure)`
-    is what one measure says. `help(brittle.robustness)` explains the other parameters.
-    """
-    if images is not None and holds_a_study(classifiers):
+def run_asked(given: Mapping[str, Any]) -> Run:
+    """What `brittle.run` does with its arguments, by name."""
+    first = given["classifiers"]
+    if given["images"] is None:
+        _refuse_beside_study(given)
+        return _run(open_inputs(first), given, "run")
+    if _is_study(first):
         raise BrittleError("a study holds its own images, nuisances and measures", "Name its folder: out='run'.")
-    choice = Choice(count, where, columns, ids, train, train_count)
-    if images is None:
-        said = {"nuisances": nuisances, "groups": groups, "attributes": attributes, "seed": seed or None}
-        said |= {"measures": None if measures == "robustness" else measures}
-        said |= {key: value or None for key, value in vars(choice).items()}
-        beside = next((key for key, value in said.items() if value is not None), None)
-        if beside is not None:
-            raise BrittleError(
-                f"{beside} is given, and no images", "Give images too, or a study alone, which holds all."
-            )
-        inputs = open_inputs(classifiers)
-    else:
-        entries = measure_entries(measures)
-        values = study_values(
-            classifiers, images, nuisances, entries, choice, seed=seed, groups=groups, attributes=attributes
-        )
-        inputs = open_inputs(values)
-    how = checked_execution(device=device, batch=batch, engine=engine, workers=workers, time_limit=time_limit)
-    return _carried_out(inputs, out, how, progress, always_report=images is not None)
+    return _run(open_inputs(values_of_run(given)), given, "run")
 
 
 def run_measure(command: Command, given: Mapping[str, Any]) -> Any:
-    """What a function per measure does with its arguments, by name."""
-    how = checked_execution(**{key: given[key] for key in ExecutionOptions.__dataclass_fields__})
-    inputs = open_inputs(values_of(command, given))
-    found = _carried_out(inputs, given["out"], how, given["progress"], always_report=True)
+    """What a function or a command for one measure does with its arguments, by name."""
+    found = _run(open_inputs(values_of(command, given)), given, command.measure)
     refuse_nothing(found.summary, command.measure)
     return found.of(command.measure)
 
 
-def holds_a_study(what: Any) -> bool:
-    """Whether it is a study rather than classifiers."""
+def _run(inputs: Inputs, given: Mapping[str, Any], where: str) -> Run:
+    """The run at its end; a folder gets its report, made from what was just computed."""
+    said = {key: given[key] for key in ExecutionOptions.__dataclass_fields__ if given[key] is not None}
+    how = ExecutionOptions(**checked(ExecutionOptions, said, where))
+    with shown(given["progress"]) as seen:
+        done = engine.run(inputs, given["out"], how, seen)
+    findings: Sequence[str] = ()
+    if done.folder is not None:
+        from brittle.report.html import report_of  # matplotlib, when there is a report to write
+
+        findings = report_of(done).findings
+    warn([*unseen(seen), *done.summary["warnings"]])
+    return Run(done, findings)
+
+
+def _refuse_beside_study(given: Mapping[str, Any]) -> None:
+    """Where no images are given, only a study may be, and nothing of what it holds itself."""
+    first = given["classifiers"]
+    if not (_is_study(first) or (isinstance(first, Mapping) and "images" in first) or _is_file(first)):
+        raise BrittleError(
+            "no images are given", "Give them after the classifiers, or a study alone, such as 'study.toml'."
+        )
+    for key in given.keys() - HOW - {"classifiers"}:
+        if given[key] not in (None, (), DEFAULTS.get(key)):
+            raise BrittleError(f"{key} is given, and no images", "Give images too, or a study alone, which holds all.")
+
+
+def _is_study(what: Any) -> bool:
     if isinstance(what, Mapping):
         return "classifiers" in what and "images" in what
     return isinstance(what, Study) or (isinstance(what, (str, Path)) and str(what).endswith(".toml"))
 
 
-def checked_execution(**options: Any) -> ExecutionOptions:
-    return ExecutionOptions(**checked(ExecutionOptions, {k: v for k, v in options.items() if v is not None}, "run"))
-
-
-def _carried_out(
-    inputs: Inputs, out: str | Path | None, how: ExecutionOptions, progress: Shown, *, always_report: bool
-) -> Run:
-    """The run, at its end. A folder also gets its report where some of its things are live, since only this process can
-    make pictures of those."""
-    with shown(progress) as seen:
-        finished = carry_out(inputs, out, how, seen)
-    if finished.folder is not None and (always_report or inputs.live):
-        report_of(finished)
-    warn([*unseen(seen), *finished.summary["warnings"]])
-    return Run(finished)
+def _is_file(what: Any) -> bool:
+    return isinstance(what, (str, Path)) and os.path.isfile(what)

@@ -135,7 +135,7 @@ class AdaptedClassifier(abc.ABC):
                 f" but {self._classes} classes before",
                 "Its outputs must be (images, classes).",
             )
-        found = _log(raw, self.output)
+        found = log_scores(raw, self.output)
         return (found if self._pooling is None else self._pooling(found)).to(images.device)
 
     def check(self, images: Tensor) -> None:
@@ -246,7 +246,8 @@ def _keys(found: Mapping[Any, Any]) -> str:
     return ", ".join(names[:MOST_KEYS]) + ("" if len(names) <= MOST_KEYS else " and more") if names else "nothing"
 
 
-def _log(raw: Tensor, output: Output) -> Tensor:
+def log_scores(raw: Tensor, output: Output) -> Tensor:
+    """Raw outputs (B, K) → float32 log-probabilities."""
     wide = raw if raw.dtype in (torch.float32, torch.float64) else raw.float()
     if output == "logits":
         return torch.log_softmax(wide, 1).float()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
@@ -11,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from brittle.classifiers import register
-from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, scores_in
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, log_scores, scores_in
 from brittle.classifiers.checkpoint import load_weights, trained_with
 from brittle.classifiers.factory import make
+from brittle.classifiers.folding import folded
 from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, changed_weights, traced
 from brittle.classifiers.model_files import is_model, refusal
 from brittle.errors import BrittleError
@@ -58,6 +60,32 @@ class TorchClassifier(AdaptedClassifier):
         self.module.to(self.device)
         if self._channels_last:
             self.module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def graph(self, images: Tensor) -> Callable[[Tensor], Tensor]:
+        """`log_probs` as a function of tensors alone: see `brittle.types.Graphable`."""
+        module, preprocess, output, pooling = self.module, self.preprocess, self.output, self._pooling
+        dtype, channels_last, copies, name = self._dtype, self._channels_last, self.copies, self.name
+
+        def prepared(images: Tensor) -> Tensor:
+            made = preprocess(images).to(dtype)
+            made = made.contiguous(memory_format=torch.channels_last) if channels_last else made
+            return made.clone() if copies else made
+
+        with torch.no_grad():
+            module = folded(module, prepared(images.to(self.device)))
+
+        def log_probs(images: Tensor) -> Tensor:
+            found = log_scores(scores_in(module(prepared(images)), name), output)
+            return found if pooling is None else pooling(found)
+
+        return log_probs
+
+    def in_dtype(self, dtype: torch.dtype) -> TorchClassifier:
+        """See `brittle.types.AnyPrecision`."""
+        found = copy.copy(self)
+        found.module, found._dtype = copy.deepcopy(self.module).to(dtype), dtype
+        found._ends = {}
+        return found
 
     def logits(self, images: Tensor) -> Tensor:
         """images (B, C, H, W) in [0, 1] → z (B, K) whose softmax is p(c | x); gradients flow."""

@@ -59,8 +59,7 @@ class Parameter:
         elif self.hint is bool:
             info = typer.Option(f"--{self.flag}" + (f"/--no-{self.flag}" if self.default else ""), help=about)
         else:
-            names = [f"--{name}" for name in (self.flag, self.field.metadata.get("also")) if name]
-            info = typer.Option(*names, metavar=f"<{shape(self.hint)}>", help=about, autocompletion=completed)
+            info = typer.Option(f"--{self.flag}", metavar=f"<{shape(self.hint)}>", help=about, autocompletion=completed)
         return inspect.Parameter(
             self.key,
             inspect.Parameter.KEYWORD_ONLY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -13,6 +13,7 @@ from brittle.allocator import keep_mapped
 from brittle.cli.assemble import make_app
 from brittle.errors import BrittleError, foreign, users_line
 from brittle.files import unusable
+from brittle.registry import did_you_mean
 from brittle.terminal import use_substitutes, visible
 
 INTERRUPTED = 130
@@ -40,9 +41,8 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        usage = getattr(error, "format_message", None)
-        if usage is not None:
-            _complain(usage(), 2)
+        if hasattr(error, "format_message"):
+            _complain(_wrong_usage(error), 2)
         if os.environ.get("BRITTLE_TRACEBACK"):
             raise
         where = users_line(error)
@@ -65,6 +65,18 @@ def _status() -> int | None:
             raise
         raise foreign("code that was loaded", error) from error
     return status
+
+
+def _wrong_usage(error: Any) -> str:
+    """What Typer finds wrong with a command line, and the remedy."""
+    context, param = error.ctx, getattr(error, "param", None)
+    if context is not None and hasattr(error, "possibilities"):
+        known = [name for each in context.command.params for name in (*each.opts, *each.secondary_opts)]
+        return f"{context.info_name} has no option {error.option_name}. {did_you_mean(error.option_name, known)}"
+    if context is not None and param is not None and not error.message:
+        name = param.metavar if param.param_type_name == "argument" else param.opts[0]
+        return f"{context.info_name} needs {name}. {param.help}"
+    return str(error.format_message())
 
 
 def _completing() -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from brittle.cli.build import Given, Parameter, add_command, parameters
-from brittle.cli.carry_out import carry_out, print_json, show, warn
+from brittle.cli.output import print_json, show, warn, warnings_printed
 from brittle.cli.parameters import Others, Output, Shown
 from brittle.commands import Command, ExecutionOptions, Selection, Subject
 from brittle.errors import BrittleError
@@ -79,30 +79,28 @@ def _parameters(command: Command) -> list[Parameter]:
 
 
 def _run_measure(command: Command, given: Given) -> None:
-    subject, others, selection = given.made(Subject), given.made(Others), given.made(Selection)
-    arguments = {
+    subject, others = given.made(Subject), given.made(Others)
+    asked = {
         **{key: value for kind, read in command.reads.items() for key, value in given.of(read, kind).items()},
         **given.of(command.options, command.measure),
-        **vars(selection),
+        **vars(given.made(Selection)),
+        **vars(given.made(ExecutionOptions)),
         "classifiers": _by_name([subject.classifier, *others.against]),
         "images": subject.images,
         "nuisances": list(subject.nuisances),
         "train": subject.train,
         "train_count": subject.train_count,
         "groups": dict(map(_pair, others.groups)),
+        "progress": True,
     }
-    from brittle.api.asked import refuse_nothing, values_of
+    from brittle.api.running import run_measure
 
-    carried = carry_out(values_of(command, arguments), selection.out, given.made(ExecutionOptions))
-    summary = carried.run.summary
-    refuse_nothing(summary, command.measure)
+    with warnings_printed():
+        found = run_measure(command, asked)
     if given.made(Output).as_json:
-        from brittle.results.base import said_of
-
-        print_json(said_of(summary, command.measure))
-        return
-    shown = summary | {"measures": {command.measure: summary["measures"][command.measure]}}
-    show(shown, carried.report, given.made(Shown))
+        print_json(found)
+    else:
+        show(found, given.made(Shown))
 
 
 def _by_name(specs: Sequence[str]) -> dict[str, str]:

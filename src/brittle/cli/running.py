@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import (
-    carry_out,
-    code_named,
-    kept_report,
-    print_json,
-    print_report,
-    say,
-    show,
-    warn,
-    write_report,
-    write_report_as,
-)
+from brittle.cli.output import print_json, print_report, report_path, say, show, warn, warnings_printed
 from brittle.cli.parameters import Output, Shown
 from brittle.cli.specs import check_study
 from brittle.commands import START, TABLES, ExecutionOptions
@@ -46,7 +36,9 @@ class Report:
         "load what the study names, which runs code that it names (docs/trust.md); without, there are no pictures",
     )
     format: Literal["html", "json", "markdown"] = option(
-        "html", "html; json, the blocks that the page is made of, as data; or markdown, what the command line prints"
+        "html",
+        "what is written: html; json, the blocks that the page is made of, as data; or markdown, what the command "
+        "line prints",
     )
 
 
@@ -64,7 +56,7 @@ class Listing:
 class Export:
     folder: str = option(MISSING, "a run folder", positional=True)
     format: Literal["csv", "parquet", "markdown"] = option(
-        "csv", "csv, parquet, or markdown, which leaves out the rows"
+        "csv", "what is written: csv, parquet, or markdown, which leaves out the rows"
     )
     out: str | None = option(None, "the folder for the files; export in the run folder by default")
 
@@ -157,20 +149,23 @@ def _run(given: Given) -> None:
 
 
 def _run_study(study: str, out: str, given: Given, *, as_json: bool) -> None:
-    carried = carry_out(study, out, given.made(ExecutionOptions))
-    assert carried.report is not None
+    from brittle.api import run
+
+    with warnings_printed():
+        found = run(study, out=out, progress=True, **vars(given.made(ExecutionOptions)))
     if as_json:
-        print_json(carried.run.summary | {"report": str(carried.report.path)})
-        return
-    show(carried.run.summary, carried.report, given.made(Shown))
+        print_json(found | {"report": str(report_path(found))})
+    else:
+        show(found, given.made(Shown))
 
 
 def _report(given: Given) -> None:
     what = given.made(Report)
-    if what.format == "markdown":
-        print_report(write_report_as(what.folder, what.format, load=False))
-        return
-    if what.format == "html" and what.load and (kept := kept_report(what.folder)) is not None:
+    from brittle.report.html import kept_report, write_as, write_report
+    from brittle.report.page.loaded import code_named
+
+    folder = Path(what.folder)
+    if what.format == "html" and what.load and (kept := kept_report(folder)) is not None:
         warn(
             [
                 f"the report in {what.folder} is left as it is: it shows live Python objects, which can't be loaded "
@@ -179,13 +174,14 @@ def _report(given: Given) -> None:
         )
         print_report(kept)
         return
-    if what.load and (code := code_named(what.folder)):
+    if what.load and what.format != "markdown" and (code := code_named(folder)):
         named = f"code that the study in {what.folder} names may be run: {', '.join(code)}"
         warn([f"{named}; --no-load writes a report without"])
-    if what.format == "json":
-        print_report(write_report_as(what.folder, what.format, load=what.load))
+    nothing = not what.load
+    if what.format == "html":
+        print_report(write_report(folder, nothing_loaded=nothing))
     else:
-        print_report(write_report(what.folder, load=what.load).path)
+        print_report(write_as(folder, what.format, nothing_loaded=nothing))
 
 
 def _list(given: Given) -> None:

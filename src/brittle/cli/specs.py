@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brittle.classifiers import classifiers
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, located
 from brittle.files import read_toml
 from brittle.images import image_sets
 from brittle.measures import measures
@@ -35,6 +35,7 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
     "network": trainable,
     "mix": mixes,
 }
+ASKED = ("kind", "classifiers", "images", "nuisances", "reads")  # in a measure's table, beside its options
 LIVE = "live:"  # what a run's own study says of Python objects
 
 
@@ -54,10 +55,25 @@ def check_study(path: str) -> None:
     for key in data:
         if key not in (*tables, *measures.names()) and not names_code(key):
             raise BrittleError(f"{path}: unknown key {key!r}", did_you_mean(key, [*tables, *measures.names()]))
+    for name, entry in _measures(data):
+        options = {key: value for key, value in entry.items() if key not in ASKED}
+        with located(path if name == entry["kind"] else f"{path}: measures.{name}"):
+            measures.check(entry["kind"], options)
     for sort in ("classifiers", "images", "nuisances"):
         for spec in _specs(data.get(sort)):
             if not spec.startswith(LIVE):
                 check_spec(sort, spec)
+
+
+def _measures(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The measures of a study by name, each with its kind; what is no table is left for the schema to refuse."""
+    for name, table in data.items():
+        if name in measures.names() and isinstance(table, dict):
+            yield name, {"kind": name, **table}
+    named = data.get("measures")
+    for name, entry in named.items() if isinstance(named, dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("kind"), str):
+            yield name, entry
 
 
 def _specs(entries: Any) -> Iterator[str]:

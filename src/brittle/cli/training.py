@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
 from brittle.cli.build import Given, add_command, parameters
-from brittle.cli.carry_out import print_json, print_report, printed_once, say
+from brittle.cli.output import print_json, print_report, say, warnings_printed
 from brittle.cli.parameters import Output
 from brittle.commands import BETTER, Device
 from brittle.hardening.options import HardeningInputs, HardeningOptions
@@ -40,21 +39,11 @@ def add_harden(app: typer.Typer) -> None:
 
 
 def _train(given: Given) -> None:
-    what, options = given.made(TrainingInputs), given.of(TrainingOptions)
-    from brittle.progress import Bar
-    from brittle.training import train
+    what, options = given.made(TrainingInputs), given.made(TrainingOptions)
+    from brittle.api import train
 
-    with Bar() as progress:
-        found = train(
-            what.network,
-            what.images,
-            what.out,
-            test=what.test,
-            seed=what.seed,
-            device=given.made(Device).device,
-            progress=progress,
-            **options,
-        )
+    with warnings_printed():
+        found = train(**vars(what), **vars(options), **vars(given.made(Device)), progress=True)
     if given.made(Output).as_json:
         print_json(found)
         return
@@ -69,25 +58,14 @@ def _train(given: Given) -> None:
 
 def _harden(given: Given) -> None:
     what, settings = given.made(HardeningInputs), given.made(HardeningOptions)
-    as_json, device = given.made(Output).as_json, given.made(Device).device
+    as_json = given.made(Output).as_json
     from brittle.api import harden
-    from brittle.progress import Bar
     from brittle.report.harden_console import print_criterion, print_hardened
 
     if not as_json:
         print_criterion(settings)
-    with printed_once(), Bar() as progress:
-        done = harden(
-            what.classifier,
-            what.images,
-            what.nuisance,
-            what.out,
-            test=what.test,
-            seed=what.seed,
-            device=device,
-            progress=progress,
-            **asdict(settings),
-        )
+    with warnings_printed():
+        done = harden(**vars(what), **vars(settings), **vars(given.made(Device)), progress=True)
     path = Path(what.out) / "report.html"
     if as_json:
         print_json(done.summary | {"report": str(path)})

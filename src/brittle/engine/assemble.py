@@ -16,6 +16,7 @@ from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.live import is_live, nuisance_text, refuse_live, unknown
 from brittle.engine.named_files import files_hash
+from brittle.engine.precision import in_precision
 from brittle.engine.store import refuse_same_folders
 from brittle.errors import BrittleError
 from brittle.images import image_set
@@ -92,7 +93,9 @@ def assemble(
     }
     notes = dict.fromkeys(note for each in assignments.values() if each.asked for note in each.notes)
     return Job(
-        classifiers=classifiers,
+        classifiers=in_precision(classifiers, inputs.study.precision),
+        plain=classifiers,
+        precision=inputs.study.precision,
         images={name: images[name] for name in prints},
         nuisances={**spaces, **stored},
         assignments=assignments,

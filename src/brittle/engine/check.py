@@ -68,6 +68,7 @@ def checked(job: Job) -> Checked:
     )
     facts |= taken
     job = replace(job, facts=facts, warnings=tuple(warnings), _known={})
+    let_through: set[tuple[str, str]] = set()  # the classifiers and image sets whose gradients have been tried
     for assignment in job.assignments.values():
         asked = job.asked(assignment)
         for cell in (*assignment.cells(), *assignment.bare_cells()):
@@ -75,7 +76,7 @@ def checked(job: Job) -> Checked:
                 job.references(cell.classifier, cell.images)
             assignment.measure.check(job.about(cell), asked)
             _check_stored(assignment, cell, job)
-            _check_needs(assignment, cell, job)
+            _check_needs(assignment, cell, job, let_through)
             _check_reads(assignment, cell, job)
     _check_nuisances(job)
     return Checked(job, answers)
@@ -95,8 +96,11 @@ def _check_nuisances(job: Job) -> None:
         there = job.images[images].images
         for shape, places in there.shapes.items():
             check_nuisance(name, job.nuisances[name], shape, there.names[places[0]] if len(there.shapes) > 1 else "")
-        try_nuisance(job.nuisances[name], there.median_shape)
-    for cell in cells:
+    for name, shape in dict.fromkeys((name, job.images[images].images.median_shape) for images, name in pairs):
+        try_nuisance(job.nuisances[name], shape)
+    # What a classifier gives beside images is tried once, however many measures ask for it.
+    alike = {cell[1:] if cell.classifier else cell: cell for cell in cells}
+    for cell in alike.values():
         check_extras(job, cell)
 
 
@@ -109,8 +113,9 @@ def _together(job: Job) -> dict[str, list[str]]:
     return {images: list(names) for images, names in found.items()}
 
 
-def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
-    """Refuses a classifier that lacks what a measure needs, or promises gradients and lets none through."""
+def _check_needs(assignment: Assignment, cell: Cell, job: Job, let_through: set[tuple[str, str]]) -> None:
+    """Refuses a classifier that lacks what a measure needs, or promises gradients and lets none through; that is tried
+    once for a classifier and an image set, and those that pass are added to `let_through`."""
     classifier = cell.classifier
     live = own(job.classifiers[classifier]) if classifier in job.classifiers else None
     for protocol in assignment.measure.needs:
@@ -125,7 +130,8 @@ def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
                 f"is not one: it has no {', '.join(members)}",
                 f"Give a torch module; {classifier!r} can be measured by {', '.join(others)}.",
             )
-        if protocol is Differentiable and isinstance(live, Differentiable) and cell.images:
+        tried = (classifier, cell.images)
+        if protocol is Differentiable and isinstance(live, Differentiable) and cell.images and tried not in let_through:
             with told_as_theirs({f"classifier {classifier!r}": live}, f"classifier {classifier!r}"):
                 flow = gradients_flow(live, job.images[cell.images].images.batch([0], job.device).images)
             if not flow:
@@ -134,6 +140,7 @@ def _check_needs(assignment: Assignment, cell: Cell, job: Job) -> None:
                     "images",
                     "Its module detaches its input or computes without gradients (no_grad, numpy): remove that.",
                 )
+            let_through.add(tried)
 
 
 def _check_stored(assignment: Assignment, cell: Cell, job: Job) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from brittle.engine.assignments import Assignment
 from brittle.engine.identity import Identity
@@ -24,7 +25,7 @@ from brittle.measures.plan import Plan
 from brittle.nuisances import nuisances
 from brittle.registry import binds_rows, extending, options_of
 from brittle.registry.source import code_hash
-from brittle.types import Classifier, Nuisance
+from brittle.types import Classifier, Nuisance, Precision
 
 FORMAT = 6  # of run folders
 SUMMARY_VERSION = 1  # of summary.json
@@ -51,6 +52,9 @@ class Job:
     facts: Mapping[str, ClassifierFacts] = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # sort → name → plain values
     trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
+    plain: Mapping[str, Classifier] = field(default_factory=dict)  # in their own numbers
+    precision: Precision = "float32"
+    graphs: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)  # of classifiers that are compiled
     warnings: Sequence[str] = ()  # of what was found out about its things before work began
     live: Mapping[str, Identity] = field(default_factory=dict)  # of classifiers that no spec names, where rows are kept
     _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -164,6 +168,7 @@ class Job:
                     self.entries.get("images", {}).get(cell.images, {}).get("source"),
                     self.entries.get("nuisances", {}).get(cell.nuisance),
                 ],
+                "computed": [self.precision, cell.classifier in self.graphs],
                 "reads": {kind: self.depends(read) for kind, read in self.reads(cell).items() if kind in required},
             }
             text = json.dumps(about, sort_keys=True, default=str)

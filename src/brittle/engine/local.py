@@ -40,7 +40,7 @@ def carry_out(job: Job, store: Store, progress: Progress) -> None:
     executor = LocalExecutor(job, store, progress)
     try:
         for group in asked_groups(job):
-            executor.carry_out(group)
+            executor.finish(group)
     except BaseException:
         executor.close(failed=True)
         raise
@@ -65,7 +65,7 @@ class LocalExecutor:
         if not failed:  # the first thing that went wrong is the one to tell
             self._wait()
 
-    def carry_out(self, group: CellGroup) -> None:
+    def finish(self, group: CellGroup) -> None:
         """All spans of one group, in planned order, until every classifier has finished."""
         calls = group.assignment.measure.calls
         self.progress.at(group_title(self.job, group))

@@ -15,7 +15,7 @@ from brittle.classifiers.model_files import path_spec as classifier_spec
 from brittle.classifiers.wildcards import expanded as matching_classifiers
 from brittle.engine.inputs import Inputs
 from brittle.engine.live import LIVE, nuisance_text, spec_text
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, located
 from brittle.files import printable, read_toml
 from brittle.images import path_spec as images_spec
 from brittle.images.id_list import ids_of
@@ -80,9 +80,8 @@ def _without_references(data: dict[str, Any], where: str) -> dict[str, Any]:
         try:
             table = by_name(data.get(key))
             if isinstance(table, dict):
-                data[key] = replaced(table)
-        except BrittleError as error:
-            raise BrittleError(f"{where}: {key}: {error.what}", error.remedy) from error
+                with located(f"{where}: {key}"):
+                    data[key] = replaced(table)
         except ValueError as error:
             raise BrittleError(f"{where}: {key}: {error}", "Fix that value.") from error
     spaces = data.get("nuisances", {})

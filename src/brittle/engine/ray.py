@@ -45,10 +45,10 @@ class RayExecutor:
         agenda = Agenda(job, store, progress)
         if not agenda.exhausted:
             with cluster(self.ray):
-                self._carry_out(agenda, job, store, progress)
+                self._employ(agenda, job, store, progress)
         agenda.finish()
 
-    def _carry_out(self, agenda: Agenda, job: Job, store: FolderStore, progress: Progress) -> None:
+    def _employ(self, agenda: Agenda, job: Job, store: FolderStore, progress: Progress) -> None:
         share = self._share(job)
         setup = Setup.of(job, self.study, store, share.threads)
         crew = Crew(self.ray, agenda, job, setup, share, progress, self.patience)

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from brittle.allocator import keep_mapped
 from brittle.classifiers.base import first_line
 from brittle.engine.assemble import assemble
 from brittle.engine.check import checked
+from brittle.engine.execution import graphs_of
 from brittle.engine.extension import Extension
 from brittle.engine.given import given_rows
 from brittle.engine.inputs import Inputs
@@ -48,6 +49,7 @@ class Setup:
     folder: Path  # that paths in specs are relative to
     path: Sequence[str]  # where modules are found
     modules: Sequence[str]  # that registered what the study names
+    compiled: Sequence[str]  # classifiers
 
     @classmethod
     def of(cls, job: Job, study: Study, store: FolderStore, threads: int) -> Setup:
@@ -61,6 +63,7 @@ class Setup:
             Path.cwd(),
             tuple(sys.path),
             tuple(sorted({type(each).__module__ for each in things})),
+            tuple(job.graphs),
         )
 
 
@@ -99,6 +102,8 @@ class RemoteWorker:
             with contextlib.suppress(ImportError):  # what nothing registers is missed where it is named
                 importlib.import_module(module)
         self.job = checked(assemble(Inputs(Study.of(dict(setup.study))), setup.device)).job
+        torch.backends.cuda.matmul.allow_tf32 |= self.job.precision == "tf32"
+        self.job = replace(self.job, graphs=graphs_of(self.job, setup.compiled))
         if self.job.device.type == "cpu":
             keep_mapped()
         self.store = FolderStore(setup.units, self.job.depends, self.job.extent)

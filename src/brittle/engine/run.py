@@ -12,10 +12,12 @@ from brittle.commands import ExecutionOptions
 from brittle.engine import local
 from brittle.engine.assemble import assemble
 from brittle.engine.check import checked
+from brittle.engine.execution import carried_as
 from brittle.engine.identity import private_values
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.memory_store import MemoryStore
+from brittle.engine.precision import products_in
 from brittle.engine.runs import RunFolder, named_folder
 from brittle.engine.store import FolderStore, Store
 from brittle.engine.view import View, summary
@@ -55,10 +57,11 @@ def run(
     extends what is there. Networks come back as they were."""
     folder, seen = None if out is None else RunFolder(named_folder(out)), progress or Progress()
     execute = executor(how, inputs, kept=folder is not None)
-    with lent(inputs.classifiers.values()):
+    with lent(inputs.classifiers.values()), products_in(inputs.study.precision):
         if folder is not None:
             return _kept_in(folder, inputs, how, execute, seen)
         job, store = checked(assemble(inputs, how.device, how.batch)).job, MemoryStore()
+        job = carried_as(job, inputs.study.compile, {})
         execute(job, store, seen)
         return FinishedRun(inputs, job, store, summary(job, store))
 
@@ -71,6 +74,7 @@ def _kept_in(
         folder.compare(study)
         job, answers = checked(assemble(inputs, how.device, how.batch, kept=True))
         called = {name: private_values(inputs.classifiers[name]) for name in job.live}
+        job = carried_as(job, inputs.study.compile, folder.compiled())
         folder.begin(study, job, answers, called)
         store = folder.store(job)
         _remove_torn(job, store, progress)

@@ -33,6 +33,7 @@ from brittle.study import binding, changes, refuse_unresolved
 
 FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
 HOLDER = "process"  # what a lock begins with
+CHANGES_SHOWN = 6  # in a message
 STUDY = "study"  # in summary.json: which study it sums up
 
 
@@ -182,7 +183,8 @@ class RunFolder:
             changed = changes(kept, study)
             if changed:
                 raise BrittleError(
-                    f"the study has changed since the run in {self.path} began: {'; '.join(changed)}",
+                    f"the study has changed since the run in {self.path} began: {'; '.join(changed[:CHANGES_SHOWN])}"
+                    + (f"; and {len(changed) - CHANGES_SHOWN} more" if len(changed) > CHANGES_SHOWN else ""),
                     REMEDY,
                 )
         remove_half_written(self.path, FILES)
@@ -204,6 +206,10 @@ class RunFolder:
             self.environment, lambda to: to.write_text(kept_text(self.environment.name, now), encoding="utf-8")
         )
         write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
+
+    def compiled(self) -> dict[str, bool]:
+        """Whether each classifier was compiled when it joined the run."""
+        return dict(self._kept()["compiled"])
 
     def _kept(self) -> dict[str, Any]:
         """What is known of the things that the kept study names: a kill may have come before it was written."""

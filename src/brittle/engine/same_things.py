@@ -23,6 +23,7 @@ KEPT = {  # what begun.json keeps, and the sort of things that it is kept of
     "unknown": "classifiers",
     "answers": "classifiers",
     "machine": "classifiers",
+    "compiled": "classifiers",
 }
 CACHE = ""  # in place of the hash of a private value that calls fill
 SAME_MACHINE = 1e-6  # of log-probabilities, relative: what float32 promises where nothing else has changed
@@ -68,6 +69,7 @@ def same_things(job: Job, tried: Tried, kept: Mapping[str, Mapping[str, Any]], r
         "unknown": {name: each.unknown for name, each in job.live.items() if each.unknown},
         "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in tried.answers.items()},
         "machine": {**dict.fromkeys(tried.answers, tried.machine), **kept["machine"]},
+        "compiled": {name: name in job.graphs for name in job.classifiers} | dict(kept["compiled"]),
         "classifiers": {name: each.told() for name, each in job.facts.items()},
         "shifts": {name: list(each.images.shifts) for name, each in job.images.items() if each.images.shifts},
     }

@@ -26,6 +26,7 @@ from brittle.errors import BrittleError, Failure
 from brittle.images.base import ShapeGroup, shape_of
 from brittle.measures.answers import Answers
 from brittle.measures.base import ROWS, BadAnswer, Cell, Given, Pending, Piece, Tables, Task
+from brittle.measures.graphs import Graphs
 from brittle.measures.plan import Span, Unit
 from brittle.memory import halving, slices
 from brittle.types import Batch
@@ -55,6 +56,7 @@ class Worker:
     def __init__(self, job: Job, note: Callable[[str], None] = lambda _: None) -> None:
         self.job, self.note = job, note
         self.batch_sizes = {name: job.batch_size(name) for name in (*job.images, "")}
+        self.graphs = Graphs(job.graphs)
         self._kept: OrderedDict[tuple[str, range | tuple[int, ...]], Future[list[ShapeGroup]]] = OrderedDict()
         self._reader, self._reading = ThreadPoolExecutor(1), threading.Lock()
 
@@ -160,7 +162,7 @@ class Worker:
             full = batch
             if names and job.needs(group.nuisance):
                 full = with_extras(job, batch.in_numbers(), labels[names[0]], group.nuisance, names[0])
-            answers = Answers(full, {name: job.classifiers[name] for name in names}, size, tick)
+            answers = Answers(full, {name: job.classifiers[name] for name in names}, size, tick, self.graphs)
             facts = {name: job.facts[name] for name in names}
             task = Task(answers, ids, pieces, job.about(group.any_cell), labels, facts, given)
             return group.assignment.measure.evaluate(task)

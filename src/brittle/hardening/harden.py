@@ -30,7 +30,7 @@ from brittle.hardening.before_after import AFTER, BEFORE, BeforeAfter, PairedRun
 from brittle.hardening.kept import FILES, WEIGHTS, Kept, Phases
 from brittle.hardening.options import HardeningOptions
 from brittle.hardening.prepare import Split, check_sampler, hardenable, prepared, split_images, with_weights
-from brittle.hardening.rounds import Work, carry_out_rounds
+from brittle.hardening.rounds import Work, run_rounds
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.images.fingerprint import fingerprint as images_fingerprint
@@ -75,7 +75,7 @@ def harden_classifier(
     with lent([classifier]):
         settings = HardeningOptions(**checked(HardeningOptions, options, "harden"))
         asked = Asked(classifier, images, nuisance, test, seed, device, settings)
-        return Hardening.of(asked, out).carried_out(Phases(progress or Progress()))
+        return Hardening.of(asked, out).run(Phases(progress or Progress()))
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Hardening:
         about = {"classifier": self.named, "weights": weights, "nuisance": self.name, "images": parts}
         return about | {"seed": self.asked.seed} | asdict(self.asked.settings)
 
-    def carried_out(self, phases: Phases) -> Hardened:
+    def run(self, phases: Phases) -> Hardened:
         kept = Kept(self.folder, self.about)
         tested = self._begun(kept, phases)
         rounds, chosen, weights = self._trained(kept, phases)
@@ -198,7 +198,7 @@ class Hardening:
         """All candidates, which was chosen, and its weights."""
         with nullcontext() if self.folder is None else RunFolder(self.folder).locked(also=KEPT):
             kept.tidy(self.asked.settings.rounds)
-            rounds, chosen, weights = carry_out_rounds(self.work, kept, phases)
+            rounds, chosen, weights = run_rounds(self.work, kept, phases)
             if self.weights_file is not None:
                 save_weights(self.weights_file, weights, "hardening", {"about": self.about, "round": chosen})
         return rounds, chosen, weights

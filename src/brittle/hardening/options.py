@@ -100,4 +100,4 @@ class HardeningInputs:
     test: str | None = option(
         None, "images that choose the round and measure before and after; parts of IMAGES by default"
     )
-    seed: int = option(0, "of every draw")
+    seed: int = option(0, "the seed of every random draw")

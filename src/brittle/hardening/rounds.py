@@ -122,7 +122,7 @@ class Work:
         )
 
 
-def carry_out_rounds(work: Work, kept: Kept, progress: Phases) -> tuple[list[dict[str, Any]], int, State]:
+def run_rounds(work: Work, kept: Kept, progress: Phases) -> tuple[list[dict[str, Any]], int, State]:
     """Every round, or what is kept of it: all candidates, which was chosen, and its weights."""
     candidates: list[dict[str, Any]] = []
     module, chosen = work.classifier.module, 0

@@ -14,7 +14,9 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from brittle.measures.outcomes import Outcome, joined, outcome
+from brittle.measures.graphs import Graphs
+from brittle.measures.lanes import lane_size
+from brittle.measures.outcomes import Outcome, joined
 from brittle.memory import slices
 from brittle.types import Batch, Classifier
 
@@ -51,22 +53,6 @@ class Portion(NamedTuple):
     own: int  # those that are not padding
 
 
-def step(
-    batch: Batch,
-    rows: Tensor,
-    at: At,
-    right: Mapping[str, Tensor],
-    change: Change,
-    classifiers: Mapping[str, Classifier],
-) -> tuple[dict[str, Outcome], Notes]:
-    """Gather → change → classify → outcome, of images at `rows` (B,) of a batch.
-
-    Tensors in, tensors out: no number in them decides what is done here. `change` and `classifiers` are the same for
-    all batches of a measure; a device that compiles takes them as they are."""
-    made, notes = change.make(batch.take(rows).in_numbers(), at)
-    return {name: outcome(classifiers[name].log_probs(made), labels[rows]) for name, labels in right.items()}, notes
-
-
 @dataclass(frozen=True)
 class Answers:
     """Some classifiers' answers about the images of a task."""
@@ -75,6 +61,7 @@ class Answers:
     classifiers: Mapping[str, Classifier]
     size: int  # images that are classified at once
     tick: Callable[[int], None] = lambda _: None  # told of classifier calls as they are made
+    graphs: Graphs = Graphs()
 
     def all(
         self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor], *, padded: bool = False
@@ -83,11 +70,12 @@ class Answers:
         right (B,) for each image of the task. Changed images are made once, and every classifier sees them.
 
         Where answers decide what is asked next, batches are `padded` to one size: none then depends on how many there
-        are."""
+        are. So they are for a compiled classifier, whose graph takes no other."""
+        padded = padded or any(name in self.graphs for name in right)
         found: dict[str, list[Outcome]] = {name: [] for name in right}
         notes: dict[str, list[Tensor]] = {}
         for part in self.parts(rows, at, padded=padded):
-            said, noted = step(self.batch, part.rows, part.at, right, change, self.classifiers)
+            said, noted = self._step(part.rows, part.at, change, right)
             for name, each in said.items():
                 found[name].append(each.take(slice(part.own)) if padded else each)
             for key, values in noted.items():
@@ -101,9 +89,22 @@ class Answers:
     def submit(self, name: str, rows: Tensor, at: At, change: Change, right: Tensor) -> PendingOutcome:
         """Of one batch of images at `rows` (B,) what a classifier will have said; lanes submit all of theirs before
         they wait for any."""
-        said, _ = step(self.batch, rows, at, {name: right}, change, self.classifiers)
+        said, _ = self._step(rows, at, change, {name: right})
         self.tick(len(rows))
         return lambda: said[name]
+
+    def _step(
+        self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Outcome], Notes]:
+        """Gather → change → classify → outcome, of images at `rows` (B,) of the batch. No number in a tensor decides
+        what is done here."""
+        fits = len(rows) in (self.size, lane_size(self.size, rows.device))
+        made, notes = self.graphs.changed(change, self.batch.take(rows), at, fits=fits)
+        said = {
+            name: self.graphs.classified(name, self.classifiers[name], made, labels[rows], fits=fits)
+            for name, labels in right.items()
+        }
+        return said, notes
 
     def log_probs(self, name: str, rows: Tensor, at: At, change: Change) -> Tensor:
         """log p(c | x) (R, K) of every class, for what an outcome does not say."""

@@ -32,9 +32,9 @@ class NuisanceRegistry(Registry["Nuisance"]):
     def runs_code(self, text: str, options: Mapping[str, Any] | None = None) -> bool:
         return any(super(NuisanceRegistry, self).runs_code(spec, options) for spec in summands(text))
 
-    def check(self, text: str) -> None:
+    def check(self, text: str, options: Mapping[str, Any] | None = None) -> None:
         for spec in summands(text):
-            super().check(spec)
+            super().check(spec, options)
 
     def spec_of(self, thing: Any) -> str:
         from brittle.nuisances.base.compose import Compose

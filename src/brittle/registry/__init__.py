@@ -1,8 +1,8 @@
 """One small registry for every kind of thing that has a name.
 
 A kind is a frozen dataclass whose fields, made with `option`, are its options; a spec (`affine:alpha=50`) names it.
-Modules of the registry's package are imported when the first kind is wanted; until then their source says which there
-are. Other packages' kinds come through entry points and are imported when they are used.
+A module of the registry's package is imported when a kind that it registers is wanted; until then its source says what
+there is. Other packages' kinds come through entry points and are imported when they are used.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ class Registry(Generic[T]):
         """The class of a name, or the one that `file.py:Class` or `package.module:Class` names. What is wrong with one
         package's entry point concerns nobody who asks for another."""
         if self.own_code and names_code(name):
-            self._load()
             return self._users(name)
         self._refuse_unknown(name)
-        self._load()
+        if name not in self._kinds and (module := self._outline.module(name)) is not None:
+            importlib.import_module(module)
         for entry in entry_points(self.group, name=name):
             self.register(name)(self._imported(entry))
         return self._kinds[name]
@@ -108,16 +108,16 @@ class Registry(Generic[T]):
         own = self.own_code and names_code(text.strip())
         return Spec(f"{spec.kind}:{spec.parts[0]}", spec.parts[1:]) if own else spec
 
-    def check(self, text: str) -> None:
-        """Refuses a spec of an unknown kind, or with options that are wrong by themselves. Nothing is imported: what
-        the source of a kind doesn't say, and other people's kinds, are left for `build`."""
+    def check(self, text: str, options: Mapping[str, Any] | None = None) -> None:
+        """Refuses a spec of an unknown kind, or with options, in it or as values, that are wrong by themselves. Nothing
+        is imported: what the source of a kind doesn't say, and other people's kinds, are left for `build`."""
         spec = self.parsed(text)
         if self.own_code and names_code(spec.kind):
             return
         self._refuse_unknown(spec.kind)
         kind = self._outline.options(spec.kind)
         if kind is not None:
-            _arguments(kind, spec, {})
+            _arguments(kind, spec, options or {})
 
     def build(self, text: str, options: Mapping[str, Any] | None = None) -> T:
         """The object that a spec names; `options` are more of them, as values."""
@@ -152,7 +152,6 @@ class Registry(Generic[T]):
 
     def name_of(self, thing: object) -> str:
         """The name a thing is registered under, loaded or not; its class's name where it is not registered."""
-        self._load()
         here = f"{type(thing).__module__}:{type(thing).__qualname__}"
         entries = entry_points(self.group)
         entered = (entry.name for entry in entries if entry.value == here)

@@ -11,9 +11,14 @@ from typing import Any
 
 def entry_points(group: str, name: str | None = None) -> importlib.metadata.EntryPoints:
     """Those of a group, or of a name in it. A search opens a file of every installed package, so that one is kept."""
-    everything: importlib.metadata.EntryPoints = _searched(tuple((folder, _changed(folder)) for folder in sys.path))
-    found = everything.select(group=group)
+    found = _of_group(tuple((folder, _changed(folder)) for folder in sys.path), group)
     return found if name is None else found.select(name=name)
+
+
+@lru_cache(maxsize=64)
+def _of_group(where: tuple[tuple[str, float], ...], group: str) -> importlib.metadata.EntryPoints:
+    found: importlib.metadata.EntryPoints = _searched(where).select(group=group)
+    return found
 
 
 @lru_cache(maxsize=1)

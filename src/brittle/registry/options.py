@@ -35,7 +35,6 @@ def option(
     fewest: int = 0,
     remedy: str = "",
     flag: str = "",
-    also: str = "",
     rows: bool = True,
     extends: bool = False,
 ) -> Any:
@@ -44,13 +43,13 @@ def option(
     A number lies above or is at least, and lies below or is at most; it is refused if not finite, unless `finite` is
     False. `choices` are all the values there are, where the annotation is not a Literal. In a list, these hold for
     each value, and there are at least `fewest`. `remedy` follows what is said of a wrong value. `flag` is the name on
-    the command line where it is another one, `also` a second one there. An option that is an `image_set` holds its
+    the command line where it is another one. An option that is an `image_set` holds its
     spec until whoever may open image sets has put the set itself in its place. `rows` is False where a measure's rows
     do not depend on the option, only its summary. `extends` is True where it says which rows there are, and never what
     they hold: a run may go on with another value.
     """
     limits = Limits(above, least, below, most, tuple(choices), finite, fewest, remedy)
-    about = {"help": help, "positional": positional, "image_set": image_set, "flag": flag, "also": also, "rows": rows}
+    about = {"help": help, "positional": positional, "image_set": image_set, "flag": flag, "rows": rows}
     about["extends"] = extends
     return dataclasses.field(default=default, metadata=about | {"limits": limits})
 

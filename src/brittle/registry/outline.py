@@ -39,6 +39,15 @@ class Outline:
             found |= dict.fromkeys(filter(None, names), file)
         return found
 
+    def module(self, kind: str) -> str | None:
+        """The module that registers a kind."""
+        file = self.kinds.get(kind)
+        if file is None:
+            return None
+        folder = next(each for each in self._folders() if file.is_relative_to(each))
+        parts = file.relative_to(folder).with_suffix("").parts
+        return ".".join([self.package, *(parts[:-1] if parts[-1] == "__init__" else parts)])
+
     def options(self, kind: str) -> type | None:
         """A dataclass that has a kind's options and nothing else; None where no class is written out for it."""
         module = _module(self.kinds[kind]) if kind in self.kinds else None
@@ -54,9 +63,12 @@ class Outline:
         return None
 
     def _files(self) -> Iterator[Path]:
+        for folder in self._folders():
+            yield from sorted(folder.rglob("*.py"))
+
+    def _folders(self) -> list[Path]:
         there = importlib.util.find_spec(self.package)
-        for folder in (there.submodule_search_locations or ()) if there is not None else ():
-            yield from sorted(Path(folder).rglob("*.py"))
+        return [Path(folder) for folder in (there.submodule_search_locations or ())] if there is not None else []
 
 
 class _Module:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from matplotlib.figure import Figure
 
@@ -15,9 +15,9 @@ from brittle.engine.runs import RunFolder
 from brittle.errors import BrittleError
 from brittle.files import remove_half_written, write_durably
 from brittle.report.page.loaded import LoadedRun, load, loaded_of
-from brittle.report.page.shell import document, figures_of, render
+from brittle.report.page.shell import document, figures_of, outline, render
 from brittle.report.renderers.json import as_json
-from brittle.report.renderers.markdown import as_markdown, escaped
+from brittle.report.renderers.markdown import as_markdown
 from brittle.report.sections import section_of
 
 LIVE_OBJECTS_OF = re.compile('<meta name="live-objects-of" content="([0-9a-f]+)">')
@@ -32,12 +32,7 @@ class WrittenReport(NamedTuple):
 
 def write_report(folder: Path, *, nothing_loaded: bool = False) -> Path:
     """Writes `report.html` into a run folder and returns its path. Loading what the study names may run code."""
-    return written_report(folder, nothing_loaded=nothing_loaded).path
-
-
-def written_report(folder: Path, *, nothing_loaded: bool = False) -> WrittenReport:
-    """The same, with what the report says on top."""
-    return _written(load(Path(folder), nothing=nothing_loaded), RunFolder(Path(folder)).report)
+    return _written(load(folder, nothing=nothing_loaded), RunFolder(folder).report).path
 
 
 def write_as(folder: Path, format: Literal["json", "markdown"], *, nothing_loaded: bool = False) -> Path:
@@ -45,18 +40,9 @@ def write_as(folder: Path, format: Literal["json", "markdown"], *, nothing_loade
     markdown = format == "markdown"
     run = load(folder, nothing=nothing_loaded or markdown)
     path = folder / ("report.md" if markdown else "report.json")
-    text = markdown_of(run.summary) if markdown else as_json(document(run, section_of))
-    write_durably(path, lambda to: to.write_text(text, encoding="utf-8"))
+    text = as_markdown(outline(run, section_of), 1) if markdown else as_json(document(run, section_of))
+    write_durably(path, lambda to: to.write_text(text + "\n", encoding="utf-8"))
     return path
-
-
-def markdown_of(summary: Mapping[str, Any]) -> str:
-    """The briefs of all measures."""
-    parts = [
-        f"## {escaped(name)}\n\n{as_markdown(section_of(entry['kind']).brief(entry), 3)}"
-        for name, entry in summary["measures"].items()
-    ]
-    return "\n\n".join(parts) + "\n"
 
 
 def kept_report(folder: Path) -> Path | None:

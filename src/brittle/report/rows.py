@@ -83,7 +83,8 @@ def _named(view: View, cell: Cell, rows: pa.Table) -> pa.Table:
         columns |= _theta(view, cell, rows)
     columns |= {name: values for name, values in kept.items() if name in OUTCOMES}
     if "predicted" in kept and cell.classifier:
-        columns["predicted_class"] = _classes(view, cell).take(rows["predicted"].combine_chunks().cast(pa.int64()))
+        predicted = rows["predicted"].to_numpy()  # −1 where outputs overflowed
+        columns["predicted_class"] = _classes(view, cell).take(pa.array(predicted, pa.int64(), mask=predicted < 0))
     if "rank" in kept:
         columns["right"] = pa.array(rows["rank"].to_numpy() == 0)
     return pa.table(columns)

@@ -4,7 +4,7 @@ A result is a dictionary, as the command line prints it with --json; in a termin
 command line would, and it turns into an Arrow table or a DataFrame.
 """
 
-from brittle.results.base import Derived, Result, Tables, Values, WithRows
+from brittle.results.base import KINDS, Result, Tables, Values
 from brittle.results.derived import CorruptionErrors, CueConflicts, ErrorConsistencies, Interference, Lines, Rankings
 from brittle.results.measured import (
     Augmentation,
@@ -23,13 +23,13 @@ from brittle.results.run import Run
 from brittle.results.weak_points import WeakPoints
 
 __all__ = [
+    "KINDS",
     "Augmentation",
     "BreakingPoints",
     "Clean",
     "Connectedness",
     "CorruptionErrors",
     "CueConflicts",
-    "Derived",
     "ErrorConsistencies",
     "FailurePoints",
     "Hardened",
@@ -47,5 +47,4 @@ __all__ = [
     "Tables",
     "Values",
     "WeakPoints",
-    "WithRows",
 ]

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from brittle.engine.run import FinishedRun
+from brittle.engine.view import View
 from brittle.errors import BrittleError, MissingPackage
+from brittle.measures.base import ROWS
+from brittle.measures.base import Derived as DerivedMeasure
 from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_measure, one_table
-from brittle.report.html import figures as drawn
-from brittle.report.html import report_of
+from brittle.report.rows import all_rows
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KINDS: dict[str, type[Result]] = {}  # kind of measure → what its function gives back
 LISTS = ("results", "entries")  # where a summary keeps what it has once per classifier, nuisance and so on
 MOST_NAMED = 5  # in a message
 USUAL = ("classifier", "image_set", "nuisance", "by")  # what results are told apart by, first of all
@@ -51,6 +57,8 @@ class Tables:
     def report(self, path: str | Path | None = None) -> Path:
         """Writes the report, one HTML file with figures and pictures: to `path`, or into the run folder, where `out`
         has named one."""
+        from brittle.report.html import report_of  # matplotlib, when a report is wanted
+
         return report_of(self.run, None if path is None else Path(path)).path
 
     def plot(self, measure: str | None = None) -> Figure:
@@ -62,21 +70,29 @@ class Tables:
 
     def figures(self, measure: str | None = None) -> list[Figure]:
         """All figures that the report has of a measure."""
-        return drawn(self.run, one_measure(self._said if measure is None else self.run.summary, measure))
+        from brittle.report.html import figures  # matplotlib, when something is drawn
+
+        return figures(self.run, one_measure(self._said if measure is None else self.run.summary, measure))
 
 
 class Values(Tables, dict[str, Any]):
-    """Values by key; `summary` is all that the run says, as in summary.json, and `run` what it was made from."""
+    """Values by key; `summary` is all that the run says, as in summary.json, and `run` what it was made from.
 
-    def __init__(self, run: FinishedRun, measure: str | None, values: Mapping[str, Any]) -> None:
+    `findings` are the sentences on top of the report, where the call has written one."""
+
+    def __init__(
+        self, run: FinishedRun, measure: str | None, values: Mapping[str, Any], findings: Sequence[str] = ()
+    ) -> None:
         super().__init__(values)
-        self.run, self._measure = run, measure
+        self.run, self._measure, self.findings = run, measure, findings
         self.summary = self._said
 
     def __dir__(self) -> list[str]:
         """What is meant to be used; of a dictionary's methods those that read."""
         own = {name for kind in type(self).__mro__ if issubclass(kind, Tables) for name in vars(kind)}
-        return sorted({"get", "items", "keys", "run", "summary", "values", *(name for name in own if name[0] != "_")})
+        return sorted(
+            {"findings", "get", "items", "keys", "run", "summary", "values", *(name for name in own if name[0] != "_")}
+        )
 
     def __repr__(self) -> str:
         return as_text(self.summary)
@@ -91,13 +107,25 @@ class Values(Tables, dict[str, Any]):
 class Result(Values):
     """What one measure says: all its `results`, and where there is only one, that one's values by key."""
 
-    def __init__(self, run: FinishedRun, measure: str, results: Sequence[dict[str, Any]] | None = None) -> None:
-        super().__init__(run, measure, said_of(run.summary, measure, results))
+    def __init_subclass__(cls, kind: str = "") -> None:
+        if kind:
+            KINDS[kind] = cls
+
+    def __init__(
+        self,
+        run: FinishedRun,
+        measure: str,
+        results: Sequence[dict[str, Any]] | None = None,
+        findings: Sequence[str] = (),
+    ) -> None:
+        super().__init__(run, measure, said_of(run.summary, measure, results), findings)
 
     def __missing__(self, key: str) -> Any:
         results: list[dict[str, Any]] = dict.get(self, "results", [])
         if not any(key in row for row in results):
-            raise KeyError(key)
+            error = KeyError(key)
+            error.add_note(did_you_mean(str(key), {*self, *(name for row in results for name in row)}))
+            raise error
         differing = _differing(results)
         example = ", ".join(f"{name}={results[0][name]!r}" for name in differing)
         raise BrittleError(
@@ -117,7 +145,7 @@ class Result(Values):
         groups that have results; every other key that is a name may be given too.
 
         Values and `rows` are then of that result; the table, figures and report still show all of them."""
-        return type(self)(self.run, str(self._measure), [self._one(classifier=classifier, **names)])
+        return type(self)(self.run, str(self._measure), [self._one(classifier=classifier, **names)], self.findings)
 
     def _one(self, **names: str | None) -> dict[str, Any]:
         """The only result with these names; what is None may be anything."""
@@ -129,6 +157,9 @@ class Result(Values):
         }
         for key, value in asked.items():
             known = dict.fromkeys(str(row[key]) for row in rows if key in row)
+            if not known:
+                texts = {name for row in rows for name, text in row.items() if isinstance(text, str)}
+                raise BrittleError(f"results have no {key!r}", did_you_mean(key, texts))
             if value not in known:
                 raise BrittleError(f"there is no {key.replace('_', ' ')} {value!r}", did_you_mean(value, known))
         found = [row for row in rows if all(row.get(key) == value for key, value in asked.items())]
@@ -143,6 +174,33 @@ class Result(Values):
         )
         where = f"{len(found)} results have {words}" if words else f"there are {len(found)} results"
         raise BrittleError(f"{where}, and one is asked for", f"Name one by what they differ in ({several}).")
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """Every row behind the results, with names and θ, as `brittle.rows` has them; where the measure is derived from
+        another one, that one's."""
+        return self._table(ROWS)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The places in the image set of the images that `rows` speaks of."""
+        (chosen,) = self.run.job.images.values()
+        ids = np.asarray(chosen.whole.ids)
+        order = np.argsort(ids)
+        return np.asarray(order[np.searchsorted(ids[order], self.rows["image"].to_numpy())])
+
+    @property
+    def _view(self) -> View:
+        """The measure's rows, or those of the one that it is derived from."""
+        view, measure = self.run.view(str(self._measure)), self.run.job.assignments[str(self._measure)].measure
+        if isinstance(measure, DerivedMeasure):
+            behind = view.read(next(read.kind for read in measure.reads if read.required))
+            assert behind is not None, "what is required is there"
+            return behind
+        return view
+
+    def _table(self, name: str) -> pa.Table:
+        return self._only(all_rows(self._view, name))
 
     def _only(self, rows: pa.Table) -> pa.Table:
         """Rows without those of other results."""
@@ -181,50 +239,3 @@ def _differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         if len({tuple(row[each] for each in chosen) for row in rows}) < len(rows):
             chosen.append(key)
     return chosen
-
-
-class WithRows(Result):
-    """What one measure says, and the rows behind it."""
-
-    @property
-    def rows(self) -> pa.Table:
-        """Every row of the measure, with the classifier's and the nuisance's name first where there are several."""
-        return self._table("rows")
-
-    def _table(self, name: str) -> pa.Table:
-        view, parts = self.run.view(str(self._measure)), []
-        for cell in view.cells():
-            table = view.table(cell, name).drop_columns("unit")
-            if cell.nuisance and len(view.nuisances) > 1:
-                table = table.add_column(0, "nuisance", pa.array([cell.nuisance] * table.num_rows))
-            if len(view.classifiers) > 1:
-                table = table.add_column(0, "classifier", pa.array([cell.classifier] * table.num_rows))
-            parts.append(table)
-        return self._only(pa.concat_tables(parts))
-
-    @property
-    def places(self) -> NDArray[np.int64]:
-        """The places in the image set of the images that `rows` speaks of."""
-        (chosen,) = self.run.job.images.values()
-        ids = np.asarray(chosen.whole.ids)
-        order = np.argsort(ids)
-        return np.asarray(order[np.searchsorted(ids[order], self.rows["image"].to_numpy())])
-
-
-class Derived(Result):
-    """What is derived from another measure of several classifiers, whose rows stand behind it."""
-
-    _derived_from = "failure-points"
-
-    @property
-    def rows(self) -> pa.Table:
-        """The rows of the measure behind it, with the names of the classifier and the nuisance first."""
-        view, parts = self.run.view(self._derived_from), []
-        for cell in view.cells():
-            table = view.table(cell).drop_columns("unit")
-            names = {"nuisance": cell.nuisance, "classifier": cell.classifier}
-            for name, value in names.items():
-                if value:
-                    table = table.add_column(0, name, pa.array([value] * table.num_rows))
-            parts.append(table)
-        return self._only(pa.concat_tables(parts))

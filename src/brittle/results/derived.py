@@ -1,4 +1,4 @@
-"""Results that are derived from another measure's rows."""
+"""Results of measures that are derived from others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pyarrow as pa
 
 from brittle.errors import BrittleError
 from brittle.measures.deciders import decisions_table
-from brittle.results.base import Derived
+from brittle.results.base import Result
 
 
-class Rankings(Derived):
+class Rankings(Result, kind="ranking"):
     """Ranks at every severity, by accuracy and by drop: `classifiers`, `pairs` and `swaps` of each shift."""
 
     def ranks(self, nuisance: str | None = None, by: str = "accuracy", ties: str = "tests") -> dict[str, list[int]]:
@@ -21,24 +21,20 @@ class Rankings(Derived):
         return {row["classifier"]: row[key] for row in self._one(nuisance=nuisance, by=by)["classifiers"]}
 
 
-class CorruptionErrors(Derived):
+class CorruptionErrors(Result, kind="corruption-error"):
     """CE and rCE, by shift and as means: `mce`, `mean_rce` and `shifts`, a result per classifier."""
 
 
-class Lines(Derived):
+class Lines(Result, kind="line"):
     """Accuracy under shifts against accuracy without: `lines`, `points`, `partial` and `shifts`."""
 
 
-class Interference(Derived):
+class Interference(Result, kind="interference"):
     """The DI index: `di`, `top_class` and `chance_spread`, a result per model and nuisance."""
 
-    _derived_from = "robustness"
 
-
-class OfDecisions(Derived):
+class OfDecisions(Result):
     """What is derived from what classifiers, and people, say of untouched images."""
-
-    _derived_from = "clean"
 
     @property
     def decisions(self) -> pa.Table:
@@ -46,11 +42,11 @@ class OfDecisions(Derived):
         return decisions_table(self.run.view(str(self._measure)), self["results"][0]["image_set"])
 
 
-class CueConflicts(OfDecisions):
+class CueConflicts(OfDecisions, kind="cue-conflict"):
     """Shape against texture: `shape_bias`, `shape_accuracy` and `texture_accuracy`, a result per classifier."""
 
 
-class ErrorConsistencies(OfDecisions):
+class ErrorConsistencies(OfDecisions, kind="error-consistency"):
     """Whose errors are alike: `kappa`, a result per pair, `people` and `deciders`."""
 
     def kappa(self, first: str, second: str) -> float | None:

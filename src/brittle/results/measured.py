@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,18 @@ from brittle.imagenet import by_name
 from brittle.measures.connectedness.tables import kept_paths
 from brittle.measures.perturbation.sizes import Sizes, matrix
 from brittle.registry import did_you_mean
-from brittle.results.base import WithRows
+from brittle.results.base import Result
 
 
-class Clean(WithRows):
+class Clean(Result, kind="clean"):
     """Untouched images: `accuracy`, its interval and what stands beside them."""
 
 
-class BreakingPoints(WithRows):
+class BreakingPoints(Result, kind="breaking-points"):
     """The severity at which predictions change: `mean`, `interval`, `unbroken` and what stands beside them."""
 
 
-class FailurePoints(WithRows):
+class FailurePoints(Result, kind="failure-points"):
     """The severity at which predictions become wrong: `mean`, `never`, `severities` and what stands beside them."""
 
     @property
@@ -33,28 +34,21 @@ class FailurePoints(WithRows):
         return self._table("refined")
 
 
-class Shuffling(WithRows):
+class Shuffling(Result, kind="shuffling"):
     """Accuracy on shuffled patches: `shuffled`, an entry per grid, and what stands beside them."""
 
 
-class Occlusions(WithRows):
+class Occlusions(Result, kind="occlusion"):
     """Accuracy as images are hidden: `points`, one entry per hidden share, and what stands beside them."""
 
-    @property
+    @cached_property
     def rows(self) -> pa.Table:
         """Every row: classifier, image set and nuisance, then the image, its mask and share, and what was said."""
-        view, parts = self.run.view(str(self._measure)), []
-        points = {each["nuisance"]: each["points"] for each in self["results"]}
-        for cell in view.cells():
-            table = view.table(cell).drop_columns("unit")
-            shares = pa.array([point["share"] for point in points[cell.nuisance]], pa.float64())
-            place = table.column_names.index("place")
-            table = table.set_column(place, "share", shares.take(table["place"].combine_chunks()))
-            names = {"nuisance": cell.nuisance, "image_set": cell.images, "classifier": cell.classifier}
-            for name, value in names.items():
-                table = table.add_column(0, name, pa.repeat(value, table.num_rows))
-            parts.append(table)
-        return self._only(pa.concat_tables(parts))
+        rows, points = super().rows, {each["nuisance"]: each["points"] for each in self["results"]}
+        shares = [
+            points[row["nuisance"]][row["place"]]["share"] for row in rows.select(["nuisance", "place"]).to_pylist()
+        ]
+        return rows.set_column(rows.column_names.index("place"), "share", pa.array(shares, pa.float64()))
 
     def curve(self, key: str = "accuracy", classifier: str | None = None, nuisance: str | None = None) -> Any:
         """Two lists: the hidden shares, and what was found there, such as "accuracy" or "iocclusion"; of a
@@ -81,11 +75,11 @@ class Occlusions(WithRows):
         return [point["share"] for point in found[0]["points"]], [point[key] for point in found[0]["points"]]
 
 
-class Augmentation(WithRows):
+class Augmentation(Result, kind="augmentation"):
     """Affinity of augmentations: `affinity`, `accuracy_augmented`, a result per classifier and augmentation."""
 
 
-class OfLayers(WithRows):
+class OfLayers(Result):
     """What was found layer by layer: `layers`, one entry each, and what stands beside them."""
 
     def layer(self, layer: str | int) -> dict[str, Any]:
@@ -97,15 +91,15 @@ class OfLayers(WithRows):
         raise BrittleError(f"there is no layer {layer!r} among those that were disturbed", f"Known: {known}.")
 
 
-class LayerNoise(OfLayers):
+class LayerNoise(OfLayers, kind="layer-noise"):
     """Noise on layers at which predictions change: `layers`, one entry each, and what stands beside them."""
 
 
-class LayerChanges(OfLayers):
+class LayerChanges(OfLayers, kind="layer-changes"):
     """Changes of what layers give at which a target is predicted: `layers`, one entry each, and what stands beside."""
 
 
-class Connectedness(WithRows):
+class Connectedness(Result, kind="connectedness"):
     """The bubbles of each class: `classes`, an entry each, `straight_share` and what stands beside them."""
 
     @property
@@ -132,7 +126,7 @@ class Connectedness(WithRows):
         return kept_paths(self._table("pictures"))
 
 
-class Perturbations(WithRows):
+class Perturbations(Result, kind="perturbation"):
     """Changes at which a classifier sees another class: `mean`, `failures`, `smallest` and what stands beside them."""
 
     @property

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from brittle.hardening.harden import Hardened as HardenedClassifier
 from brittle.measures.before_after.measure import KIND as DIFFERENCE
 from brittle.report.harden_console import hardened_text
-from brittle.report.rows import all_rows
 from brittle.results.base import Result, Tables
 
 
-class Robustness(Result):
+class Robustness(Result, kind="robustness"):
     """Robustness: `rho`, `interval`, `accuracy_nuisance` and what stands beside them, and paired
     differences of classifiers as `comparisons`."""
-
-    @property
-    def rows(self) -> pa.Table:
-        """A row per classifier, nuisance, image and draw, with names and θ: see `brittle.rows`."""
-        return self._only(all_rows(self.run.view(str(self._measure))))
 
 
 @dataclass(frozen=True, repr=False)

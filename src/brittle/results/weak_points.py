@@ -14,19 +14,17 @@ import torch
 from numpy.typing import NDArray
 
 from brittle.classifiers.as_it_was import lent
-from brittle.engine.replay import replay_of
 from brittle.errors import BrittleError
-from brittle.report.page.label_names import LabelNames
 from brittle.results.base import Result
 from brittle.samplers.export import to_arviz
 
 
-class WeakPoints(Result):
+class WeakPoints(Result, kind="weak-points"):
     """Weak points: what they say, a result per classifier, image set and nuisance, and the draws themselves."""
 
     @cached_property
-    def rows(self) -> pa.Table:
-        """A row per image and kept draw of one classifier on one image set under one nuisance."""
+    def _draws(self) -> pa.Table:
+        """A row per image and kept draw of one classifier on one image set under one nuisance, as they are stored."""
         view = self.run.view(str(self._measure))
         return view.table(view.cell(self["classifier"], self["image_set"], self["nuisance"]))
 
@@ -45,7 +43,7 @@ class WeakPoints(Result):
         here = self._of(id)
         kept = here.filter(here["found"])
         numbers = kept["theta"].combine_chunks().flatten().to_numpy()
-        return np.asarray(numbers.reshape(kept.num_rows, len(self.rows["theta"][0])), np.float32)
+        return np.asarray(numbers.reshape(kept.num_rows, len(self._draws["theta"][0])), np.float32)
 
     def predicted(self, id: int) -> list[str]:
         """The label (k,) that the classifier gives at each of those draws."""
@@ -54,37 +52,35 @@ class WeakPoints(Result):
 
     def to_arviz(self) -> Any:
         """The kept draws as an arviz.InferenceData, chain by chain; a population is a single chain of equal weights."""
-        chains = len(set(self.rows["chain"].to_pylist()))
-        kept = self.rows.num_rows // len(self.ids)
+        chains = len(set(self._draws["chain"].to_pylist()))
+        kept = self._draws.num_rows // len(self.ids)
         shape = (len(self.ids), chains, kept // chains)
-        numbers = self.rows["theta"].combine_chunks().flatten().to_numpy()
-        found = torch.from_numpy(self.rows["found"].to_numpy().copy()).view(shape)
+        numbers = self._draws["theta"].combine_chunks().flatten().to_numpy()
+        found = torch.from_numpy(self._draws["found"].to_numpy().copy()).view(shape)
         return to_arviz(
             torch.from_numpy(numbers.copy()).view(*shape, -1),
             self.parameters,
             self.ids,
-            log_likelihood=torch.from_numpy(self.rows["log_p_other"].to_numpy().copy()).view(shape),
+            log_likelihood=torch.from_numpy(self._draws["log_p_other"].to_numpy().copy()).view(shape),
             log_weight=torch.where(found, 0.0, -torch.inf),
         )
 
     def picture(self, path: str | Path, images: int | Sequence[int] = 8) -> Path:
         """Writes a picture (PNG, or what the name ends in): images and what the classifier takes them for when they
         are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
-        from brittle.report.sections.weak_points.picture import write_weak_points  # matplotlib, when something is drawn
+        # matplotlib, when something is drawn
+        from brittle.report.page.loaded import loaded_of
+        from brittle.report.sections.weak_points.picture import write_weak_points
 
-        job, name = self.run.job, self["nuisance"]
         if not isinstance(images, int):
             for id in images:
                 self._of(id)
-        replay = replay_of(job, self["image_set"], name, self["classifier"])
-        facts = job.facts[self["classifier"]]
-        names = LabelNames(facts.labels, job.subject(self["image_set"]).classes, facts.named)
-        with lent(job.classifiers.values()):
-            write_weak_points(Path(path), self, self.rows, replay, names, images)
+        with lent(self.run.job.classifiers.values()):
+            write_weak_points(Path(path), loaded_of(self.run), self, self._draws, images)
         return Path(path)
 
     def _of(self, id: int) -> pa.Table:
-        here = self.rows.filter(pc.equal(self.rows["image"], id))
+        here = self._draws.filter(pc.equal(self._draws["image"], id))
         if not here.num_rows:
             raise BrittleError(f"there is no image {id} among those sampled", f"Known: {self.ids[:20]}.")
         return here

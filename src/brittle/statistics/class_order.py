@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.stats import binomtest
 
 FAR_BELOW = 0.1  # an accuracy that far below the mean confidence is doubted
 CLOSED = 0.5  # of that gap, at least
@@ -48,6 +46,8 @@ def reordering(labels: Labels, predicted: Labels, confidence: float) -> Reorderi
     reordered = float(found.mean())
     if reordered - accuracy < CLOSED * (confidence - accuracy):
         return None
+    from scipy.stats import binomtest  # slow to import, and seldom needed
+
     if binomtest(gained, gained + lost, alternative="greater").pvalue > SIGNIFICANT:
         return None
     return Reordering(accuracy, reordered, best_order(labels, predicted))
@@ -63,6 +63,8 @@ def best_order(labels: Labels, predicted: Labels) -> dict[int, int]:
     counts = np.zeros((len(rows), len(columns)))
     np.add.at(counts, (row, column[: len(labels)]), 1.0)
     counts[np.arange(len(rows)), column[len(labels) :]] += 0.5 / len(rows)
+    from scipy.optimize import linear_sum_assignment  # slow to import, and seldom needed
+
     chosen = linear_sum_assignment(counts, maximize=True)
     return {int(rows[one]): int(columns[other]) for one, other in zip(*chosen, strict=True)}
 

@@ -95,4 +95,4 @@ class TrainingInputs:
     images: str = option(MISSING, "the training images' spec, such as idx:images.gz,labels=labels.gz", positional=True)
     out: str = option(MISSING, "the file of weights, .safetensors; a training that was interrupted is resumed")
     test: str | None = option(None, "images whose error is printed once training is over")
-    seed: int = option(0, "of first weights, order, augmentation, mixing, random labels and dropout")
+    seed: int = option(0, "the seed of first weights, order, augmentation, mixing, random labels and dropout")

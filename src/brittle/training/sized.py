@@ -26,7 +26,7 @@ class SizedNetwork(ABC):
     recipe: ClassVar[Recipe] = PAPER
     capture: ClassVar[bool] = True
 
-    channels: int = option(1, "of the images: 1 for grey, 3 for colour", least=1)
+    channels: int = option(1, "channels of the images: 1 for grey, 3 for colour", least=1)
     side: int = option(28, "pixels per side of the images", least=1)
     classes: int = option(10, "how many it tells apart", least=2)
 

@@ -5,10 +5,10 @@ import pytest
 
 import brittle
 from brittle.measures.distortion import BESIDE
+from brittle.report.blocks.wording import plain
 from brittle.report.console import as_text
 from brittle.report.html import write_report
-from brittle.report.page.distortion import MOST_ROWS, gathers, in_one_line, points, telling
-from brittle.report.sections.distortion import distortion_blocks
+from brittle.report.sections.distortion import MOST_ROWS, distortion_blocks, distortion_line, gathers, points
 
 pytestmark = pytest.mark.warned("this prior may destroy the label")
 
@@ -77,7 +77,7 @@ def test_the_console_has_one_line_and_only_where_it_is_telling(run):
     assert text.count("gather in one class") == 1
     drawn, even = run[0]["measures"]["robustness"][BESIDE]
     assert f"of 75.0 points lost, 75.0 go to dawn; chance would be {drawn['points_by_chance']:.1f}" in text
-    assert in_one_line([even]) == ""
+    assert distortion_line({BESIDE: [even]}) == []
 
 
 def test_the_report_shows_it_beside_robustness(run):
@@ -152,11 +152,11 @@ ROW = {
 
 def test_of_many_models_those_that_gather_most_are_shown():
     rows = [ROW | {"group": f"net-{place}", "points_to_top": place / 10} for place in range(100)]
-    ((_, table, more),) = (group.blocks for group in distortion_blocks(rows))
+    ((title, (_, table, more)),) = ((plain(group.title), group.blocks) for group in distortion_blocks({BESIDE: rows}))
     assert len(table.rows) == MOST_ROWS
     assert more.text.startswith("40 more")
-    assert telling(rows)["group"] == "net-99"
-    assert telling(rows[:60]) is None  # below three times what chance sends there
+    assert "net-99" in title
+    assert distortion_line({BESIDE: rows[:60]}) == []  # below three times what chance sends there
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_of_many_models_those_that_gather_most_are_shown():
 def test_errors_do_not_gather_where_none_are_added_or_chance_gives_as_many(changed, said):
     assert gathers(ROW)
     assert not gathers(ROW | changed)
-    assert in_one_line([ROW | changed]) == ""
+    assert distortion_line({BESIDE: [ROW | changed]}) == []
     assert points(ROW | changed).startswith(said)
 
 
@@ -186,7 +186,7 @@ def test_of_few_classes_nearly_all_errors_gather_though_chance_sends_a_third_of_
 def test_a_tie_is_told():
     assert "12.0 go to t (as many to u); chance" in points(ROW | {"tied_classes": ["u"]})
     assert "12.0 go to t (as many to u and 2 more); chance" in points(ROW | {"tied_classes": ["u", "v", "w"]})
-    ((_, table),) = (group.blocks for group in distortion_blocks([ROW | {"tied_classes": ["u"]}]))
+    ((_, table),) = (group.blocks for group in distortion_blocks({BESIDE: [ROW | {"tied_classes": ["u"]}]}))
     assert "t (as many to u)" in table.rows[0]
 
 

@@ -245,6 +245,7 @@ def test_outputs_that_overflow_count_as_changed_and_are_told():
     rows = found.rows.filter(pc.equal(found.rows["predicted"], -1))
     assert rows.num_rows > 0
     assert pc.all(rows["broke"]).as_py()
+    assert rows["predicted_class"].null_count == rows.num_rows
     assert f"made outputs infinite or NaN on {rows.num_rows} of 24 paths" in "".join(found["warnings"])
 
 

@@ -4,6 +4,7 @@ import math
 import re
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 import scipy.integrate
 import scipy.ndimage
@@ -17,12 +18,13 @@ from brittle.errors import BrittleError
 from brittle.measures.draws import draw_theta
 from brittle.measures.outcomes import outcome
 from brittle.measures.plan import Unit
-from brittle.measures.robustness.estimate import Reach, estimate
+from brittle.measures.robustness.estimate import Part, Reach, estimate, estimates
 from brittle.measures.robustness.measure import Robustness
 from brittle.measures.robustness.summary import clean_accuracy
 from brittle.measures.robustness.tally import Tally
 from brittle.measures.robustness.untouched import temperature
 from brittle.random import stream_root
+from brittle.statistics.intervals import betting_bounds, finite_bounds, rounds_bounds
 
 pytestmark = pytest.mark.warned("has a mean confidence of")
 
@@ -241,6 +243,36 @@ def test_classes_are_measured_on_their_own_images():
     assert wide[0] < narrow[0] < narrow[1] <= wide[1]
 
 
+@pytest.mark.parametrize("estimand", ["population", "set", "drawn"])
+def test_each_class_has_the_interval_of_its_images_alone(estimand):
+    """Those of all classes are computed together; here one after the other, from the rows."""
+    count = None if estimand == "set" else 150
+    found = brittle.measure("bundled:plain", "sample", "affine:alpha=50", count=count, samples=4, estimand=estimand)
+    sample, rows = brittle.image_set("sample"), found.rows
+    planned = sample.choose(count, seed=0)
+    p, right = (
+        {
+            key: rows.filter(pc.equal(rows["image"], key)).sort_by("draw")[column].to_numpy()
+            for key in planned.ids.tolist()
+        }
+        for column in ("log_p_label", "rank")
+    )
+    confidence = Robustness().confidence
+    for row in found["classes"]:
+        ids = planned.ids[planned.labels == row["label"]].tolist()
+        population = int((sample.labels == row["label"]).sum())
+        for what, of, key in (("rho", p, "interval"), ("accuracy_nuisance", right, "accuracy_nuisance_interval")):
+            values = np.stack([np.exp(of[each]) if what == "rho" else of[each] == 0.0 for each in ids]).astype(float)
+            means = values.mean(1)
+            bounds = {
+                "population": lambda: betting_bounds(means, confidence, planned=len(ids)),  # noqa: B023
+                "set": lambda: rounds_bounds(values.T, confidence, planned=4),  # noqa: B023
+                "drawn": lambda: finite_bounds(means, confidence, population=population, draws=4, planned=len(ids)),  # noqa: B023
+            }[estimand]()
+            assert row[what] == pytest.approx(means.mean(), abs=1e-6)
+            assert row[key] == pytest.approx(bounds.pair(), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -272,9 +304,11 @@ def test_every_estimate_lies_in_its_interval(estimand):
         first, second = (simulated_tally(measure, each) for each in p)
         reach = Reach(images, 4, 1, True)
         first_half = np.arange(images) < 60
+        halves = [Part(np.arange(60), 60, 250), Part(np.arange(60, 120), 60, 250)]
         found = [estimate(measure, first, reach, 500, what) for what in ("confidence", "correct", "flips", "worst")]
         found += [estimate(measure, first, reach, 500, what, minus=second) for what in ("confidence", "correct")]
         found += [estimate(measure, first, reach, 500, only=first_half, minus=second)]
+        found += estimates(measure, first, reach, halves)
         found += [clean_accuracy(measure, p[0, 0] > 0.7, images, 500)]
         outside += [each for each in found if not each.low <= each.value <= each.high]
     assert outside == []

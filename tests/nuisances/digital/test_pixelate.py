@@ -56,3 +56,14 @@ def test_the_first_cell_goes_when_rounding_that_turns_from_up_to_down_says(side)
     moved = nuisance("pixelate").apply(batch, torch.tensor([[0.1 * due], [0.9 * due], [1.1 * due]]))
     torch.testing.assert_close(moved[:2], batch.images[:2])
     assert moved[2, 0, 0].unique().numel() == side - 1
+
+
+@pytest.mark.parametrize("size", [(28, 28), (224, 224), (37, 90)])
+def test_numpys_cells_are_those_of_the_matrices_that_pass_gradients_on(size):
+    levels = torch.tensor([0.0, 0.02, 0.5, 1.3, 1.3, 3.0, 4.9, 6.2, 30.0])[:, None]
+    images = torch.rand(9, 3, *size, generator=torch.Generator().manual_seed(2))
+    batch = Batch(images, torch.zeros(9, dtype=torch.int64), torch.zeros(9, dtype=torch.int64))
+    plain = nuisance("pixelate").apply(batch, levels)
+    learnt = nuisance("pixelate").apply(batch._replace(images=images.clone().requires_grad_()), levels)
+    assert learnt.requires_grad
+    torch.testing.assert_close(plain, learnt.detach(), atol=1e-6, rtol=0)

@@ -84,9 +84,10 @@ def test_gradients_of_bicubic_translations_are_finite_differences(fill):
     assert torch.autograd.gradcheck(lambda t: space.apply(batch, t), theta, atol=1e-6)
 
 
-def test_a_batch_too_large_for_one_piece_is_translated_as_its_images_are():
+@pytest.mark.parametrize("name", ["translation", "scaling", "rotation", "projective", "piecewise-affine"])
+def test_a_batch_too_large_for_one_piece_is_moved_as_its_images_are(name):
     batch = batch_of(torch.rand(9, 3, 224, 224, generator=torch.Generator().manual_seed(5)))
-    space = nuisance("translation")
+    space = nuisance(name)
     theta = space.sample(batch, draw_keys(0, "pieces", batch.ids, torch.arange(1)))[:, 0]
     together = space.apply(batch, theta)
     for place in range(9):

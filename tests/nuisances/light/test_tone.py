@@ -57,9 +57,21 @@ def test_gamma_is_a_power_that_keeps_black_and_white(picture):
     changed = nuisance("gamma").apply(picture, theta)
     torch.testing.assert_close(changed[0], picture.images[0] ** 2)
     torch.testing.assert_close(changed[1], picture.images[1].sqrt())
-    assert torch.equal(changed[2], picture.images[2])
+    torch.testing.assert_close(changed[2], picture.images[2], atol=2e-7, rtol=0)
     ends = batch_of(torch.tensor([0.0, 1.0]).view(1, 1, 1, 2))
     assert torch.equal(nuisance("gamma").apply(ends, theta[3:]), ends.images)
+
+
+@pytest.mark.parametrize("severity", [0.01, 1.0, 3.0])
+def test_gamma_is_the_same_power_in_numpy_and_where_gradients_flow(severity):
+    """Every grey value, a few images at a time; the exponents of four standard deviations, against float64."""
+    batch = batch_of(torch.linspace(0, 1, 256 * 300).view(1, 1, 256, 300).repeat(9, 1, 1, 1))
+    theta = severity * torch.linspace(-1.6, 1.6, 9)[:, None]
+    expected = batch.images.double() ** theta.double().exp()[..., None, None]
+    changed = nuisance("gamma").apply(batch, theta)
+    torch.testing.assert_close(changed.double(), expected, atol=2e-7, rtol=0)
+    learnt = nuisance("gamma").apply(batch, theta.requires_grad_())
+    torch.testing.assert_close(changed, learnt.detach(), atol=2e-7, rtol=0)
 
 
 def test_the_gradient_of_gamma_at_black_is_zero_not_nan():

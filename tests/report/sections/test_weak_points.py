@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,16 +20,20 @@ from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
 from brittle.measures.weak_points.summary import entry_warnings, missed_regions
 from brittle.nuisances import nuisances
+from brittle.report.blocks import Cells, Figure, Original, Pictures, Strip, Table
+from brittle.report.blocks.wording import number_of, plain
 from brittle.report.console import as_text
 from brittle.report.page.section import MeasureRun
-from brittle.report.sections.weak_points import entry as entry_module
+from brittle.report.renderers.html import groups_in
+from brittle.report.renderers.resolve import pixels_of, resolve
+from brittle.report.sections import section_of
+from brittle.report.sections.weak_points import evidence as evidence_module
 from brittle.report.sections.weak_points import picture
 from brittle.report.sections.weak_points.draws import shown_images
-from brittle.report.sections.weak_points.entry import ShownEntry, shown_entries
+from brittle.report.sections.weak_points.evidence import Evidence, evidence
 from brittle.report.sections.weak_points.figures import flow_figure, flow_matrix
 from brittle.report.sections.weak_points.maps import grid_around, hidden_share, posterior_on_grid
 from brittle.report.sections.weak_points.sentences import findings, headline
-from brittle.report.sections.weak_points.strips import Strip
 
 PageOf = Callable[[Path], Any]
 WriteRun = Callable[..., Path]
@@ -42,9 +46,21 @@ def run(weak_folder: Path, measure_run: MeasureRunOf) -> MeasureRun:
     return measure_run(weak_folder, "weak-points")
 
 
+class Part(NamedTuple):
+    """An entry of the summary, and what is shown of it beyond that."""
+
+    entry: Mapping[str, Any]
+    evidence: Evidence
+
+
+def _parts(run: MeasureRun) -> list[Part]:
+    entries = run.summary["entries"]
+    return [Part(entry, evidence(run, entry, len(entries))) for entry in entries]
+
+
 @pytest.fixture(scope="module")
-def sections(run: MeasureRun) -> list[ShownEntry]:
-    return shown_entries(run)
+def parts(run: MeasureRun) -> list[Part]:
+    return _parts(run)
 
 
 @pytest.fixture(scope="module")
@@ -70,49 +86,53 @@ def _id(run: MeasureRun, name: str) -> int:
     return int(images.ids[list(images.names).index(name)])
 
 
-def test_every_picture_is_the_nuisance_at_a_stored_theta_of_another_label(
-    run: MeasureRun, sections: list[ShownEntry]
-) -> None:
+def test_every_picture_is_the_nuisance_at_a_stored_theta_of_another_label(run: MeasureRun, parts: list[Part]) -> None:
     images = run.whole.job.images["shapes"].images
     seen = 0
-    for part in sections:
+    for part in parts:
         space = nuisances.build(part.entry["nuisance"])
-        for strip in part.strips:
-            stored = _rows(run, part.entry, _id(run, strip.name))
-            batch = images.batch([list(images.names).index(strip.name)])
-            assert torch.equal(strip.original, batch.images[0])
-            for mistake in strip.mistakes:
+        pixels = pixels_of(run.whole, [Pictures(tuple(part.evidence.strips))])
+        for original, *taken in (strip.cards for strip in part.evidence.strips):
+            assert isinstance(original.source, Original)
+            stored = _rows(run, part.entry, original.source.image)
+            batch = images.batch([images.ids.tolist().index(original.source.image)])
+            assert torch.equal(pixels[original.source], batch.images[0])
+            for card in taken:
+                (answer,) = card.answers
                 same = [
                     row
                     for row in stored
-                    if torch.equal(space.apply(batch, torch.tensor([row["theta"]]))[0], mistake.image)
-                    and row["predicted"] == mistake.predicted
-                    and math.isclose(math.exp(row["log_p_predicted"]), mistake.probability, rel_tol=1e-6)
+                    if torch.equal(space.apply(batch, torch.tensor([row["theta"]]))[0], pixels[card.source])
+                    and row["predicted"] == answer.predicted
+                    and math.isclose(math.exp(row["log_p_predicted"]), answer.probability, rel_tol=1e-6)
                 ]
                 assert same
                 assert all(row["rank"] > 0 for row in same)
-                assert mistake.label != strip.label
+                assert answer.label == card.caption != original.caption
                 seen += 1
     assert seen > 50
 
 
-def test_least_transformations_are_those_of_the_diagnosis(run: MeasureRun, sections: list[ShownEntry]) -> None:
+def test_least_transformations_are_those_of_the_diagnosis(run: MeasureRun, parts: list[Part]) -> None:
     images = run.whole.job.images["shapes"].images
-    for part in sections:
+    for part in parts:
         space = nuisances.build(part.entry["nuisance"])
         rows = [row for row in part.entry["per_image"] if row["smallest"] is not None and not row["already_wrong"]]
         rows.sort(key=lambda row: -row["smallest_log_prior"])
-        assert [each.name for each in part.smallest] == [row["name"] for row in rows[:8]]
-        for each, row in zip(part.smallest, rows, strict=False):
-            batch = images.batch([list(images.names).index(each.name)])
-            assert torch.equal(each.transformed, space.apply(batch, torch.tensor([row["smallest"]]))[0])
-            assert each.becomes == part.names(row["smallest_label"]) != each.label
+        shown = part.evidence.least
+        assert [plain(strip.text).split(":")[0] for strip in shown] == [row["name"] for row in rows[:8]]
+        pixels = pixels_of(run.whole, [Pictures(tuple(shown))])
+        for (original, taken), row in zip((strip.cards for strip in shown), rows, strict=False):
+            batch = images.batch([list(images.names).index(row["name"])])
+            assert torch.equal(pixels[taken.source], space.apply(batch, torch.tensor([row["smallest"]]))[0])
+            assert taken.caption == row["smallest_label"] != original.caption
 
 
 def test_classifiers_asked_again_confirm_the_pictures(run: MeasureRun) -> None:
-    checks = [each.confirmation for each in shown_entries(run)]
-    assert sum(each.pictures for each in checks) > 50
-    assert all(each.differing == 0 and each.largest < 1e-5 for each in checks)
+    check = resolve(run.whole, section_of("weak-points").blocks(run)).confirmation
+    assert check.pictures > 50
+    assert check.differing == 0
+    assert check.largest < 1e-5
 
 
 def test_images_shown_are_of_different_labels_trusted_before_untrusted() -> None:
@@ -135,32 +155,27 @@ def test_images_shown_are_of_different_labels_trusted_before_untrusted() -> None
 def test_untrusted_draws_are_marked_and_never_pooled(
     untrusted_folder: Path, page_of: PageOf, measure_run: MeasureRunOf
 ) -> None:
-    sections = shown_entries(measure_run(untrusted_folder, "weak-points"))
+    parts = _parts(measure_run(untrusted_folder, "weak-points"))
     page = page_of(untrusted_folder)
     text = (untrusted_folder / "report.html").read_text()
-    for part in sections:
+    for part in parts:
         assert part.entry["trusted"] == 0
-        assert not part.marginals
-        assert part.strips
-        assert all(strip.badge in part.entry["statuses"] for strip in part.strips)
-        assert all(each.badge for each in part.smallest)
+        assert not part.evidence.marginals
+        assert part.evidence.strips
+        assert all(strip.badge in part.entry["statuses"] for strip in part.evidence.strips)
+        assert all(strip.badge for strip in part.evidence.least)
     strips = re.findall(r'<div class="strip([^"]*)">', text)
-    assert strips == [" untrusted"] * sum(len(part.strips) for part in sections)
-    assert text.count('<span class="badge">not mixed</span>') >= len(strips)
+    assert strips == [" untrusted"] * sum(len(part.evidence.strips) + len(part.evidence.least) for part in parts)
+    assert text.count('<span class="badge">not mixed</span>') == len(strips)
     assert "No image’s draws can be trusted" in page.text
     assert "judging by draws that can’t be trusted" in page.text
 
 
-def test_trusted_draws_have_no_badge(sections: list[ShownEntry]) -> None:
-    statuses = {
-        (part.entry["classifier"], part.entry["nuisance"], row["name"]): row["status"]
-        for part in sections
-        for row in part.entry["per_image"]
-    }
-    shown = [(part, strip) for part in sections for strip in part.strips]
+def test_trusted_draws_have_no_badge(parts: list[Part]) -> None:
+    shown = [(part.entry, strip) for part in parts for strip in part.evidence.strips]
     assert any(not strip.badge for _, strip in shown)
-    for part, strip in shown:
-        status = statuses[part.entry["classifier"], part.entry["nuisance"], strip.name]
+    for entry, strip in shown:
+        (status,) = (row["status"] for row in entry["per_image"] if row["name"] == strip.cards[0].beneath)
         assert strip.badge == ("" if status == "trusted" else status)
 
 
@@ -168,9 +183,9 @@ def test_marginals_pool_the_trusted_images_that_are_right_untouched(
     run: MeasureRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caught: list[Any] = []
-    monkeypatch.setattr(entry_module, "marginal_figure", lambda key, panels, images: caught.append(panels) or "")
-    sections = shown_entries(run)
-    entry = sections[0].entry
+    monkeypatch.setattr(evidence_module, "marginal_figure", lambda panels, images: caught.append(panels))
+    entry = run.summary["entries"][0]
+    evidence(run, entry, 4)
     assert entry["nuisance"] == TRANSLATION
     ids = [row["id"] for row in entry["per_image"] if row["status"] == "trusted" and not row["already_wrong"]]
     theta = np.array([row["theta"] for id in ids for row in _rows(run, entry, id)], np.float32)
@@ -181,33 +196,31 @@ def test_marginals_pool_the_trusted_images_that_are_right_untouched(
         assert panel.prior.std() == pytest.approx(0.2, rel=0.1)
 
 
-def test_shares_of_flows_that_are_shown_sum_to_one(
-    weak_folder: Path, page_of: PageOf, sections: list[ShownEntry]
-) -> None:
-    page_of(weak_folder)
-    text = (weak_folder / "report.html").read_text()
-    tables = re.findall(r'<table class="sortable flows">.*?</table>', text, re.DOTALL)
-    assert len(tables) == len(sections) == 4
-    for table, part in zip(tables, sections, strict=True):
-        shares = [float(share) for share in re.findall(r'data-value="([\d.e-]+)">[\d.]+</td><td data-value', table)]
-        assert len(shares) == len(part.entry["flows"])
-        assert sum(shares) == pytest.approx(1)
-        matrix = flow_matrix(part.entry["flows"])
-        assert matrix is not None
-        assert matrix[2].sum() == pytest.approx(1)
+def test_shares_of_flows_that_are_shown_sum_to_one(run: MeasureRun) -> None:
+    groups = [group for group in groups_in(section_of("weak-points").blocks(run)) if "labels they lead" in group.title]
+    for group, entry in zip(groups, run.summary["entries"], strict=True):
+        (figure,) = (block for block in group.blocks if isinstance(block, Figure))
+        (table,) = (block for inner in groups_in(group.blocks) for block in inner.blocks if isinstance(block, Table))
+        assert len(table.rows) == len(entry["flows"])
+        assert sum(number_of(share) for _, _, share, _ in table.rows) == pytest.approx(1)
+        (cells,) = (mark for mark in figure.panels[0].marks if isinstance(mark, Cells))
+        assert sum(sum(row) for row in cells.values) == pytest.approx(1)
 
 
 def test_many_labels_show_the_strongest_flows_as_bars() -> None:
-    names = [f"class {label}" for label in range(60)]
-    flows = [{"from": label, "to": label + 30, "share": (30 - label) / 465} for label in range(30)]
+    flows = [
+        {"from": label, "to": label + 30, "share": (30 - label) / 465}
+        | {"from_label": f"class {label}", "to_label": f"class {label + 30}"}
+        for label in range(30)
+    ]
     assert flow_matrix(flows) is None
-    drawn = flow_figure("k", flows, names)
-    assert "class 0 → class 30" in drawn
-    assert "class 29 → class 59" not in drawn
+    words = [word for _, word in flow_figure(flows).panels[0].y.ticks]
+    assert words[0] == "class 0 → class 30"
+    assert "class 29 → class 59" not in words
 
 
-def test_map_of_hidden_pixels_is_the_mean_of_the_masks(run: MeasureRun, sections: list[ShownEntry]) -> None:
-    entry = next(part.entry for part in sections if part.entry["nuisance"] == OCCLUSION)
+def test_map_of_hidden_pixels_is_the_mean_of_the_masks(run: MeasureRun, parts: list[Part]) -> None:
+    entry = next(part.entry for part in parts if part.entry["nuisance"] == OCCLUSION)
     theta = np.array([row["theta"] for row in _rows(run, entry, entry["per_image"][0]["id"])])
     count = np.zeros((8, 10))
     for left, top, right, bottom in np.floor(theta + 0.5).astype(int):
@@ -221,9 +234,9 @@ def test_map_of_hidden_pixels_is_the_mean_of_the_masks(run: MeasureRun, sections
 
 
 def test_map_of_the_posterior_is_the_likelihood_times_the_prior_and_agrees_with_the_draws(
-    run: MeasureRun, sections: list[ShownEntry]
+    run: MeasureRun, parts: list[Part]
 ) -> None:
-    entry = sections[0].entry
+    entry = parts[0].entry
     images, classifier = run.whole.job.images["shapes"].images, run.whole.job.classifiers[entry["classifier"]]
     space = nuisances.build(TRANSLATION)
     place, row = next(
@@ -248,21 +261,22 @@ def test_map_of_the_posterior_is_the_likelihood_times_the_prior_and_agrees_with_
     assert (np.abs(theta.mean(0) - mean) < 4 * error).all()
 
 
-def test_maps_are_drawn_for_two_parameters_and_for_occluders_alone(sections: list[ShownEntry]) -> None:
-    for part in sections:
-        assert bool(part.posterior) == (part.entry["nuisance"] == TRANSLATION)
-        assert bool(part.occlusion) == (part.entry["nuisance"] == OCCLUSION)
-        assert part.marginals
-    assert "shift x (share of the width)" in sections[0].posterior
+def test_maps_are_drawn_for_two_parameters_and_for_occluders_alone(parts: list[Part]) -> None:
+    for part in parts:
+        assert bool(part.evidence.posterior) == (part.entry["nuisance"] == TRANSLATION)
+        assert bool(part.evidence.occlusion) == (part.entry["nuisance"] == OCCLUSION)
+        assert part.evidence.marginals
+    assert parts[0].evidence.posterior.panels[0].x.label == "shift x (share of the width)"
 
 
 def test_traces_are_there_for_chains_alone_and_closed(
-    untrusted_folder: Path, page_of: PageOf, sections: list[ShownEntry]
+    untrusted_folder: Path, page_of: PageOf, parts: list[Part]
 ) -> None:
-    assert not any(part.traces for part in sections)
+    assert not any(part.evidence.traces for part in parts)
     page_of(untrusted_folder)
     text = (untrusted_folder / "report.html").read_text()
-    assert text.count('<details class="plain"><summary>Traces of chains') == 2
+    assert len(re.findall(r"<details[^>]*><summary>Traces of chains", text)) == 2
+    assert not re.search(r"<details[^>]* open><summary>Traces of chains", text)
 
 
 def test_run_of_weak_points_alone_says_nothing_of_robustness(weak_folder: Path, page_of: PageOf) -> None:
@@ -285,12 +299,13 @@ def test_run_of_both_measures_has_both_sections_and_links_between_them(both_fold
     assert "ρ is a mean confidence" in page.text
     text = (both_folder / "report.html").read_text()
     weak = text[text.index('<section id="weak-points">') :]
-    assert 'See also <a href="#cell-0">what translation:sigma=0.2 does to these images</a>' in weak
+    assert re.search(r'See also <a href="#robustness-g\d+">Robustness: translation:sigma=0.2</a>', weak)
+    assert re.search(r'<a href="#weak-points-g\d+">Weak points: [^<]* under translation:sigma=0.2</a>', text)
 
 
 def test_report_of_robustness_alone_has_no_trace_of_weak_points(run_folder: Path, page_of: PageOf) -> None:
     page = page_of(run_folder)
-    assert "weak" not in (run_folder / "report.html").read_text().replace("weakest", "").lower()
+    assert "weak point" not in page.text.lower()
     assert "weak-points" not in page.ids
 
 
@@ -312,14 +327,14 @@ def test_report_is_written_when_classifier_or_images_are_gone(
     assert "Which labels they lead to" in page.text
 
 
-def test_sentences_say_how_wrong_images_hard_answers_and_missing_labels_are_treated(sections: list[ShownEntry]) -> None:
-    entry = dict(sections[0].entry) | {"already_wrong": 2, "hard": True}
-    said = " ".join(findings(entry, sections[0].names.names, 3))
+def test_sentences_say_how_wrong_images_hard_answers_and_missing_labels_are_treated(parts: list[Part]) -> None:
+    entry = dict(parts[0].entry) | {"already_wrong": 2, "hard": True}
+    said = " ".join(findings(entry, 3))
     assert "2 images are wrong untouched" in said
     assert "left out of flows, parameters and pictures" in said
     assert "answers 0 or 1 and nothing between" in said
     assert "3 images without a label" in said
-    assert "nothing was found" in headline(entry | {"flows": [], "found": 0}, sections[0].names.names)
+    assert "nothing was found" in headline(entry | {"flows": [], "found": 0})
 
 
 @pytest.mark.warned("if they mean its classes of these numbers", "can't be trusted")
@@ -336,21 +351,21 @@ def test_a_picture_names_classes_as_the_images_do_where_the_classifier_has_no_na
         return pixels.flatten(1) @ torch.randn(64, 12, generator=generator)
 
     shown: list[Strip] = []
-    monkeypatch.setattr(picture, "write_strips", lambda path, strips, title: shown.extend(strips))
+    monkeypatch.setattr(picture, "write_strips", lambda path, strips, title, pixels: shown.extend(strips))
     found = brittle.sample(scores, images, "rotation", count=None, budget=100)
     found.picture(tmp_path / "a.png")
-    mistakes = [mistake for strip in shown for mistake in strip.mistakes]
-    assert {mistake.predicted for mistake in mistakes} - {0, 1}, "some go by another name than their number"
-    assert [mistake.label for mistake in mistakes] == [classes[mistake.predicted] for mistake in mistakes]
+    said = [answer for strip in shown for card in strip.cards for answer in card.answers]
+    assert {answer.predicted for answer in said} - {0, 1}, "some go by another name than their number"
+    assert [answer.label for answer in said] == [classes[answer.predicted] for answer in said]
 
 
 def test_images_without_another_label_are_told_apart_from_those_that_cannot_be_trusted(
-    sections: list[ShownEntry],
+    parts: list[Part],
 ) -> None:
     statuses = {"trusted": 3, "no other label": 2, "too few": 1}
-    entry = dict(sections[0].entry) | {"images": 6, "statuses": statuses, "trusted": 3, "no_other_label": 2}
+    entry = dict(parts[0].entry) | {"images": 6, "statuses": statuses, "trusted": 3, "no_other_label": 2}
     entry |= {"already_wrong": 0}
-    said = findings(entry, sections[0].names.names, 0)
+    said = findings(entry, 0)
     assert "The draws of 3 of 6 images can be trusted; not those of the others (too few: 1), which are marked." in said
     assert any(
         text.startswith("On 2 images no draw has another label: weak points are then where the") for text in said
@@ -362,7 +377,7 @@ def test_images_without_another_label_are_told_apart_from_those_that_cannot_be_t
     assert "the draws of 1 of 6 images can't be trusted (too few: 1)" in warnings[0]
     assert "on 2 of 6 images no draw has another label" in warnings[1]
     sure = entry | {"statuses": {"trusted": 6}, "trusted": 6, "no_other_label": 0}
-    assert "The draws of all 6 images can be trusted." in findings(sure, sections[0].names.names, 0)
+    assert "The draws of all 6 images can be trusted." in findings(sure, 0)
     assert entry_warnings(sure) == []
     assert "only doubts: on" not in as_text({"measures": {"weak-points": {"kind": "weak-points", "entries": [sure]}}})
 
@@ -377,8 +392,8 @@ def test_regions_that_may_have_been_missed_are_one_sentence_for_all_nuisances():
     assert missed_regions([entry("b", 0, 0.5)]) == []
 
 
-def test_each_images_row_says_its_status(sections: list[ShownEntry]) -> None:
-    entry = dict(sections[0].entry)
+def test_each_images_row_says_its_status(parts: list[Part]) -> None:
+    entry = dict(parts[0].entry)
     statuses = ("trusted", "no other label", "too few ancestors", "weights not trusted")
     entry["per_image"] = [
         row | {"status": status, "name": f"index {place}"}

@@ -14,8 +14,8 @@ import torch
 
 from brittle.nuisances import nuisances
 from brittle.report.page.section import MeasureRun
-from brittle.report.sections.weak_points import entry as entry_module
-from brittle.report.sections.weak_points.entry import shown_entries
+from brittle.report.sections.weak_points import evidence as evidence_module
+from brittle.report.sections.weak_points.evidence import evidence
 
 WriteRun = Callable[..., Path]
 MeasureRunOf = Callable[[Path, str], MeasureRun]
@@ -57,15 +57,16 @@ def test_affine_marginals_and_traces_are_told_as_rotation_zoom_shear_and_shift(
 ) -> None:
     panels: list[Any] = []
     traces: list[Any] = []
-    monkeypatch.setattr(entry_module, "marginal_figure", lambda key, found, images: panels.append(found) or "")
-    monkeypatch.setattr(entry_module, "trace_figure", lambda key, found: traces.append(found) or "")
+    monkeypatch.setattr(evidence_module, "marginal_figure", lambda found, images: panels.append(found))
+    monkeypatch.setattr(evidence_module, "trace_figure", lambda found: traces.append(found))
     only = {"plain": f"python:{tmp_path}/tiny.py:second"}
     chains = {"sampler": "metropolis", "steps": 60, "burn-in": 30, "chains": 4, "tries": 8}
     asked = {"drawn": {"kind": "weak-points", "budget": 400, "count": 5}}
     asked["walked"] = {"kind": "weak-points", "count": 2, **chains}
     folder = write_run(tmp_path, robustness=None, nuisances=["affine:alpha=20"], classifiers=only, measures=asked)
     run = measure_run(folder, "drawn")
-    entry = shown_entries(run)[0].entry
+    entry = run.summary["entries"][0]
+    evidence(run, entry, 1)
     ids = [row["id"] for row in entry["per_image"] if row["status"] == "trusted" and not row["already_wrong"]]
     expected = np.array([moved_content(theta) for theta in stored(run, entry, ids)])
     assert len(expected)
@@ -73,7 +74,8 @@ def test_affine_marginals_and_traces_are_told_as_rotation_zoom_shear_and_shift(
     for panel in panels[0]:
         np.testing.assert_allclose(panel.posterior, expected[:, TOLD.index(panel.name)], rtol=1e-4, atol=1e-4)
         assert abs(np.median(panel.prior) - (panel.name.startswith("zoom"))) < 0.5 * panel.prior.std()
-    shown_entries(measure_run(folder, "walked"))
+    walked = measure_run(folder, "walked")
+    evidence(walked, walked.summary["entries"][0], 1)
     assert set(traces[0][0].columns) <= set(TOLD)
     assert len(traces[0][0].columns) == 3
 
@@ -82,17 +84,14 @@ def test_weak_points_that_really_fail_have_a_map_of_the_prior_where_the_predicti
     tmp_path: Path, write_run: WriteRun, measure_run: MeasureRunOf, page_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     maps: list[Any] = []
-    drawn = entry_module.posterior_figure
-    monkeypatch.setattr(
-        entry_module, "posterior_figure", lambda key, found, names: maps.append(found) or drawn(key, found, names)
-    )
+    monkeypatch.setattr(evidence_module, "posterior_figure", lambda found, names: maps.append(found))
     space = "translation:sigma=0.2"
     asked, only = {"budget": 400, "failing": True, "count": 5}, {"plain": f"python:{tmp_path}/tiny.py:second"}
     folder = write_run(tmp_path, robustness=None, nuisances=[space], classifiers=only, **{"weak-points": asked})
     run = measure_run(folder, "weak-points")
-    part = shown_entries(run)[0]
-    assert part.posterior
-    images, classifier = run.whole.job.images["shapes"].images, run.whole.job.classifiers[part.entry["classifier"]]
+    (entry,) = run.summary["entries"]
+    evidence(run, entry, 1)
+    images, classifier = run.whole.job.images["shapes"].images, run.whole.job.classifiers[entry["classifier"]]
     for shown in maps[0]:
         place = list(images.names).index(shown.title.split(":")[0])
         batch, label = images.batch([place]), int(images.labels[place])
@@ -103,8 +102,9 @@ def test_weak_points_that_really_fail_have_a_map_of_the_prior_where_the_predicti
         prior = np.exp(-0.5 * (theta.numpy().astype(float) ** 2).sum(1) / 0.2**2) * wrong
         np.testing.assert_allclose(shown.density.ravel(), prior / prior.max(), rtol=1e-4, atol=1e-9)
         assert 0 < wrong.mean() < 1
+    monkeypatch.undo()
     text = page_of(folder).text
     assert "where the prediction is another label, 0 elsewhere" in text
     assert "p(not ℓ | θ, x) p(θ | x)" not in text
-    for row in part.entry["per_image"]:
+    for row in entry["per_image"]:
         assert f"{row['wrong_share']:.4f}" in text

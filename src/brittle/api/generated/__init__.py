@@ -1,7 +1,8 @@
-"""A function per measure, `train` and `harden`. Made by `python -m brittle.api.generate`."""
+"""`run`, a function per measure, `train` and `harden`. Made by `python -m brittle.api.generate`."""
 
 from brittle.api.generated.how_do_several_compare import corruption_error, error_consistency, line, ranking
 from brittle.api.generated.how_robust_is_a_classifier import clean, robustness
+from brittle.api.generated.start_here import run
 from brittle.api.generated.train_and_harden import harden, train
 from brittle.api.generated.what_does_it_look_at import augmentation, cue_conflict, interference, occlusion, shuffling
 from brittle.api.generated.what_goes_on_inside import connectedness, layer_changes, layer_noise
@@ -35,6 +36,7 @@ __all__ = [
     "perturbation",
     "ranking",
     "robustness",
+    "run",
     "sample",
     "shuffling",
     "train",

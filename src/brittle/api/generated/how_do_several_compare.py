@@ -33,8 +33,10 @@ def corruption_error(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -55,8 +57,8 @@ def corruption_error(
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     reference: the classifier whose errors divide, the first unless given; imagenet-c:alexnet: AlexNet's published
         errors, for image sets in ImageNet-C's layout
-    confidence: of every interval [between 0 and 1 (exclusive)]
-    resamples: of the images, for the intervals [between 100 and 100000]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
+    resamples: resamplings of the images, for the intervals [between 100 and 100000]
     severities: those above 0, rising; unless given: levels 1 to 5, σ = 10 to 100, all scales, or 0.5 to 2.5 [above
         0]
     step: in place of a list: severity rises by this [above 0]
@@ -64,12 +66,14 @@ def corruption_error(
     repeats: paths per image [between 1 and 1000000]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -93,8 +97,10 @@ def error_consistency(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -114,15 +120,17 @@ def error_consistency(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     decisions: a CSV file of decisions of people or models, as model-vs-human has them
     resamples: draws of the bootstrap [between 100 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -139,7 +147,7 @@ def line(
     images: Any,
     nuisances: Any = None,
     *,
-    id: Any = None,
+    id: Any = "",
     baseline: str | Sequence[str] = (),
     covariates: str | Sequence[str] = (),
     family: str = "architecture",
@@ -153,8 +161,10 @@ def line(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -178,7 +188,7 @@ def line(
     baseline: the classifiers that the line of gains is drawn through; all unless given
     covariates: attributes of classifiers whose partial correlation is given; all that are numbers unless given
     family: the attribute that names what sizes are of
-    confidence: of every interval, of gains for all models at once [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval, of gains for all models at once [between 0 and 1 (exclusive)]
     severities: those above 0, rising; unless given: levels 1 to 5, σ = 10 to 100, all scales, or 0.5 to 2.5 [above
         0]
     step: in place of a list: severity rises by this [above 0]
@@ -186,12 +196,14 @@ def line(
     repeats: paths per image [between 1 and 1000000]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -219,8 +231,10 @@ def ranking(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -249,12 +263,14 @@ def ranking(
     repeats: paths per image [between 1 and 1000000]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)

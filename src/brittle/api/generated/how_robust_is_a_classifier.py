@@ -26,8 +26,10 @@ def clean(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -45,15 +47,17 @@ def clean(
     ----------
     classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
-    confidence: of the interval [between 0 and 1 (exclusive)]
+    confidence: confidence of the interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -81,8 +85,10 @@ def robustness(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -105,17 +111,19 @@ def robustness(
     samples: draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000) [between 1 and 10000000]
     tolerance: stop as soon as the interval's half-width is this small [between 0 and 0.5 (exclusive)]
     estimand: what ρ is of: population, set (exactly these images) or drawn
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     worst_of: an image counts for worst-of-k accuracy if its first k draws are all right [between 1 and 10000000]
     extra: also report nll, ece, top5
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)

@@ -51,7 +51,7 @@ def train(
     images: the training images' spec, such as idx:images.gz,labels=labels.gz
     out: the file of weights, .safetensors; a training that was interrupted is resumed
     test: images whose error is printed once training is over
-    seed: of first weights, order, augmentation, mixing, random labels and dropout
+    seed: the seed of first weights, order, augmentation, mixing, random labels and dropout
     epochs: how often every image is seen [at least 1]
     batch_size: images per step [at least 1]
     rate: learning rate [above 0 and at most 1000000]
@@ -111,7 +111,7 @@ def harden(
     nuisance: a nuisance's spec, such as affine:alpha=100
     out: the folder for weights, rounds and report; a hardening that was interrupted is resumed
     test: images that choose the round and measure before and after; parts of IMAGES by default
-    seed: of every draw
+    seed: the seed of every random draw
     on: what is trained on: weak-points, or plain draws of the prior
     loss: how weak points count: equal, or corrected so that the mean loss is the prior's
     rounds: how often weak points are sampled and trained on [at least 1]

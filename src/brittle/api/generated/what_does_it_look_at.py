@@ -29,8 +29,10 @@ def augmentation(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -51,15 +53,17 @@ def augmentation(
     of: augmentations: specs of mixes (mixup, fmix:alpha=2) and of nuisances
     reference: classifiers whose accuracy tells affinity, by name or group: trained without these; all by default
     samples: draws per image and augmentation [between 1 and 100000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -83,8 +87,10 @@ def cue_conflict(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -104,15 +110,17 @@ def cue_conflict(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     decisions: a CSV file of decisions of people or models, as model-vs-human has them
     resamples: draws of the bootstrap for shape bias, at least: many differences take more [between 100 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -137,8 +145,10 @@ def interference(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -158,16 +168,18 @@ def interference(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     simulations: how often chance is simulated [between 100 and 1000000]
-    confidence: of the rough interval over runs [between 0 and 1 (exclusive)]
+    confidence: confidence of the rough interval over runs [between 0 and 1 (exclusive)]
     samples: draws of θ per image [between 1 and 10000000]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -187,15 +199,17 @@ def occlusion(
     shares: Sequence[float] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     repeats: int = 1,
     confidence: float = 0.95,
-    train: Any = None,
-    train_count: int | None = None,
     groups: Mapping[str, str] | None = None,
     attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    train: Any = None,
+    train_count: int | None = None,
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -216,17 +230,19 @@ def occlusion(
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     shares: the hidden shares, in place of that of a nuisance whose share is exact [above 0 and at most 1]
     repeats: masks per image [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
-    train: the image set that the classifiers were trained on
-    train_count: how many of its images; as many as `count` by default
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    train: the image set that the classifiers were trained on, drawn from in the same way
+    train_count: how many of these; as many as of the others by default [at least 1]
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -251,8 +267,10 @@ def shuffling(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -273,15 +291,17 @@ def shuffling(
     grids: patches across and down that are shuffled [between 2 and 64]
     samples: shuffles per image and grid [between 1 and 1000000]
     moves: by any permutation, the identity included, or in one cycle, so that no patch stays
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)

@@ -34,8 +34,10 @@ def connectedness(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -62,15 +64,17 @@ def connectedness(
     until: t at which a curved path is closed by a straight segment [between 0 and 1 (exclusive)]
     points: points of a straight segment that are checked; a curved step has 8 [between 8 and 100000]
     pictures: connecting paths per class whose images are kept [between 0 and 100]
-    confidence: of the interval of the straight share [between 0 and 1 (exclusive)]
+    confidence: confidence of the interval of the straight share [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -97,8 +101,10 @@ def layer_changes(
     count: int | None = 50,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -122,15 +128,17 @@ def layer_changes(
     share: the probability that the target must reach [between 0 and 1 (exclusive)]
     rate: Adam's step, in root mean squares of what the layer gives [above 0 and at most 10]
     steps: Adam's steps after which a search has failed [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all with None
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -158,8 +166,10 @@ def layer_noise(
     count: int | None = 50,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -184,15 +194,17 @@ def layer_noise(
     limit: the largest σ; what has not changed there is censored [above 0]
     repeats: fields of noise per image and layer [between 1 and 1000000]
     networks: noisy networks, where the weights are the layer [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all with None
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)

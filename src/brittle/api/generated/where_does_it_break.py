@@ -31,8 +31,10 @@ def breaking_points(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -55,15 +57,17 @@ def breaking_points(
     step: severity rises by this: 1 of 255 under noise, a tenth of the level, otherwise 0.1 [above 0]
     limit: the highest severity: 255 under noise, ten times the level, otherwise 10 [above 0]
     repeats: paths per image [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -92,8 +96,10 @@ def failure_points(
     count: int | None = None,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -120,15 +126,17 @@ def failure_points(
     only: first: a path is not followed past its first failure, and accuracy at higher severities is not known
     tolerance: narrow each failure point down to this, by bisection between two severities of the grid [above 0]
     repeats: paths per image [between 1 and 1000000]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
-    count: how many images, drawn by the seed; all by default
+    count: how many images, drawn by the seed; all by default [at least 1]
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and its report in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -161,8 +169,10 @@ def perturbation(
     count: int | None = 100,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -191,18 +201,19 @@ def perturbation(
     clip: hold the changed image to [0, 1]; without, only the size of the change counts
     per_class: of these, only so many of each class, the first in planned order; for a perturbation matrix 1 [at
         least 1]
-    quality: of the JPEG that changes are tried on [between 1 and 100]
+    quality: quality of the JPEG that changes are tried on [between 1 and 100]
     cap: in means a change counts as at most this, and a failure as this [above 0 and at most 1]
-    confidence: of every interval [between 0 and 1 (exclusive)]
+    confidence: confidence of every interval [between 0 and 1 (exclusive)]
     groups: classifier → its group: several trainings of one model
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all with None
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the run and a report with matrices, bubbles and pictures in this folder; the same call again resumes
-        it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the run and a report with matrices, bubbles and pictures in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -233,8 +244,10 @@ def weak_points(
     count: int | None = 20,
     where: str | Sequence[str] = (),
     columns: str | Path | None = None,
-    ids: str | Sequence[int] = (),
+    ids: str | Sequence[int] | None = None,
     seed: int = 0,
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    compile: Literal["auto", "yes", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -267,10 +280,12 @@ def weak_points(
     attributes: classifier → attributes, as in a study's entry
     count: how many images, drawn by the seed; all with None
     where: only images with column=value, or column>0.5
-    columns: a CSV or Parquet file with id or name, and columns for `where`
-    ids: only images with these ids, or those in this text file
-    seed: of every draw
-    out: keep the draws and a report with pictures in this folder; the same call again resumes it
+    columns: a CSV or Parquet file with id or name, and columns for conditions (where)
+    ids: only images with these ids: 3/17/240, or those in this text file
+    seed: the seed of every random draw
+    precision: numbers that torch modules compute in; what others change is measured and printed
+    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    out: keep the draws and a report with pictures in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)

@@ -20,7 +20,7 @@ class AugmentationOptions:
         None, "classifiers whose accuracy tells affinity, by name or group: trained without these; all by default"
     )
     samples: int = option(1, "draws per image and augmentation", least=1, most=10**5, extends=True)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -24,7 +24,7 @@ class BreakingPointsOptions:
         None, "the highest severity: 255 under noise, ten times the level, otherwise 10", above=0
     )
     repeats: int = option(1, "paths per image", least=1, most=10**6, extends=True)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

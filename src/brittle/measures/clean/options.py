@@ -12,7 +12,7 @@ from brittle.registry.options import option
 class CleanOptions:
     """The options of the measure `clean`."""
 
-    confidence: float = option(0.95, "of the interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of the interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -25,7 +25,7 @@ class ConnectednessOptions:
     until: float = option(0.99, "t at which a curved path is closed by a straight segment", above=0, below=1)
     points: int = option(128, "points of a straight segment that are checked; a curved step has 8", least=8, most=10**5)
     pictures: int = option(1, "connecting paths per class whose images are kept", least=0, most=100)
-    confidence: float = option(0.95, "of the interval of the straight share", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of the interval of the straight share", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -21,8 +21,8 @@ class CorruptionErrorOptions:
         "for image sets in ImageNet-C's layout",
         rows=False,
     )
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
-    resamples: int = option(2000, "of the images, for the intervals", least=100, most=10**5, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
+    resamples: int = option(2000, "resamplings of the images, for the intervals", least=100, most=10**5, rows=False)
 
 
 COMMAND = Command(

@@ -22,7 +22,7 @@ class CueConflictOptions:
         most=10**6,
         rows=False,
     )
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -16,7 +16,7 @@ class ErrorConsistencyOptions:
         (), "a CSV file of decisions of people or models, as model-vs-human has them; may be repeated", rows=False
     )
     resamples: int = option(2000, "draws of the bootstrap", least=100, most=10**6, rows=False)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

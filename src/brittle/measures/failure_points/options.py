@@ -28,7 +28,7 @@ class FailurePointsOptions:
         None, "narrow each failure point down to this, by bisection between two severities of the grid", above=0
     )
     repeats: int = option(1, "paths per image", least=1, most=10**6, extends=True)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -22,7 +22,7 @@ class LayerChangesOptions:
     share: float = option(0.9, "the probability that the target must reach", above=0, below=1)
     rate: float = option(0.02, "Adam's step, in root mean squares of what the layer gives", above=0, most=10)
     steps: int = option(300, "Adam's steps after which a search has failed", least=1, most=10**6)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -26,7 +26,7 @@ class LayerNoiseOptions:
     limit: float = option(5.0, "the largest σ; what has not changed there is censored", above=0)
     repeats: int = option(5, "fields of noise per image and layer", least=1, most=10**6, extends=True)
     networks: int = option(20, "noisy networks, where the weights are the layer", least=1, most=10**6, extends=True)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -30,7 +30,9 @@ class LineOptions:
         rows=False,
     )
     family: str = option(FAMILY, "the attribute that names what sizes are of", rows=False)
-    confidence: float = option(0.95, "of every interval, of gains for all models at once", above=0, below=1, rows=False)
+    confidence: float = option(
+        0.95, "confidence of every interval, of gains for all models at once", above=0, below=1, rows=False
+    )
 
 
 COMMAND = Command(

@@ -18,7 +18,7 @@ class OcclusionOptions:
         SHARES, "the hidden shares, in place of that of a nuisance whose share is exact", above=0, most=1, fewest=1
     )
     repeats: int = option(1, "masks per image", least=1, most=10**6, extends=True)
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -34,11 +34,11 @@ class PerturbationOptions:
         least=1,
         extends=True,
     )
-    quality: int = option(75, "of the JPEG that changes are tried on", least=1, most=100)
+    quality: int = option(75, "quality of the JPEG that changes are tried on", least=1, most=100)
     cap: float = option(
         0.5, "in means a change counts as at most this, and a failure as this", above=0, most=1, rows=False
     )
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from brittle.measures.arrays import Array
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.tally import Tally
 from brittle.statistics.estimate import Estimate
-from brittle.statistics.intervals import betting_bounds, finite_bounds, rounds_bounds
+from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, rounds_bounds
 
 METHODS: Mapping[str, str] = {
     "population": "betting confidence sequence on the per-image means (Waudby-Smith & Ramdas 2023)",
@@ -34,6 +34,14 @@ class Reach(NamedTuple):
     draws: int
     units: int
     enough: bool
+
+
+class Part(NamedTuple):
+    """Some of the images, such as those of one class."""
+
+    images: NDArray[np.intp]  # their places among those that were looked at; at least one
+    planned: int  # how many of the plan are of this part
+    population: int  # and how many of the named set
 
 
 def means(options: RobustnessOptions, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:
@@ -104,20 +112,67 @@ def bounded(
 
     `planned` images were meant to be read, a `share` of the plan: where a tolerance stops the reading of all, an
     interval for a share of them can be expected to be wider by the root of it."""
-    value, level = float(values.mean()), options.confidence if confidence is None else confidence
+    bounds = _bounds(
+        options, values, rounds, population, planned, confidence=confidence, draws=draws, share=share, paired=paired
+    )
+    value = float(values.mean())
+    return Estimate(value) if bounds is None else Estimate.within(value, bounds)
+
+
+def _bounds(
+    options: RobustnessOptions,
+    values: Array,
+    rounds: Array | None,
+    population: int,
+    planned: int,
+    *,
+    confidence: float | None = None,
+    draws: int | None = None,
+    share: float = 1.0,
+    paired: bool = False,
+) -> Bounds | None:
+    """The intervals of several parts at once: values (…, M), rounds (…, R, M)."""
+    level = options.confidence if confidence is None else confidence
     target = None if options.tolerance is None else min(0.5, options.tolerance / math.sqrt(share))
     support, most = (-1.0, 1.0) if paired else (0.0, 1.0), options.draws if draws is None else draws
     if options.estimand == "population":
-        bounds = betting_bounds(values, level, planned=planned, target=target, support=support)
-    elif options.estimand == "drawn":
-        bounds = finite_bounds(
+        return betting_bounds(values, level, planned=planned, target=target, support=support)
+    if options.estimand == "drawn":
+        return finite_bounds(
             values, level, population=population, draws=most, planned=planned, target=target, support=support
         )
-    elif rounds is None:
-        return Estimate(value)
-    else:
-        bounds = rounds_bounds(rounds, level, planned=most, target=target, support=support)
-    return Estimate.within(value, bounds)
+    return None if rounds is None else rounds_bounds(rounds, level, planned=most, target=target, support=support)
+
+
+def estimates(
+    options: RobustnessOptions,
+    tally: Tally,
+    reach: Reach,
+    parts: Sequence[Part],
+    what: str = "confidence",
+    *,
+    confidence: float | None = None,
+) -> list[Estimate]:
+    """The mean of one quantity over each of several parts of the images; those alike in numbers go together, since
+    intervals of a thousand classes one after the other would take a second."""
+    values, rounds = means(options, tally, reach, what)
+    alike: dict[tuple[int, int, int], list[int]] = {}
+    for number, part in enumerate(parts):
+        alike.setdefault((len(part.images), part.planned, part.population), []).append(number)
+    found: dict[int, Estimate] = {}
+    for (_, planned, population), numbers in alike.items():
+        places = np.stack([parts[number].images for number in numbers])
+        here, share = values[places], planned / tally.images
+        by_round = None if rounds is None else np.ascontiguousarray(rounds[:, places].swapaxes(0, 1))
+        bounds = _bounds(options, here, by_round, population, planned, confidence=confidence, share=share)
+        for place, number in enumerate(numbers):
+            mean = float(here[place].mean())
+            found[number] = (
+                Estimate(mean)
+                if bounds is None
+                else Estimate.within(mean, Bounds(bounds.low[place], bounds.high[place]))
+            )
+    return [found[number] for number in range(len(parts))]
 
 
 def enough(options: RobustnessOptions, tally: Tally, reach: Reach, population: int) -> bool:

@@ -33,7 +33,7 @@ class RobustnessOptions:
     estimand: Estimand = option(
         "population", "what ρ is of: population, set (exactly these images) or drawn", extends=True
     )
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
     worst_of: int = option(
         10,
         "an image counts for worst-of-k accuracy if its first k draws are all right",

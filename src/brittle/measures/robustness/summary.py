@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from brittle.errors import BrittleError
 from brittle.measures.base import RunView, Subject, pairs_of, two_by_two
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.robustness.estimate import ESTIMANDS, METHODS, Reach, bounded, estimate, means
+from brittle.measures.robustness.estimate import (
+    ESTIMANDS,
+    METHODS,
+    Part,
+    Reach,
+    bounded,
+    estimate,
+    estimates,
+    means,
+)
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.means import means_over
 from brittle.measures.robustness.options import RobustnessOptions
@@ -101,24 +110,34 @@ def _drop(options: RobustnessOptions, finding: Finding, subject: Subject) -> Est
 
 def _per_class(options: RobustnessOptions, finding: Finding, subject: Subject) -> list[dict[str, Any]]:
     tally, reach = finding.tally, finding.reach
-    together = simultaneous(options.confidence, len(np.unique(subject.labels)))
-    rows = []
-    for label in np.unique(subject.labels[: reach.images]):
-        only = subject.labels == label
-        seen = only[: reach.images]
-        of = partial(estimate, options, tally, reach, int((subject.population_labels == label).sum()), only=only)
-        rows.append(
-            {
-                "label": int(label),
-                "class": subject.class_name(int(label)),
-                "images": int(seen.sum()),
-                **of().named("rho", "interval"),
-                "interval_simultaneous": of(confidence=together).interval,
-                **of("correct").named("accuracy_nuisance"),
-                "accuracy_clean": float((finding.clean["rank"][: reach.images][seen] == 0).mean()),
-            }
-        )
-    return rows
+    seen = subject.labels[: reach.images]
+    present, counts = np.unique(seen, return_counts=True)
+    places = np.split(np.argsort(seen, kind="stable"), np.cumsum(counts)[:-1])
+    planned, population = _counts(subject.labels), _counts(subject.population_labels)
+    labels = present.tolist()
+    parts = [Part(here, planned[label], population[label]) for here, label in zip(places, labels, strict=True)]
+    rho = estimates(options, tally, reach, parts)
+    family = estimates(options, tally, reach, parts, confidence=simultaneous(options.confidence, len(planned)))
+    correct = estimates(options, tally, reach, parts, "correct")
+    right = finding.clean["rank"][: reach.images] == 0
+    return [
+        {
+            "label": label,
+            "class": subject.class_name(label),
+            "images": len(places[number]),
+            **rho[number].named("rho", "interval"),
+            "interval_simultaneous": family[number].interval,
+            **correct[number].named("accuracy_nuisance"),
+            "accuracy_clean": float(right[places[number]].mean()),
+        }
+        for number, label in enumerate(labels)
+    ]
+
+
+def _counts(labels: NDArray[np.int64]) -> dict[int, int]:
+    """How many images each label has."""
+    present, counts = np.unique(labels, return_counts=True)
+    return dict(zip(present.tolist(), counts.tolist(), strict=True))
 
 
 def _extras(options: RobustnessOptions, tally: Tally, reach: Reach) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from brittle.measures.base import RunView
@@ -85,4 +84,6 @@ def temperature(log_p: NDArray[np.float64], accuracy: float, classes: int) -> fl
     ends = math.log(0.01), math.log(100)
     if gap(ends[0]) * gap(ends[1]) > 0:
         return None
+    from scipy.optimize import brentq  # slow to import, and seldom needed
+
     return math.exp(brentq(gap, *ends, xtol=1e-4))

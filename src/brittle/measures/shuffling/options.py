@@ -20,7 +20,7 @@ class ShufflingOptions:
     moves: Literal["permutation", "cycle"] = option(
         "permutation", "by any permutation, the identity included, or in one cycle, so that no patch stays"
     )
-    confidence: float = option(0.95, "of every interval", above=0, below=1, rows=False)
+    confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
 
 
 COMMAND = Command(

@@ -25,6 +25,7 @@ from torch import Tensor
 from brittle.nuisances.base.levels import Levelled, level_scale
 from brittle.nuisances.base.seeds import SEED_NAMES, seed_from, seed_keys
 from brittle.nuisances.ops.broadcast import as_factor
+from brittle.nuisances.ops.pieces import learning, pieces
 from brittle.random import normal
 from brittle.registry import option
 from brittle.types import Batch, SeverityScale
@@ -45,7 +46,7 @@ class Corruption(Levelled, ABC):
     differentiable: ClassVar[bool] = True
     traceable: ClassVar[bool] = True
 
-    piece: ClassVar[int] = 2_500_000  # values that a CPU corrupts at a time: sixteen photographs
+    piece: ClassVar[int] = 1_250_000  # values that each of a CPU's threads corrupts at a time: eight photographs
 
     @property
     def severity_scale(self) -> SeverityScale:
@@ -59,6 +60,10 @@ class Corruption(Levelled, ABC):
         """What `corrupt` gets in place of level and rest, (B, …) each. Images are corrupted a few at a time; hundreds
         of small operations, which cost as much for a few images as for all, belong here."""
         return level, rest
+
+    def corrupt_into(self, place: Tensor, images: Tensor, level: Tensor, rest: Tensor) -> None:
+        """The same in range and into `place`, where nobody asks for a gradient; for what can do that faster."""
+        torch.clamp(self.corrupt(images, level, rest), 0, 1, out=place)
 
     @abstractmethod
     def picture(self, height: int, width: int) -> str:
@@ -116,18 +121,12 @@ class Corruption(Levelled, ABC):
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
         images = batch.images.contiguous()
-        at_once = len(images)
-        if images.device.type == "cpu":
-            # Allocating hundreds of megabytes costs more than the arithmetic; a few megabytes get reused.
-            at_once = max(1, self.piece // max(1, images[:1].numel()))
         prepared = self.prepare(images, theta[:, 0].clamp(min=0), theta[:, 1:])
-        pieces = zip(*(torch.split(each, at_once) for each in (images, *prepared)), strict=True)
-        corrupted = (self.corrupt(*piece) for piece in pieces)
-        if torch.is_grad_enabled() and (images.requires_grad or theta.requires_grad):
-            return torch.cat(list(corrupted)).clamp(0, 1)
+        if learning(images, theta):
+            return torch.cat([self.corrupt(*some) for some in pieces(self.piece, images, *prepared)]).clamp(0, 1)
         result = torch.empty_like(images)
-        for piece, place in zip(corrupted, torch.split(result, at_once), strict=True):
-            torch.clamp(piece, 0, 1, out=place)
+        for *some, place in pieces(self.piece, images, *prepared, result):
+            self.corrupt_into(place, *some)
         return result
 
     def describe(self, height: int, width: int) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
 from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.nuisances.ops.constants import constant
+from brittle.nuisances.ops.pieces import by_pieces
 from brittle.nuisances.ops.warp import Interpolation, Outside, affine_sources, resample
 from brittle.registry import option
 from brittle.types import Batch
@@ -24,6 +25,9 @@ class GeometricNuisance(GaussianNuisance):
     fill: Outside = option(0.0, "what lies outside the image: a grey value in [0, 1], edge or mirror", least=0, most=1)
     interpolation: Interpolation = option("bilinear", "bilinear, nearest or bicubic")
 
+    piece: ClassVar[int] = 300_000  # values that each of a CPU's threads moves at a time: two photographs
+    upright: ClassVar[bool] = False  # whether rows of pixels are taken from rows
+
     @abstractmethod
     def sources(self, theta: Tensor, height: int, width: int) -> Tensor:
         """θ (B, d) → the source of each output pixel in the input (B, H, W, 2), as (x, y) in [−1, 1]."""
@@ -32,8 +36,10 @@ class GeometricNuisance(GaussianNuisance):
         return constant((0.0,) * self.latent(batch), batch.images.device)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
-        height, width = batch.images.shape[-2:]
-        return resample(batch.images, self.sources(theta, height, width), self.fill, self.interpolation)
+        return by_pieces(self._moved, self.piece, batch.images, theta, scattered=not self.upright)
+
+    def _moved(self, images: Tensor, theta: Tensor) -> Tensor:
+        return resample(images, self.sources(theta, *images.shape[-2:]), self.fill, self.interpolation)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,6 +55,7 @@ class Translation(MatrixNuisance):
     unit: Unit = option("share", "share (of the image's width and height) or pixels")
 
     parameters: ClassVar = ("shift x", "shift y")
+    upright: ClassVar = True
 
     @property
     def parameter_units(self) -> dict[str, str]:
@@ -115,6 +116,7 @@ class Scaling(MatrixNuisance):
     sigma: float = option(0.2, "standard deviation of the logarithm of the zoom", above=0)
 
     parameters: ClassVar = ("log zoom",)
+    upright: ClassVar = True
 
     def deviations(self, batch: Batch) -> Tensor:
         return constant((self.sigma,), batch.images.device)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,11 +14,13 @@ from brittle.nuisances import register
 from brittle.nuisances.base.levels import at_level
 from brittle.nuisances.light.adjustment import Adjustment, LevelledAdjustment
 from brittle.nuisances.ops.broadcast import per_image
+from brittle.nuisances.ops.pieces import in_numpy, pieces
 from brittle.registry import option
 from brittle.types import Batch
 
 BRIGHTNESS_ADDED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 CONTRAST_LOG_GAIN = tuple(math.log(gain) for gain in (1.0, 0.4, 0.3, 0.2, 0.1, 0.05))
+GAMMA_PIECE = 300_000  # values that each of a CPU's threads changes at a time
 
 
 @register("brightness")
@@ -88,8 +91,21 @@ class Gamma(Adjustment):
     parameters: ClassVar = ("log gamma",)
 
     def apply(self, batch: Batch, theta: Tensor) -> Tensor:
-        return batch.images.pow(per_image(theta).exp())
+        return power(batch.images, per_image(theta).exp())
 
     def describe(self, height: int, width: int) -> str:
         dark, bright = (100 * 0.5 ** math.exp(sign * self.sigma) for sign in (1, -1))
         return f"gamma curves that take mid-grey (50 %) to between {dark:.0f} and {bright:.0f} % two times in three"
+
+
+def power(images: Tensor, exponents: Tensor) -> Tensor:
+    """images (B, C, H, W) ≥ 0, exponents (B, 1, 1, 1) > 0 → x^γ; on a CPU as 2^(γ log₂ x), three times as fast and as
+    exact in absolute terms: the error of y = x^γ grows with |y ln y|, which is less than 1/e."""
+    if not in_numpy(images, exponents):
+        return images.pow(exponents)
+    result = torch.empty_like(images, memory_format=torch.contiguous_format)
+    with np.errstate(divide="ignore"):  # black: 2^−∞ is 0
+        for some, exponent, place in pieces(GAMMA_PIECE, images, exponents * (1 / math.log(2)), result):
+            np.log(some.numpy(), out=place.numpy())
+            place.mul_(exponent).exp2_()
+    return result

@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brittle.cached import cached
+
 Border = Literal["edge", "mirror"]
 
 _PADDING: dict[Border, str] = {"edge": "replicate", "mirror": "reflect"}
@@ -67,7 +69,7 @@ def _fourier_canvas(height: int, width: int, padding: tuple[int, int, int, int])
     return Canvas(tall, wide, (left, wide - width - left, top, tall - height - top), direct=False)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # it follows from shapes alone
+@cached(256)
 def _fast_length(least: int) -> int:
     return int(scipy.fft.next_fast_len(least, real=True))
 

@@ -6,16 +6,17 @@ whole pixels. Here a shift by whole pixels copies values, bit for bit, on every 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from brittle.nuisances.ops.constants import constant
+from brittle.nuisances.ops.pieces import by_pieces
 from brittle.nuisances.ops.warp import Outside
 
-_CPU_PIECE = 600_000
+_PIECE = 600_000
 
 # Keys' (1981) cubic kernel with grid_sample's a = −3/4: what 1, t, t² and t³ contribute to the weights of the previous
 # pixel, the pixel itself and the next two, for a place a share t of the way to the next pixel.
@@ -31,16 +32,8 @@ def translate(images: Tensor, shift: Tensor, fill: Outside = 0.0, cubic: bool = 
     """images (B, C, H, W), shift (B, 2) in pixels → images: a pixel at (x, y) takes its value from (x, y) + shift.
 
     Bilinear or bicubic: the same as `warp` with this shift, except for its rounding."""
-    at_once = max(1, _CPU_PIECE // max(1, images[:1].numel()))
-    learning = torch.is_grad_enabled() and (images.requires_grad or shift.requires_grad)
-    if learning or images.device.type != "cpu" or len(images) <= at_once:
-        return _translate(images, shift, fill, cubic)
-    # As in `corruption`: allocating memory for every step of a large batch costs more than the arithmetic.
-    result = torch.empty_like(images, memory_format=torch.contiguous_format)
-    pieces = (torch.split(each, at_once) for each in (images, shift, result))
-    for some, by, place in zip(*pieces, strict=True):
-        place.copy_(_translate(some, by, fill, cubic))
-    return result
+    moved = partial(_translate, fill=fill, cubic=cubic)
+    return by_pieces(moved, _PIECE, images, shift)
 
 
 def _translate(images: Tensor, shift: Tensor, fill: Outside, cubic: bool) -> Tensor:

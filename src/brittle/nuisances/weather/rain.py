@@ -40,7 +40,7 @@ class Rain(PixelSizedCorruption):
     Drops appear one after the other as the level rises. Severity multiplies the level; the rest stays the same."""
 
     parameters: ClassVar = ("level", "direction", *SEED_NAMES)
-    piece: ClassVar = 1_250_000  # so little arithmetic per value that the caches decide
+    piece: ClassVar = 600_000  # so little arithmetic per value that the caches decide
 
     def ranges(self) -> Sequence[tuple[float, float]]:
         return ((70.0, 110.0),)

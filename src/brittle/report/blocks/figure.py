@@ -132,9 +132,11 @@ class Cells:
 
 @piece
 class Image:
-    """A picture behind the marks, its pixels as squares around whole x and y."""
+    """A picture behind the marks: its pixels are squares around the grid from the first to the last of `x` and `y`."""
 
     uri: str
+    x: tuple[float, float]
+    y: tuple[float, float]
     faint: bool = False
 
 

@@ -87,6 +87,13 @@ def share(row: Mapping[str, Any], key: str, interval: str = "", places: int = 0,
     return estimate(row, key, interval, places=places, format="percent", **more)
 
 
+def points(row: Mapping[str, Any], key: str, interval: str = "", **more: Any) -> Estimate:
+    """The same of a difference of shares, in points: −0.7 [−6.4, +5.3]"""
+    found = estimate(row, key, interval)
+    value, low, high = (None if each is None else 100 * each for each in (found.value, found.low, found.high))
+    return Estimate(value, low, high, places=1, **more)
+
+
 def p_value(value: float | None) -> Estimate:
     return Estimate(value, format="p")
 
@@ -95,6 +102,13 @@ def bounded(value: float | None, bounds: Sequence[float] | None, **more: Any) ->
     """An estimate and its interval, where it has one."""
     low, high = bounds or (None, None)
     return Estimate(value, low, high, **more)
+
+
+def median(row: Mapping[str, Any], limit: float, places: int) -> Estimate:
+    """Of values that may lie past a limit; nothing where there is no mean either."""
+    if row["mean"] is None:
+        return Estimate(None)
+    return exceeded(limit) if row["median"] is None else Estimate(row["median"], places=places)
 
 
 def exceeded(limit: float) -> Estimate:

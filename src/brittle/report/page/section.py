@@ -7,18 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
-from markupsafe import Markup
 
 from brittle.engine.view import View
 from brittle.measures.base import NUISANCE
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import Block, Weighted
-from brittle.report.page import distortion
-from brittle.report.page.colours import Look
 from brittle.report.page.loaded import LoadedRun
 
 T = TypeVar("T")
 Summary = Mapping[str, Any]  # a measure's entry of summary["measures"]
+Row = Mapping[str, Any]  # of a list in it
 
 
 def compared(images: str, first: str, second: str) -> tuple[str, ...]:
@@ -38,10 +35,6 @@ class MeasureRun:
     name: str  # of the measure in the study
     summary: Summary
     whole: LoadedRun
-    looks: Mapping[str, Look]  # of classifiers
-    key: str  # unique on the page: begins the ids of everything in the section
-    beside: Callable[[str, str], Markup]  # all that sections show beside an image set under a nuisance
-    see: Callable[[str, str], Markup]  # a link to that
     _made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -57,26 +50,6 @@ class MeasureRun:
     @property
     def many_sets(self) -> bool:
         return self.whole.many_sets
-
-    def anchor(self, word: str) -> str:
-        """An id for a part of the section."""
-        return f"{self.key}-{word}"
-
-    def distortion(self, images: str | None = None, nuisance: str | None = None) -> Markup:
-        """Whether what the measure's distortions get wrong goes to one class, on an image set and under a nuisance, or
-        all that was not asked for before."""
-        shown, rows = self.once("shown distortions", set[tuple[str, str]]), []
-        for row in self._interference:
-            cell = row["image_set"], row["nuisance"]
-            if cell not in shown and images in (None, cell[0]) and nuisance in (None, cell[1]):
-                rows.append(row)
-        shown.update((row["image_set"], row["nuisance"]) for row in rows)
-        return distortion.rendered(rows, self.many_sets)
-
-    @property
-    def _interference(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self.summary.get(BESIDE, ())
-        return found
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
         """What is costly and needed in several places is made once."""

@@ -16,26 +16,23 @@ from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
 from brittle.nuisances import nuisances
-from brittle.report.blocks import Block, Cell, Sentence, Text, Weighted
+from brittle.report.blocks import Block, Cell, Group, Sentence, Text, Weighted
 from brittle.report.blocks import Figure as BlockFigure
 from brittle.report.blocks.wording import plain
-from brittle.report.page import figures
-from brittle.report.page.cells import CellNotes
 from brittle.report.page.colours import Look, looks
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import MeasureRun, Section
 from brittle.report.page.words import in_words, listed, number, sentence, size, unreadable
 from brittle.report.renderers.console import GATHERED
-from brittle.report.renderers.figures import as_svg, figures_in
+from brittle.report.renderers.figures import as_drawn, figures_in
 from brittle.report.renderers.html import HtmlRenderer, Place, Places, anchors, groups_in, in_contents
 from brittle.report.renderers.json import Document, MeasureBlocks
-from brittle.report.sections.legacy import LegacyRaw, LegacySection
 from brittle.types import InScales
 
 MOST_CAUTIONS = 8  # at the head of the page; what is left can be opened
 MOST_FINDINGS = 10  # on top; what is left can be opened
-OWN_IDS = ("measured", "cells", "limits", "redo")
+OWN_IDS = ("measured", "limits", "redo")
 
 SectionOf = Callable[[str], Section]  # by kind of measure; "" for the one that shows any summary
 
@@ -46,6 +43,7 @@ class ShownMeasure(NamedTuple):
     run: MeasureRun
     section: Section
     title: str
+    key: str  # unique on the page: begins the ids of everything in the section
 
 
 class Said(NamedTuple):
@@ -73,8 +71,7 @@ class Page(NamedTuple):
 
 
 def render(run: LoadedRun, section_of: SectionOf) -> Page:
-    notes = CellNotes(lambda images, nuisance: _gathered(shown, images, nuisance), run.many_sets)
-    shown = list(_shown(run, section_of, notes))
+    shown = list(_shown(run, section_of))
     missing = list(run.missing)
     every = [_said(each, section_of, missing) for each in shown]
     appearance = looks(list(run.study.classifiers))
@@ -95,7 +92,6 @@ def render(run: LoadedRun, section_of: SectionOf) -> Page:
         citing=_all(every, "citation"),
         references=list(dict.fromkeys(_all(every, "reference"))),
         bodies=_bodies(run, every, appearance),
-        rest=list(notes.rest(_cells(run))),
         image_sets=[_image_set(run, name) for name in run.summary["image_sets"]],
         nuisances=[_nuisance(run, *cell) for cell in _cells(run)],
         command=f"brittle run study.toml --out {'run' if run.path is None else _again(run.path)}",
@@ -108,13 +104,13 @@ def render(run: LoadedRun, section_of: SectionOf) -> Page:
 
 def document(run: LoadedRun, section_of: SectionOf) -> Document:
     """The same as blocks."""
-    shown = list(_shown(run, section_of, CellNotes(lambda images, nuisance: (), run.many_sets)))
+    shown = list(_shown(run, section_of))
     missing = list(run.missing)
     every = [_blocks(each, section_of, missing) for each in shown]
     return Document(
         _title(run, shown),
         tuple(_top(shown)),
-        (*_class_orders(run), *(sentence(text) for text in run.summary["warnings"] if text), *missing),
+        (*_warnings(run), *missing),
         tuple(
             MeasureBlocks(each.run.name, each.run.summary["kind"], each.title, tuple(blocks))
             for each, blocks in zip(shown, every, strict=True)
@@ -122,31 +118,35 @@ def document(run: LoadedRun, section_of: SectionOf) -> Document:
     )
 
 
+def outline(run: LoadedRun, section_of: SectionOf) -> list[Block]:
+    """The findings, and every measure in brief: what can be told without loading anything."""
+    shown = list(_shown(run, section_of))
+    warnings = (Sentence(text, "warning") for text in _warnings(run))
+    briefs = (Group(each.run.name, tuple(each.section.brief(each.run.summary))) for each in shown)
+    return [Group(_title(run, shown), (*warnings, *_top(shown), *briefs))]
+
+
 def figures_of(run: LoadedRun, section_of: SectionOf, measure: str) -> list[Figure]:
     """What the report draws of one measure."""
-    notes = CellNotes(lambda images, nuisance: (), run.many_sets)
-    shown = next(each for each in _shown(run, section_of, notes) if each.run.name == measure)
-    with figures.kept() as drawn:
-        for each in figures_in(shown.section.blocks(shown.run)):
-            as_svg(shown.run.key, each, shown.run.looks)
-    return drawn
+    shown = next(each for each in _shown(run, section_of) if each.run.name == measure)
+    appearance = looks(list(run.study.classifiers))
+    return [as_drawn(each, appearance) for each in figures_in(shown.section.blocks(shown.run))]
 
 
 def _again(path: Path) -> str:
     return shlex.quote(f"{path.resolve().name}-again")
 
 
-def _shown(run: LoadedRun, section_of: SectionOf, notes: CellNotes) -> Iterator[ShownMeasure]:
+def _shown(run: LoadedRun, section_of: SectionOf) -> Iterator[ShownMeasure]:
     """Every measure, those that are read before their readers."""
     entries = run.summary["measures"]
     kinds = [entry["kind"] for entry in entries.values()]
-    appearance, taken = looks(list(run.study.classifiers)), set(OWN_IDS)
+    taken = set(OWN_IDS)
     for name, entry in entries.items():
-        key = _key(name, taken)
         section = section_of(entry["kind"])
         title = section.title or in_words(entry["kind"])
         title = f"{title}: {name}" if kinds.count(entry["kind"]) > 1 else title
-        yield ShownMeasure(MeasureRun(name, entry, run, appearance, key, notes.beside, notes.see), section, title)
+        yield ShownMeasure(MeasureRun(name, entry, run), section, title, _key(name, taken))
 
 
 def _key(name: str, taken: set[str]) -> str:
@@ -155,12 +155,6 @@ def _key(name: str, taken: set[str]) -> str:
     key = next(key for count in itertools.count() if (key := f"{base}-{count}" if count else base) not in taken)
     taken.add(key)
     return key
-
-
-def _gathered(shown: Iterable[ShownMeasure], images: str, nuisance: str) -> Iterator[Markup | None]:
-    for each in shown:
-        if isinstance(each.section, LegacySection):
-            yield each.section.beside(each.run, images, nuisance)
 
 
 def _blocks(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Sequence[Block]:
@@ -190,21 +184,20 @@ def _all(every: Sequence[Said], role: str) -> list[str]:
 
 def _bodies(run: LoadedRun, every: Sequence[Said], appearance: Mapping[str, Look]) -> list[Body]:
     places: dict[Cell, list[Place]] = {}
-    ids = {each.shown.run.key: anchors(each.blocks, each.shown.run.key) for each in every}
+    ids = {each.shown.key: anchors(each.blocks, each.shown.key) for each in every}
     for each in every:
-        key = each.shown.run.key
+        key = each.shown.key
         for group in groups_in(each.blocks):
             if group.about is not None:
                 title = f"{each.shown.title}: {plain(group.title)}"
                 places.setdefault(group.about, []).append(Place(ids[key][id(group)], title, key))
-    return [_body(run, each, appearance, places, ids[each.shown.run.key]) for each in every]
+    return [_body(run, each, appearance, places, ids[each.shown.key]) for each in every]
 
 
 def _body(run: LoadedRun, each: Said, appearance: Mapping[str, Look], places: Places, ids: Mapping[int, str]) -> Body:
-    key = each.shown.run.key
+    key = each.shown.key
     markup = HtmlRenderer(run, appearance, key, places, ids).render(each.blocks)
     parts = [(ids[id(group)], plain(group.title)) for group in in_contents(each.blocks)]
-    parts += [part for block in each.blocks if isinstance(block, LegacyRaw) for part in block.parts]
     return Body(key, each.shown.title, markup, parts)
 
 
@@ -233,6 +226,10 @@ def _class_orders(run: LoadedRun) -> list[str]:
         "that fits best. Until that is settled, nothing below that rests on labels means anything."
         for each in run.summary.get(ORDER, ())
     ]
+
+
+def _warnings(run: LoadedRun) -> list[str]:
+    return [*_class_orders(run), *(sentence(text) for text in run.summary["warnings"] if text)]
 
 
 def _title(run: LoadedRun, shown: Sequence[ShownMeasure]) -> str:

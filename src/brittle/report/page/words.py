@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 Shape = Sequence[int]  # (C, H, W)
 MOST_WARNINGS = 10  # printed
+EVERYTHING = "--json or --out has them all"
 
 
 def number(value: float | None, places: int = 3, sign: str = "-") -> str:
@@ -54,7 +55,7 @@ def warned(warnings: Sequence[str]) -> list[str]:
     """A line each; many classifiers have many, of which the first are said."""
     lines = [f"warning: {text}" for text in warnings[:MOST_WARNINGS]]
     more = len(warnings) - MOST_WARNINGS
-    return [*lines, f"warning: {more} more are not printed (--json or --out has them all)"] if more > 0 else lines
+    return [*lines, f"warning: {more} more are not printed ({EVERYTHING})"] if more > 0 else lines
 
 
 def counted(count: int, noun: str) -> str:
@@ -100,3 +101,8 @@ def size(shapes: Iterable[Shape]) -> str:
     channels = sorted({shape[0] for shape in found})
     several = f" in {len(found)} shapes" if len(found) > 1 else ""
     return f"{pixels(found)}{several}, {' or '.join(map(str, channels))} channel{'s' * (channels != [1])}"
+
+
+def short(name: str, most: int = 32) -> str:
+    """Long names are cut, so that a figure has room."""
+    return name if len(name) <= most else name[: most - 1] + "…"

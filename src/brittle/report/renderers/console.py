@@ -23,13 +23,11 @@ from brittle.report.blocks import (
     spans,
 )
 from brittle.report.blocks.wording import plain, said
-from brittle.report.page.words import counted
+from brittle.report.page.words import EVERYTHING, counted
 from brittle.report.renderers.names_table import NamesTable
-from brittle.report.sections.legacy import LegacyRaw
 from brittle.terminal import visible
 
 STYLES = {"strong": "bold", "emphasis": "italic", "soft": "dim", "wrong": "red", "badge": "bold red"}
-EVERYTHING = "--json or --out has them all"
 SHOWN = 40  # rows of a table
 GATHERED = ("warning", "definition", "limit", "citation", "reference")  # what only a page has room for
 
@@ -52,9 +50,6 @@ def _block(block: Block, indent: str) -> Iterator[RenderableType]:
             yield _line(block.text, indent)
         case Table():
             yield from _table(block, indent)
-        case LegacyRaw():
-            if block.renderable is not None:
-                yield block.renderable
         case Raw():
             yield RichText(visible(block.text))
         case Sentence() | Figure() | Pictures():

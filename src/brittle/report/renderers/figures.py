@@ -10,10 +10,10 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from brittle.report.blocks import (
@@ -37,8 +37,9 @@ from brittle.report.blocks import (
     Series,
 )
 from brittle.report.page.colours import DASHES, OKABE_ITO, Look
-from brittle.report.page.figures import WIDTH, short, svg
 from brittle.report.page.pictures import from_uri
+from brittle.report.page.words import short
+from brittle.report.renderers.canvas import WIDTH, ReportFigure, drawn, svg
 
 NAMED = 24  # letters of a name in a legend or on an axis
 INK, SOFT, UNTRUSTED = "#222222", "#555555", "#9c1f0a"
@@ -79,10 +80,15 @@ def figures_in(blocks: Sequence[Block]) -> Iterator[Figure]:
 
 def as_svg(key: str, figure: Figure, looks: Looks) -> Markup:
     """An inline <svg>; `key` keeps its ids apart from those of others."""
+    return svg(key, as_drawn(figure, looks), figure.alt)
+
+
+def as_drawn(figure: Figure, looks: Looks) -> ReportFigure:
+    """A figure of matplotlib."""
     columns = figure.columns or len(figure.panels)
     lines = math.ceil(len(figure.panels) / columns)
     size = WIDTH, 0.3 * bool(figure.legend) + figure.height * lines
-    return svg(key, size, figure.alt, lambda canvas: _Drawing(canvas, looks).draw(figure, lines, columns))
+    return drawn(size, lambda canvas: _Drawing(canvas, looks).draw(figure, lines, columns))
 
 
 class _Drawing:
@@ -133,6 +139,9 @@ class _Drawing:
         if any(isinstance(mark, (Cells, Image)) for mark in panel.marks):
             axes.tick_params(length=0)
             axes.spines[:].set_visible(False)
+            for own in (axes.xaxis.get_major_locator(), axes.yaxis.get_major_locator()):
+                if isinstance(own, MaxNLocator):
+                    own.set_params(nbins=5)
 
     def _mark(self, axes: Axes, mark: Mark) -> None:
         match mark:
@@ -159,8 +168,7 @@ class _Drawing:
             case Cells():
                 self._cells(axes, mark)
             case Image():
-                picture = from_uri(mark.uri)
-                axes.imshow(picture, cmap="gray", interpolation="none", alpha=0.35 if mark.faint else 1.0)
+                self._image(axes, mark)
 
     def _look(self, of: Of) -> Look:
         match of:
@@ -246,25 +254,27 @@ class _Drawing:
                 places = (at, ends) if mark.along == "y" else (ends, at)
                 axes.plot(*places, "_" if mark.along == "y" else "|", color=look.colour, markersize=7)
 
+    def _image(self, axes: Axes, mark: Image) -> None:
+        picture = from_uri(mark.uri)
+        x, y = (_edges(ends, count) for ends, count in ((mark.x, picture.shape[1]), (mark.y, picture.shape[0])))
+        grey: dict[str, Any] = {"cmap": "gray", "vmin": 0, "vmax": 255}
+        shown = 128 + np.atleast_3d(picture).mean(-1) / 2 if mark.faint else picture
+        axes.imshow(shown, **grey, **_spread(x, y))
+
     def _cells(self, axes: Axes, mark: Cells) -> None:
         values = np.array([[v if isinstance(v, (int, float)) else np.nan for v in row] for row in mark.values], float)
-        lines, columns = values.shape
-        x, y = _edges(mark.x, columns), _edges(mark.y, lines)
-        edge: dict[str, Any] = {"edgecolors": "#e4e4e4", "linewidth": 0.5} if values.size <= NUMBERED_SQUARES else {}
+        x, y = _edges(mark.x, values.shape[1]), _edges(mark.y, values.shape[0])
         scale = ScalarMappable(Normalize(mark.low, mark.high), SCALES[mark.scale])
+        colours = scale.to_rgba(np.ma.masked_invalid(values))
         if mark.over:
-            colours = scale.to_rgba(np.nan_to_num(values))
             colours[..., 3] = np.clip(2 * np.abs(values) / max(abs(mark.low), abs(mark.high), 1e-9), 0, 0.85)
-            axes.imshow(colours, interpolation="none", extent=(x[0], x[-1], y[-1], y[0]))
-        else:
-            flat: dict[str, Any] = {"rasterized": values.size > 4096}
-            shown = np.ma.masked_invalid(values)
-            axes.pcolormesh(x, y, shown, cmap=SCALES[mark.scale], vmin=mark.low, vmax=mark.high, **flat, **edge)
         for word in dict.fromkeys((*mark.words, *(v for row in mark.values for v in row if isinstance(v, str)))):
             colour = self.words.setdefault(word, WORDS[len(self.words) % len(WORDS)])
-            there = np.array([[v == word for v in row] for row in mark.values])
-            one = LinearSegmentedColormap.from_list(word, [colour, colour])
-            axes.pcolormesh(x, y, np.ma.masked_where(~there, there.astype(float)), cmap=one, **edge)
+            colours[[[v == word for v in row] for row in mark.values]] = to_rgba(colour)
+        if values.size <= NUMBERED_SQUARES and not mark.over:
+            axes.pcolormesh(x, y, colours, edgecolors="#e4e4e4", linewidth=0.5)
+        else:
+            axes.imshow(colours, **_spread(x, y))
         for (line, column), value in np.ndenumerate(values):
             if mark.texts and (text := mark.texts[line][column]):
                 dark = sum(scale.to_rgba(value)[:3]) < 1.5
@@ -315,6 +325,11 @@ def _edges(ends: tuple[float, float] | None, count: int) -> NDArray[np.float64]:
     first, last = ends or (0.0, count - 1.0)
     half = (last - first) / max(1, count - 1) / 2 or 0.5
     return np.linspace(first - half, last + half, count + 1)
+
+
+def _spread(x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, Any]:
+    """How a picture fills a grid with these edges, the first row at the first y."""
+    return {"extent": (x[0], x[-1], y[0], y[-1]), "origin": "lower", "aspect": "auto", "interpolation": "none"}
 
 
 def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:

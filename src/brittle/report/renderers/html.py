@@ -33,17 +33,17 @@ from brittle.report.blocks import (
 )
 from brittle.report.blocks.wording import number_of, plain, said
 from brittle.report.page.colours import Look
-from brittle.report.page.confirmation import Confirmation
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri, longest_side
 from brittle.report.renderers.figures import as_svg
-from brittle.report.renderers.resolve import Resolved, pictures_of, resolve
+from brittle.report.renderers.resolve import Confirmation, Resolved, pictures_of, resolve
 
 TEMPLATE = "blocks.html.j2"
 TIE = "#888888"
 LEAST_SCALE = 0.05  # of the drawings of differences
 STACKED = 9  # columns from which on intervals stand below their values
+SHORT = 16  # letters: names that are longer may be broken
 NEVER = 1e308  # where what has no value is sorted
 
 
@@ -96,7 +96,7 @@ class HtmlRenderer:
         count = sum(len(strip.cards) for each in pictures_of(blocks) for strip in each.strips)
         shown = _Pictures(pictures, longest_side(count), problem, self._answering(blocks))
         template = (
-            environment(__package__)
+            environment()
             .get_template(TEMPLATE)
             .make_module(
                 {
@@ -213,7 +213,7 @@ def _column(table: Table, place: int) -> _Column:
         column.drawn,
         len(table.columns) >= STACKED and not first_estimate,
         max([LEAST_SCALE, *bounds]),
-        not numbers,
+        not numbers and max((len(plain(cell)) for cell in cells), default=0) > SHORT,
     )
 
 

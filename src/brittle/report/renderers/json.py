@@ -42,7 +42,7 @@ def _adapter() -> TypeAdapter[Document]:
 
 
 def as_json(document: Document) -> str:
-    return _adapter().dump_json(document, indent=1).decode() + "\n"
+    return _adapter().dump_json(document, indent=1).decode()
 
 
 def from_json(text: str) -> Document:

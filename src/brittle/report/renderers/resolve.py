@@ -3,44 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from brittle.engine.replay import Replay
+from brittle.images.pixels import by_shape
 from brittle.nuisances import nuisance as open_nuisance
-from brittle.report.blocks import Answer, At, Block, Card, Drawn, Group, Original, Pictures, Pixels, Source
-from brittle.report.page.confirmation import MOST, Confirmation, StoredAnswer, confirm
+from brittle.report.blocks import At, Block, Card, Drawn, Group, Original, Pictures, Source
 from brittle.report.page.loaded import LoadedRun
+from brittle.types import Classifier
 
-Remade = Original | Drawn | At
+MOST = 400  # pictures classified again, over all blocks of a measure
+AGREE = 0.01  # in probability: more than devices differ
+Made = Mapping[Source | None, Tensor]  # pixels (C, H, W) of every source that is made again
+
+
+class Confirmation(NamedTuple):
+    """How many pictures were classified again, and how the answers compare with those stored."""
+
+    pictures: int = 0
+    differing: int = 0
+    largest: float = 0.0
+
+    def plus(self, other: Confirmation) -> Confirmation:
+        return Confirmation(
+            self.pictures + other.pictures, self.differing + other.differing, max(self.largest, other.largest)
+        )
+
+
+class StoredAnswer(NamedTuple):
+    """A picture made again, and what was stored of it."""
+
+    image: Tensor  # (C, H, W)
+    predicted: int
+    probability: float  # of the predicted class
 
 
 class Resolved(NamedTuple):
-    """Pixels (C, H, W) of every source that is made again, and how the answers compare with those stored; `asked` where
-    there are such answers."""
+    """The pictures, and how the answers compare with those stored."""
 
-    pixels: Mapping[Remade, Tensor]
+    pixels: Made
     confirmation: Confirmation
-    asked: bool = False
 
 
 def resolve(run: LoadedRun, blocks: Iterable[Block]) -> Resolved:
     """The pictures of some blocks, groups within groups included."""
     cards = list(_cards(blocks))
-    sources = dict.fromkeys(source for card in cards if isinstance(source := card.source, Remade))
-    pixels = _made(run, list(sources))
+    pixels = _made(run, cards)
     stored: dict[str, list[StoredAnswer]] = {}
-    for card, answer in _asked(cards):
-        if (picture := _pixels(card.source, pixels)) is not None and answer.predicted is not None:
-            stored.setdefault(answer.classifier, []).append(StoredAnswer(picture, answer.predicted, answer.probability))
+    for card in cards:
+        for answer in card.answers:
+            if (picture := pixels.get(card.source)) is not None and answer.predicted is not None:
+                again = StoredAnswer(picture, answer.predicted, answer.probability)
+                stored.setdefault(answer.classifier, []).append(again)
     found = Confirmation()
     for name, answers in stored.items():
         classifier = run.classifier(name)
         if classifier is not None:
-            found = found.plus(confirm(classifier, answers[: max(1, MOST // len(stored))]))
-    return Resolved(pixels, found, bool(stored))
+            found = found.plus(_confirm(classifier, answers[: max(1, MOST // len(stored))]))
+    return Resolved(pixels, found)
+
+
+@torch.inference_mode()
+def _confirm(classifier: Classifier, stored: Sequence[StoredAnswer]) -> Confirmation:
+    """Classifies the pictures and compares the answers with the stored ones."""
+    found = Confirmation()
+    for places in by_shape(each.image.shape for each in stored).values():
+        answers = classifier.log_probs(torch.stack([stored[place].image for place in places])).exp()
+        for place, answer in zip(places, answers, strict=True):
+            gap = abs(float(answer[stored[place].predicted]) - stored[place].probability)
+            found = found.plus(Confirmation(1, int(gap > AGREE), gap))
+    return found
+
+
+def pixels_of(run: LoadedRun, blocks: Iterable[Block]) -> Made:
+    """The pictures alone, without asking a classifier."""
+    return _made(run, _cards(blocks))
 
 
 def pictures_of(blocks: Iterable[Block]) -> Iterator[Pictures]:
@@ -58,45 +99,35 @@ def _cards(blocks: Iterable[Block]) -> Iterator[Card]:
         yield from (cards[turn] for cards in strips if turn < len(cards))
 
 
-def _asked(cards: Iterable[Card]) -> Iterator[tuple[Card, Answer]]:
-    for card in cards:
-        yield from ((card, answer) for answer in card.answers if answer.predicted is not None)
-
-
-def _pixels(source: Source | None, pixels: Mapping[Remade, Tensor]) -> Tensor | None:
-    return None if source is None or isinstance(source, Pixels) else pixels[source]
-
-
-def _made(run: LoadedRun, sources: Sequence[Remade]) -> dict[Remade, Tensor]:
-    found: dict[Remade, Tensor] = {}
-    draws: dict[tuple[str, str, str, str, float | None, int | None], list[Drawn]] = {}
-    for source in sources:
+def _made(run: LoadedRun, cards: Iterable[Card]) -> dict[Source | None, Tensor]:
+    """What can be made at once is: the draws of a nuisance, and one image at several θ."""
+    found: dict[Source | None, Tensor] = {}
+    drawn: dict[Drawn, list[Drawn]] = {}
+    placed: dict[At, list[At]] = {}
+    for source in dict.fromkeys(card.source for card in cards):
         match source:
             case Original():
                 images = run.job.images[source.image_set].images
                 found[source] = images.batch([place_of(images.ids, source.image)]).images[0]
             case At():
-                replay = run.replay(source.image_set, source.nuisance, source.classifier)
-                theta = torch.tensor([source.theta], dtype=torch.float32)
-                found[source] = replay.at(_place(replay, source), theta, source.severity)[0]
+                placed.setdefault(replace(source, theta=()), []).append(source)
             case Drawn():
-                key = (
-                    *(source.image_set, source.nuisance, source.classifier),
-                    *(source.stream, source.severity, source.within),
-                )
-                draws.setdefault(key, []).append(source)
-    for (images_name, nuisance, classifier, stream, severity, within), together in draws.items():
-        if stream:
-            replay = Replay(run.job.images[images_name].images, open_nuisance(nuisance), stream, run.job.seed)
-        else:
-            replay = run.replay(images_name, nuisance, classifier)
-        pairs = [(_place(replay, each), each.draw) for each in together]
-        found |= zip(together, replay.draws(pairs, severity, within), strict=True)
+                drawn.setdefault(replace(source, image=0, draw=0), []).append(source)
+    for one, ats in placed.items():
+        replay = run.replay(one.image_set, one.nuisance, one.classifier)
+        theta = torch.tensor([each.theta for each in ats], dtype=torch.float32)
+        found |= zip(ats, replay.at(place_of(replay.images.ids, one.image), theta, one.severity), strict=True)
+    for like, draws in drawn.items():
+        replay = _replay(run, like)
+        pairs = [(place_of(replay.images.ids, each.image), each.draw) for each in draws]
+        found |= zip(draws, replay.draws(pairs, like.severity, like.within), strict=True)
     return found
 
 
-def _place(replay: Replay, source: At | Drawn) -> int:
-    return place_of(replay.images.ids, source.image)
+def _replay(run: LoadedRun, like: Drawn) -> Replay:
+    if not like.stream:
+        return run.replay(like.image_set, like.nuisance, like.classifier)
+    return Replay(run.job.images[like.image_set].images, open_nuisance(like.nuisance), like.stream, run.job.seed)
 
 
 def place_of(ids: Tensor, image: int) -> int:

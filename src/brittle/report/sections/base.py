@@ -7,19 +7,37 @@ from typing import Any
 
 import pyarrow as pa
 
-from brittle.report.blocks import Block, ClassifierName, Count, Estimate, Group, Sentence, Table, TableCell, Weighted
+from brittle.report.blocks import (
+    Block,
+    ClassifierName,
+    Count,
+    Estimate,
+    Group,
+    Sentence,
+    Table,
+    TableCell,
+    Text,
+    Weighted,
+)
 from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import in_words
-from brittle.report.sections.flatten import arrow_of, columns_of, rows_of, text
+from brittle.report.sections.flatten import arrow, arrow_of, columns_of, flat, rows_of, text
+from brittle.report.sections.tables import pairs
 
 MOST_PRINTED, MOST_SHOWN = 20, 1000  # rows of a table, on the console and on the page
 MOST_LISTED = 4  # values of a list in a cell
 
 
 class BaseSection:
-    """Shows one kind of measure; register it under that kind."""
+    """Shows one kind of measure; register it under that kind.
+
+    As data it is the list `listed` of its summary, a row each, or where `per` names a list in these rows, a row for
+    every entry of that one; `without` are keys that are left out. Without `listed` it is all lists."""
 
     title: str = ""
+    listed: str = ""
+    per: str = ""
+    without: tuple[str, ...] = ()
 
     def brief(self, summary: Summary) -> Sequence[Block]:
         return [Group(self.title or in_words(summary["kind"]), tuple(_tables(summary)))]
@@ -31,7 +49,31 @@ class BaseSection:
         return ()
 
     def table(self, summary: Summary) -> pa.Table:
-        return arrow_of(summary)
+        if not self.listed:
+            return arrow_of(summary)
+        rows: list[dict[str, Any]] = []
+        for row in summary[self.listed]:
+            about = {key: value for key, value in row.items() if key not in (*self.without, self.per)}
+            rows += [flat(about | each) for each in (row[self.per] if self.per else [{}])]
+        return arrow(rows)
+
+
+def finding(text: Text, weight: float, about: tuple[str, ...] = ()) -> Weighted:
+    """For the top of the report."""
+    return Weighted(Sentence(text, "finding"), weight, about)
+
+
+def remarks(
+    definition: Text = "", limits: Sequence[Text] = (), citation: Text = "", references: Sequence[str] = ()
+) -> list[Sentence]:
+    """What the page gathers from all sections: of the words in findings, what the numbers do not say, and what is to be
+    cited."""
+    return [
+        *([Sentence(definition, "definition")] if definition else []),
+        *(Sentence(text, "limit") for text in limits),
+        *([Sentence(citation, "citation")] if citation else []),
+        *(Sentence(text, "reference") for text in references),
+    ]
 
 
 def _tables(summary: Summary) -> list[Block]:
@@ -39,7 +81,7 @@ def _tables(summary: Summary) -> list[Block]:
     made: list[Block] = []
     for name, rows in rows_of(summary).items():
         if not name:
-            made.append(Table(("", ""), tuple((key, _cell(key, value)) for key, value in rows[0].items()), "pairs"))
+            made.append(pairs(*((key, _cell(key, value)) for key, value in rows[0].items())))
             continue
         columns = columns_of(rows)
         cells = tuple(tuple(_cell(column, row.get(column)) for column in columns) for row in rows[:MOST_SHOWN])

@@ -45,7 +45,8 @@ def flat(row: Row) -> dict[str, Any]:
 
 
 def _is_interval(value: Any) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(each, (int, float)) for each in value)
+    numbers = int, float, type(None)  # an end may be past all that was found
+    return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(each, numbers) for each in value)
 
 
 def _all(value: Any, kind: type) -> bool:

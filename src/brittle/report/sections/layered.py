@@ -1,26 +1,25 @@
-"""What sections about layers share: a table with a row per layer, classifiers by their layers, words, and an axis."""
+"""What sections about layers share: a row per layer, classifiers by their layers, words, and an axis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
-import pyarrow as pa
-
-from brittle.report.blocks import Axis, category_axis
-from brittle.report.page.section import Summary
+from brittle.report.blocks import Axis, Block, Group, Sentence, Styled, Text, category_axis
+from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import number
-from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.base import BaseSection
+from brittle.report.sections.comparisons import FIRST, SECOND
+from brittle.report.sections.tables import Titled, table, who
 
-Row = Mapping[str, Any]
 APART = 0.14  # of the distance between two layers, from one classifier to the next
 CLEAR = 0.5  # rank correlation below which nothing is said to rise or fall
 
 
-def by_images(summary: Summary) -> list[tuple[str, list[Row]]]:
-    """Every image set, and its results."""
-    return [(images, list(rows)) for images, rows in groupby(summary["results"], lambda row: row["image_set"])]
+class LayeredSection(BaseSection):
+    """Has results with a row for each layer."""
+
+    listed, per = "results", "layers"
 
 
 def with_same_layers(rows: Sequence[Row]) -> list[list[Row]]:
@@ -29,29 +28,6 @@ def with_same_layers(rows: Sequence[Row]) -> list[list[Row]]:
     for row in rows:
         alike.setdefault(tuple((each["number"], each["layer"]) for each in row["layers"]), []).append(row)
     return list(alike.values())
-
-
-def layer_table(summary: Summary) -> pa.Table:
-    """A row per classifier, image set and layer."""
-    return arrow(
-        [
-            flat({key: value for key, value in row.items() if key != "layers"} | _with_ends(each))
-            for row in summary["results"]
-            for each in row["layers"]
-        ]
-    )
-
-
-def _with_ends(layer: Row) -> dict[str, Any]:
-    """Intervals as two values, also where an end is past all that was found."""
-    ends: dict[str, Any] = {}
-    for key, value in layer.items():
-        if key.endswith("_interval") and value is not None:
-            stem = key.removesuffix("interval")
-            ends |= {f"{stem}low": value[0], f"{stem}high": value[1]}
-        else:
-            ends[key] = value
-    return ends
 
 
 def which(row: Row, there: int) -> str:
@@ -77,16 +53,36 @@ def layer_name(layer: Row) -> str:
     return f"{layer['number']} {layer['layer']}"
 
 
+LAYER: Titled = ("layer", layer_name)
+
+
 def apart(rows: Sequence[Row], place: int) -> list[float]:
     """Where the layers of one of several classifiers stand on that axis, beside each other."""
     return [at + APART * (place - (len(rows) - 1) / 2) for at in range(len(rows[place]["layers"]))]
 
 
-def chosen_layers(rows: Sequence[Row], which: Callable[[Row], str]) -> str:
-    return "; ".join(f"{row['classifier']}: {which(row)}" for row in rows)
+def printed_layers(row: Row, of: str, said: Sequence[str], *columns: Titled) -> Group:
+    """The layers of one classifier for the console."""
+    about = f" on {row['image_set']}, {row['correct']} of {row['images']} images correct: {of}"
+    shown = table(row["layers"], LAYER, *columns, noun="layer")
+    return Group((Styled(row["classifier"]), about), (shown, *map(Sentence, filter(None, said))))
 
 
-def compared_pairs(summary: Summary) -> list[list[Row]]:
-    """The comparisons of two classifiers on an image set, layer by layer."""
+def printed_pairs(summary: Summary) -> list[tuple[str, Sequence[Row]]]:
+    """The comparisons of two classifiers on an image set, layer by layer, and how many hold at once."""
     groups = groupby(summary["comparisons"], lambda pair: (pair["first"], pair["second"], pair["image_set"]))
-    return [list(pairs) for _, pairs in groups]
+    every = [list(pairs) for _, pairs in groups]
+    at_once = [f", simultaneous over {pairs[0]['family']} comparisons" * (pairs[0]["family"] > 1) for pairs in every]
+    return list(zip(at_once, every, strict=True))
+
+
+def each_layer(row: Row, *columns: Titled) -> Group:
+    """The layers of one classifier."""
+    note = f"{row['correct']} of {row['images']} images are classified correctly and averaged."
+    return Group((who(row),), (table(row["layers"], LAYER, *columns), Sentence(note, "note")))
+
+
+def compared_layers(title: Text, note: str, pairs: Sequence[Row], *columns: Titled) -> list[Block]:
+    """Differences layer by layer; nothing without pairs."""
+    shown = table(pairs, LAYER, FIRST, SECOND, *columns)
+    return [Group(title, (Sentence(note, "note"), shown))] if pairs else []

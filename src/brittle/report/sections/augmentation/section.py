@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-
-from brittle.measures.distortion import BESIDE
-from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, Text, Weighted
+from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, TableCell, Text, Weighted
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import counted, percent
@@ -15,15 +12,17 @@ from brittle.report.sections import register
 from brittle.report.sections.augmentation import words
 from brittle.report.sections.augmentation.figures import scatter
 from brittle.report.sections.augmentation.pictures import pictures
-from brittle.report.sections.augmentation.words import Line, Row, Value
-from brittle.report.sections.base import BaseSection
+from brittle.report.sections.augmentation.words import Line, Value
+from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.distortion import distortion_blocks, distortion_line
-from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import by_set, with_set
 from brittle.report.sections.references import GONTIJO_LOPES_2020, MARCU_2022, WAUDBY_SMITH_2023
+from brittle.report.sections.tables import WHO, bare, number, table, text, who
 
 LEADS = 0.3
 MOST_PRINTED = 40
 MOST_FINDINGS = 2
+AUGMENTATION, AFFINITY = ("augmentation", text("augmentation")), ("affinity", number("affinity", places=1))
 LIMITS = (
     "Affinity says how far augmented images are from what the reference classifier knows, not whether training with "
     "them helps: neither high affinity nor high diversity is desirable in itself (Marcu & Prügel-Bennett 2022, "
@@ -52,27 +51,28 @@ class AugmentationSection(BaseSection):
     """How much accuracy is lost on augmented images, beside the loss of training with them."""
 
     title = "Augmentations"
+    listed = "results"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
         heading = (Styled("Affinity"), ": accuracy on augmented images minus accuracy on clean ones, in points")
         rows = summary["results"]
         mixed = next((row for row in rows if row["pairs"] is not None), None)
         how = "" if mixed is None else f"; mixes: over {counted(mixed['pairs'], 'disjoint pair')}, the majority’s label"
-        table = Table(
-            ("", "augmentation", "affinity", "accuracy", "clean"),
-            tuple((ClassifierName(row["classifier"]), row["augmentation"], *_numbers(row)) for row in rows),
+        shown = table(
+            rows,
+            ("", who),
+            AUGMENTATION,
+            AFFINITY,
+            ("accuracy", number("accuracy_augmented")),
+            ("clean", bare("accuracy_clean")),
             shown=MOST_PRINTED,
         )
         closing = f"{percent(rows[0]['confidence'])} intervals over images{how}; seed {rows[0]['seed']}."
         return [
-            Group(heading, (table, *map(Sentence, _over_runs(words.lines(summary)[:MOST_PRINTED])))),
+            Group(heading, (shown, *map(Sentence, _over_runs(words.lines(summary)[:MOST_PRINTED])))),
             Sentence(closing),
-            *distortion_line(summary.get(BESIDE, ())),
+            *distortion_line(summary),
         ]
-
-    def table(self, summary: Summary) -> pa.Table:
-        """A row per reference classifier, image set and augmentation."""
-        return arrow([flat(row) for row in summary["results"]])
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
         rows = sorted(run.summary["results"], key=lambda row: row["affinity"])[:MOST_FINDINGS]
@@ -81,7 +81,7 @@ class AugmentationSection(BaseSection):
             f"{plain((estimate(row, 'affinity', places=1),))} points."
             for row in rows
         )
-        return [Weighted(Sentence(text, "finding"), LEADS) for text in said]
+        return [finding(text, LEADS) for text in said]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         rows = run.summary["results"]
@@ -89,17 +89,15 @@ class AugmentationSection(BaseSection):
             Sentence(DEFINED),
             Group("Affinity and diversity", tuple(_both(run)), key="both"),
             Group("By reference classifier", tuple(_by_classifier(run)), key="classifiers"),
-            *(_look(run, images) for images in dict.fromkeys(row["image_set"] for row in rows)),
-            *distortion_blocks(run.summary.get(BESIDE, ())),
-            Sentence("Affinity: accuracy on augmented images minus accuracy on clean ones, in points.", "definition"),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(f"the draws per image ({rows[0]['samples']})", "citation"),
-            *(Sentence(text, "reference") for text in (GONTIJO_LOPES_2020, MARCU_2022, WAUDBY_SMITH_2023)),
+            *(_look(run, images) for images in by_set(rows)),
+            *distortion_blocks(run.summary),
+            *remarks(
+                "Affinity: accuracy on augmented images minus accuracy on clean ones, in points.",
+                LIMITS,
+                f"the draws per image ({rows[0]['samples']})",
+                (GONTIJO_LOPES_2020, MARCU_2022, WAUDBY_SMITH_2023),
+            ),
         ]
-
-
-def _numbers(row: Row) -> tuple[Estimate, ...]:
-    return estimate(row, "affinity", places=1), estimate(row, "accuracy_augmented"), Estimate(row["accuracy_clean"])
 
 
 def _over_runs(lines: Sequence[Line]) -> Iterator[str]:
@@ -114,20 +112,14 @@ def _over_runs(lines: Sequence[Line]) -> Iterator[str]:
 def _both(run: MeasureRun) -> Iterator[Block]:
     lines = words.lines(run.summary)
     several, told = len({each.group for each in lines}) > 1, [each for each in lines if each.diversity.mean is not None]
-
-    def value(it: Value) -> tuple[Estimate, str]:
-        return Estimate(it.mean, places=2), "" if it.spread is None else f" ± {it.spread:.2f}"
-
-    first = ("augmentation", *(["reference"] if several else []), *(["image set"] if run.many_sets else []))
-    yield Table(
-        (*first, "affinity", "diversity", "mixed diversity"),
-        tuple(
-            (
-                *(each.augmentation, *([each.group] if several else []), *([each.images] if run.many_sets else [])),
-                *map(value, (each.affinity, each.diversity, each.mix_diversity)),
-            )
-            for each in lines
-        ),
+    yield table(
+        lines,
+        ("augmentation", lambda each: each.augmentation),
+        *[("reference", lambda each: each.group)] * several,
+        *[("image set", lambda each: each.images)] * run.many_sets,
+        ("affinity", lambda each: _spread(each.affinity)),
+        ("diversity", lambda each: _spread(each.diversity)),
+        ("mixed diversity", lambda each: _spread(each.mix_diversity)),
     )
     means = "Means over the runs of a model, ± their standard deviation where there are several."
     yield Sentence(means if told else (means, *UNKNOWN), "note")
@@ -135,21 +127,21 @@ def _both(run: MeasureRun) -> Iterator[Block]:
         yield scatter(told)
 
 
+def _spread(it: Value) -> TableCell:
+    return Estimate(it.mean, places=2), "" if it.spread is None else f" ± {it.spread:.2f}"
+
+
 def _by_classifier(run: MeasureRun) -> Iterator[Block]:
     rows = run.summary["results"]
-    yield Table(
-        (
-            *("classifier", "augmentation", *(["image set"] if run.many_sets else [])),
-            *("affinity", "accuracy augmented", "clean", "measured on"),
-        ),
-        tuple(
-            (
-                *(ClassifierName(row["classifier"]), row["augmentation"]),
-                *([row["image_set"]] if run.many_sets else []),
-                *(*_numbers(row), words.clusters(row)),
-            )
-            for row in rows
-        ),
+    yield table(
+        rows,
+        WHO,
+        AUGMENTATION,
+        *[("image set", text("image_set"))] * run.many_sets,
+        AFFINITY,
+        ("accuracy augmented", number("accuracy_augmented")),
+        ("clean", bare("accuracy_clean")),
+        ("measured on", words.clusters),
         by=0,
     )
     yield Sentence(
@@ -160,7 +152,7 @@ def _by_classifier(run: MeasureRun) -> Iterator[Block]:
 
 
 def _look(run: MeasureRun, images: str) -> Group:
-    title = f"What they look like{f', on {images}' * run.many_sets}"
+    title = with_set(run, "What they look like", images)
     if why_not := run.whole.why_unreadable(images):
         return Group(title, (Sentence(why_not, "note"),))
     note = (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import mean, stdev
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from brittle.report.page.section import Row
 from brittle.report.page.words import counted, number
-
-Row = Mapping[str, Any]
 
 
 class Value(NamedTuple):

@@ -11,6 +11,7 @@ from brittle.report.blocks import (
     Intervals,
     Line,
     Mark,
+    Of,
     Panel,
     Points,
     Role,
@@ -64,7 +65,11 @@ def _candidates(record: Record, difference: Difference) -> Iterator[Mark]:
 def class_figure(difference: Difference, classes: Sequence[ClassChanges]) -> Figure:
     """A row per class and a panel per quantity: the difference with its simultaneous interval, around zero, in the
     colour of the better one."""
-    sides = {1: ClassifierName(difference.after), -1: ClassifierName(difference.before), 0: Role("neutral")}
+    sides: dict[int, Of] = {
+        1: ClassifierName(difference.after),
+        -1: ClassifierName(difference.before),
+        0: Role("neutral"),
+    }
 
     def marks(quantity: str) -> Iterator[Mark]:
         yield Rule(0.0)

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, Band, ClassifierName, Figure, Line, Mark, Panel, Points, Rule
+from brittle.report.blocks import Axis, Figure, Mark, Panel, Points, Rule
+from brittle.report.page.section import Row
 from brittle.report.page.words import percent
-from brittle.report.sections.breaking_points.words import Row, unit
+from brittle.report.sections.breaking_points.words import unit
+from brittle.report.sections.marks import curve
+from brittle.report.sections.tables import who
 
 MOST_CURVES = 8
 
 
 def survival_figure(rows: Sequence[Row]) -> Figure:
     """A curve per classifier, with an interval for each severity."""
-    shown = _spread(rows)
-    marks: list[Mark] = [Rule(0.5, "x", dash="dotted")]
+    shown, marks = _spread(rows), list[Mark]([Rule(0.5, "x", dash="dotted")])
     for row in shown:
-        who, curve = ClassifierName(row["classifier"]), row["survival"]
-        if curve["share"]:
-            at = tuple(curve["values"])
-            marks.append(Band(who, at, tuple(curve["low"]), tuple(curve["high"]), step="level"))
-            marks.append(Line(who, at, tuple(curve["share"]), step="level"))
+        survival = row["survival"]
+        if survival["share"]:
+            ends = zip(survival["low"], survival["high"], strict=True)
+            marks += curve(who(row), survival["values"], survival["share"], ends, step="level")
         if row["median"] is not None:
-            marks.append(Points(who, (row["median"],), (0.5,)))
-    some = (
-        f" Eight of {len(rows)} classifiers, from the one that breaks last to the one that breaks first."
-        if len(rows) > len(shown)
-        else ""
-    )
+            marks.append(Points(who(row), (row["median"],), (0.5,)))
+    some = f" Eight of {len(rows)} classifiers, from the one that breaks last to the one that breaks first."
     return Figure(
         f"share of paths of {', '.join(row['classifier'] for row in shown)} that are not broken, against "
         f"{unit(rows[0])}",
@@ -40,7 +37,7 @@ def survival_figure(rows: Sequence[Row]) -> Figure:
         ),
         "Share of paths of a classifier’s own correct images that are not broken yet; bands are "
         f"{percent(rows[0]['confidence'])} intervals over images, each for one severity and not for the whole curve, "
-        f"marks are medians.{some}",
+        f"marks are medians.{some * (len(rows) > len(shown))}",
         height=3.6,
     )
 

@@ -11,22 +11,26 @@ from brittle.engine.view import View
 from brittle.measures.breaking_points.measure import BreakingPoints
 from brittle.measures.breaking_points.summary import Points, points_of
 from brittle.measures.severities import Severities
-from brittle.report.blocks import Answer, Block, Card, ClassifierName, Drawn, Original, Pictures, Sentence, Strip
-from brittle.report.page.section import MeasureRun
-from brittle.report.sections.breaking_points.words import Row, places
+from brittle.report.blocks import Block, Card, ClassifierName, Drawn, Pictures, Sentence, Strip
+from brittle.report.page.section import MeasureRun, Row
+from brittle.report.sections.breaking_points.words import places
+from brittle.report.sections.pictured import MOST_CLASSIFIERS, ShownImage, answer, readable, shown_image
 
-MOST_IMAGES, MOST_CLASSIFIERS = 8, 4
+MOST_IMAGES = 8
+NOTE = (
+    "Images that all shown classifiers get right, from those that break first to those that break last. Left the "
+    "image; then, for each classifier, the image at its breaking point with the severity, the new label and its "
+    "probability."
+)
 
 
-def at_the_break(run: MeasureRun, rows: Sequence[Row]) -> Block | None:
+def at_the_break(run: MeasureRun, rows: Sequence[Row]) -> list[Block]:
     """Images that all classifiers get right, from those that break first to those that break last; or why there are
     none."""
     images, nuisance, classifiers = rows[0]["image_set"], rows[0]["nuisance"], [row["classifier"] for row in rows]
-    view, why_not = run.view, run.whole.why_unreadable(images, nuisance, classifiers)
-    if why_not:
-        return Sentence(why_not, "note")
+    view, instead = readable(run, images, nuisance, classifiers)
     if view is None:
-        return None
+        return instead
     measure = view.job.assignments[run.name].measure
     assert isinstance(measure, BreakingPoints)
     grid = measure.grid(view.about(view.cell(classifiers[0], images, nuisance)))
@@ -34,11 +38,11 @@ def at_the_break(run: MeasureRun, rows: Sequence[Row]) -> Block | None:
     found = {name: points_of(view, name, images, nuisance, grid) for name in shown[:MOST_CLASSIFIERS]}
     right = np.logical_and.reduce([each.right for each in found.values()]).nonzero()[0]
     if not len(right):
-        return Sentence("No image is classified correctly by all classifiers.", "note")
+        return [Sentence("No image is classified correctly by all classifiers.", "note")]
     order = right[np.argsort(np.mean([each.value[right, 0] for each in found.values()], 0), kind="stable")]
     chosen = order[np.unique(np.linspace(0, len(order) - 1, MOST_IMAGES).round().astype(int))]
     strips = _Strips(run, view, rows[0], measure.noise == "fresh", grid, found)
-    return Pictures(tuple(strips.of(place) for place in chosen.tolist()))
+    return [Sentence(NOTE, "note"), Pictures(tuple(strips.of(place) for place in chosen.tolist()))]
 
 
 class _Strips(NamedTuple):
@@ -52,26 +56,23 @@ class _Strips(NamedTuple):
     found: Mapping[str, Points]
 
     def of(self, place: int) -> Strip:
-        subject = self.view.images[self.row["image_set"]]
-        image, name = int(subject.ids[place]), subject.names[place]
-        label = subject.class_name(int(subject.labels[place]))
-        original = Card(Original(self.row["image_set"], image), label, f"{name}, {label}: original", beneath=name)
-        return Strip((original, *(self._card(each, place, image, f"{name}, {label}") for each in self.found)))
+        image = shown_image(self.view, self.row["image_set"], place)
+        return Strip((image.original(beneath=image.name), *(self._card(each, place, image) for each in self.found)))
 
-    def _card(self, classifier: str, place: int, image: int, title: str) -> Card:
-        points, images, nuisance = self.found[classifier], self.row["image_set"], self.row["nuisance"]
-        names = self.run.whole.label_names(classifier, images)
+    def _card(self, classifier: str, place: int, image: ShownImage) -> Card:
+        points, nuisance = self.found[classifier], self.row["nuisance"]
+        names = self.run.whole.label_names(classifier, image.image_set)
         untouched = f"{names(int(points.base[place]))} {points.p_clean[place]:.2f} untouched"
         if not points.broke[place, 0]:
             held = f"{untouched}; held up to {self.row['limit']:g}"
             return Card(None, (ClassifierName(classifier, "never broke"),), beneath=held)
         value, label = float(points.value[place, 0]), int(points.predicted[place, 0])
         step = round(value / self.grid.step) - 1
-        said = f"at {value:.{places(self.row)}f}"
+        caption = f"at {value:.{places(self.row)}f}"
         source = Drawn(
-            images, image, nuisance, 0, float(self.grid.tensor()[step]), step if self.fresh else None,
+            image.image_set, image.id, nuisance, 0, float(self.grid.tensor()[step]), step if self.fresh else None,
             classifier if self.run.whole.job.needs(nuisance) else "",
         )  # fmt: skip
-        answer = Answer(classifier, names(label), float(points.p_star[place, 0]), False, label)
-        alt = f"{title}, {said}: taken for {names(label)} by {classifier}"
-        return Card(source, said, alt, (answer,), untouched)
+        said = answer(self.run, classifier, image.image_set, label, points.p_star[place, 0], False)
+        alt = f"{image.alt}, {caption}: taken for {said.label} by {classifier}"
+        return Card(source, caption, alt, (said,), untouched)

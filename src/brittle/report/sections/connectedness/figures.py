@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from brittle.report.blocks import Axis, Bars, ClassifierName, Figure, Mark, Panel, Role, Text, category_axis
-from brittle.report.sections.connectedness.words import Row, sizes
+from brittle.report.page.section import Row
+from brittle.report.sections.connectedness.words import sizes
 
 ROW = 0.28  # inches
 LABELLED = 0.04  # of the axis: narrower bubbles have no room for their number

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pyarrow as pa
-
-from brittle.report.blocks import (
-    Block,
-    ClassifierName,
-    Count,
-    Estimate,
-    Group,
-    Sentence,
-    Styled,
-    Table,
-    TableCell,
-    Weighted,
-)
-from brittle.report.blocks.wording import estimate
-from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.blocks import Block, Group, Sentence, Styled, Table, Weighted
+from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import sentence
-from brittle.report.renderers.console import EVERYTHING
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
+from brittle.report.sections.base import BaseSection, finding, remarks
+from brittle.report.sections.comparisons import MOST_PRINTED, capped
 from brittle.report.sections.connectedness import words
 from brittle.report.sections.connectedness.figures import bubble_figure
 from brittle.report.sections.connectedness.pictures import films
-from brittle.report.sections.connectedness.words import Row
-from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import with_set
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
+from brittle.report.sections.tables import WHO, bare, count, number, table, text
 
 LEADS = 0.35  # how much a finding matters
 MOST_DRAWN = 40  # classes in the figure
-MOST_PRINTED = 20  # classes on the console
+MOST_CLASSES = 20  # on the console
 MOST_RESULTS = 8  # class by class on the console
-MOST_PAIRS = 10  # of classifiers
-PRINTED = (
-    *("class", "right", "bubbles", "sizes", "weakly", "candidate"),
-    *("straight", "curved", "unknown", "least margin"),
-)
-SHOWN = (
-    *("class", "right", "bubbles, at most", "sizes", "weakly generalised", "candidate for strongly"),
-    *("straight", "curved", "unknown", "least margin on a path"),
+BRIEF = (  # what columns are called on the console
+    *("class", "right", "bubbles", "sizes", "weakly", "candidate", "straight", "curved", "unknown", "least margin"),
+    "smallest change",
 )
 WHAT = (
     "Which images of a class lie in one region, a bubble, that the classifier gives that class (UREM, sections 1 and "
@@ -68,15 +49,14 @@ class ConnectednessSection(BaseSection):
     """Which images of a class lie in one region that the classifier gives that class."""
 
     title = "Connectedness"
+    listed, without = "classes", ("components",)
 
     def brief(self, summary: Summary) -> Sequence[Block]:
         results, pairs = summary["results"], summary["comparisons"]
         each_class = len(results) <= MOST_RESULTS
-        more = f"… and {len(pairs) - MOST_PAIRS} more differences ({EVERYTHING})"
         return [
             *(_printed(row, _classes(summary, row) if each_class else ()) for row in results),
-            *(Sentence(words.difference(pair)) for pair in pairs[:MOST_PAIRS]),
-            *([Sentence(more)] if len(pairs) > MOST_PAIRS else []),
+            *capped([words.difference(pair) for pair in pairs], "difference"),
             *map(Sentence, words.meanings(summary["classes"])),
             Sentence(
                 "Unknown does not mean disconnected: the number of bubbles is an upper bound, and has no interval. "
@@ -84,34 +64,29 @@ class ConnectednessSection(BaseSection):
             ),
         ]
 
-    def table(self, summary: Summary) -> pa.Table:
-        """A row per classifier, image set and class."""
-        return arrow([flat({k: v for k, v in row.items() if k != "components"}) for row in summary["classes"]])
-
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
         said = [
             f"{row['classifier']} gives {row['in_one_bubble']} of {row['measured_classes']} classes in one piece, "
             f"judging by {row['right']} images that it gets right ({words.bubbles(row)} in all); {words.straight(row)}."
             for row in run.summary["results"][:2]
         ]
-        return [Weighted(Sentence(text, "finding"), LEADS) for text in said]
+        return [finding(text, LEADS) for text in said]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         summary = run.summary
         return [
             Sentence(WHAT),
             _totals(summary["results"], run.many_sets),
-            *(Sentence(sentence(words.difference(pair))) for pair in summary["comparisons"][:MOST_PAIRS]),
+            *(Sentence(sentence(words.difference(pair))) for pair in summary["comparisons"][:MOST_PRINTED]),
             *(_part(run, row) for row in summary["results"]),
             Sentence(" ".join(words.meanings(summary["classes"])), "note"),
-            Sentence(
+            *remarks(
                 "A bubble is a region that the classifier gives one class; images are in the same one if a path "
                 "connects them without leaving it.",
-                "definition",
+                LIMITS,
+                "how many images of each class, and that unknown pairs count as separate",
+                (UREM, WAUDBY_SMITH_2023),
             ),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence("how many images of each class, and that unknown pairs count as separate", "citation"),
-            *(Sentence(text, "reference") for text in (UREM, WAUDBY_SMITH_2023)),
         ]
 
 
@@ -126,7 +101,7 @@ def _printed(row: Row, classes: Sequence[Row]) -> Group:
     if row["misclassified"]:
         blocks.append(Sentence(f"{row['misclassified']} are misclassified and have no bubble"))
     if classes:
-        blocks.append(_each_class(classes, PRINTED, "smallest change", words.with_changes(classes)))
+        blocks.append(_each_class(classes, words.with_changes(classes), BRIEF))
     blocks += [Sentence(words.straight(row)), Sentence(f"{words.pairs(row)}; {words.outside(row)}")]
     about = (
         f" on {row['image_set']}: {row['right']} of {row['images']} images in {words.bubbles(row)}; "
@@ -135,46 +110,38 @@ def _printed(row: Row, classes: Sequence[Row]) -> Group:
     return Group((Styled(row["classifier"]), about), tuple(blocks))
 
 
-def _each_class(classes: Sequence[Row], columns: tuple[str, ...], change: str, known: bool) -> Table:
+def _each_class(classes: Sequence[Row], changed: bool, titles: Sequence[str] = ()) -> Table:
     """A row per class, with the smallest changes where they are known."""
-    return Table(
-        (*columns, *([change] if known else [])),
-        tuple((*_class(row), *([words.changes(row)] if known else [])) for row in classes),
-        shown=MOST_PRINTED,
-        noun="class",
-    )
-
-
-def _class(row: Row) -> Iterator[TableCell]:
-    yield row["class"]
-    yield Count(row["right"], row["images"])
-    yield Count(row["bubbles"])
-    yield words.sizes(row["sizes"])
-    yield Count(row["weakly_generalised"])
-    yield "yes" if row["candidate"] else "no"
-    yield from (Count(row[how]) for how in ("straight", "curved", "unknown"))
-    yield Estimate(row["least_margin"], places=2)
+    columns = [
+        ("class", text("class")),
+        ("right", count("right", "images")),
+        ("bubbles, at most", count("bubbles")),
+        ("sizes", lambda row: words.sizes(row["sizes"])),
+        ("weakly generalised", count("weakly_generalised")),
+        ("candidate for strongly", lambda row: "yes" if row["candidate"] else "no"),
+        ("straight", count("straight")),
+        ("curved", count("curved")),
+        ("unknown", count("unknown")),
+        ("least margin on a path", bare("least_margin", 2)),
+        *[("smallest targeted change", words.changes)] * changed,
+    ]
+    named = (titles or [title for title, _ in columns])[: len(columns)]
+    shown = ((title, making) for title, (_, making) in zip(named, columns, strict=True))
+    return table(classes, *shown, shown=MOST_CLASSES, noun="class")
 
 
 def _totals(results: Sequence[Row], many_sets: bool) -> Table:
-    return Table(
-        (
-            *("classifier", *(["images"] if many_sets else []), "right", "classes in one bubble", "bubbles, at most"),
-            *("images alone", "straight share of random pairs", "pairs tried", "straight", "curved", "unknown"),
-        ),
-        tuple(
-            (
-                ClassifierName(row["classifier"]),
-                *([row["image_set"]] if many_sets else []),
-                Count(row["right"], row["images"]),
-                Count(row["in_one_bubble"], row["measured_classes"]),
-                Count(row["bubbles"]),
-                Count(row["alone"]),
-                estimate(row, "straight_share"),
-                *(Count(row[how]) for how in ("pairs", "straight", "curved", "unknown")),
-            )
-            for row in results
-        ),
+    return table(
+        results,
+        WHO,
+        *[("images", text("image_set"))] * many_sets,
+        ("right", count("right", "images")),
+        ("classes in one bubble", count("in_one_bubble", "measured_classes")),
+        ("bubbles, at most", count("bubbles")),
+        ("images alone", count("alone")),
+        ("straight share of random pairs", number("straight_share")),
+        ("pairs tried", count("pairs")),
+        *((how, count(how)) for how in ("straight", "curved", "unknown")),
     )
 
 
@@ -184,12 +151,10 @@ def _part(run: MeasureRun, row: Row) -> Group:
     more = len(classes) - MOST_DRAWN
     cut = f"; {more} more classes are in the table" if more > 0 else ""
     reading = f"Images of each class in its bubbles, the largest first{cut}. {words.ways(row)}"
-    known = words.with_changes(run.summary["classes"])
     blocks: list[Block] = [
         bubble_figure(classes[:MOST_DRAWN], reading),
-        _each_class(classes, SHOWN, "smallest targeted change", known),
+        _each_class(classes, words.with_changes(run.summary["classes"])),
     ]
     if paths := films(run, row["classifier"], row["image_set"]):
         blocks.append(Group("Connecting paths", (Sentence(PATHS, "note"), *paths)))
-    on = f", on {row['image_set']}" if run.many_sets else ""
-    return Group(f"{row['classifier']}{on}", tuple(blocks))
+    return Group(with_set(run, row["classifier"], row["image_set"]), tuple(blocks))

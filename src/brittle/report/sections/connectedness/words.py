@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 from brittle.report.blocks.wording import estimate, plain
+from brittle.report.page.section import Row
 from brittle.report.page.words import counted, number, percent, sentence
+from brittle.report.sections import comparisons
+from brittle.report.sections.comparisons import at_once, minus
 
-Row = Mapping[str, Any]
 MOST_SIZES = 6
 
 WEAKLY = (
@@ -59,11 +60,10 @@ def straight(row: Row) -> str:
 def difference(pair: Row) -> str:
     """How the straight shares of two classifiers differ."""
     if pair["difference"] is None:
-        return f"{pair['first']} − {pair['second']}: no sampled pair is right for both"
-    family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
+        return f"{minus(pair)}: no sampled pair is right for both"
     return (
-        f"straight share, {pair['first']} − {pair['second']}, paired over {pair['common_pairs']} pairs that both get "
-        f"right: {plain((estimate(pair, 'difference', 'interval', signed=True),))}{family}, "
+        f"straight share, {minus(pair)}, paired over {pair['common_pairs']} pairs that both get right: "
+        f"{plain((comparisons.difference(pair),))}{at_once(pair)}, "
         f"{'a tie' if pair['higher'] is None else pair['higher'] + ' has the higher'}"
     )
 

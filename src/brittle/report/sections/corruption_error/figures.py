@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
 
-from brittle.report.blocks import Axis, ClassifierName, Figure, Intervals, Mark, Panel, Points, Rule, category_axis
-from brittle.report.page.figures import short
+from brittle.report.blocks import Axis, Figure, Mark, Panel, Rule, category_axis
+from brittle.report.page.section import Row
+from brittle.report.page.words import short
+from brittle.report.sections.marks import whiskers
+from brittle.report.sections.tables import who
 
-Row = Mapping[str, Any]
 MOST_SHIFTS = 20
 BOTH = {"ce": ("mce", "CE"), "rce": ("mean_rce", "rCE")}
 
@@ -45,13 +46,11 @@ def errors_figure(rows: Sequence[Row], of: int) -> Figure:
     )
 
 
-def _marks(row: Row, off: float, key: str) -> Sequence[Mark]:
+def _marks(row: Row, off: float, key: str) -> Iterable[Mark]:
     """One classifier, its marks a little apart from those of others."""
     mean = BOTH[key][0]
     found = [(shift[key], shift[f"{key}_interval"]) for shift in row["shifts"][:MOST_SHIFTS]]
     if len(row["shifts"]) > 1:
         found.append((row[mean], row[f"{mean}_interval"]))
-    at = tuple(place + 0.7 * off for place in range(len(found)))
-    low, high = (tuple(None if ends is None else ends[end] for _, ends in found) for end in (0, 1))
-    who = ClassifierName(row["classifier"])
-    return Intervals(who, at, low, high, "x", "thin"), Points(who, tuple(value for value, _ in found), at)
+    at = (place + 0.7 * off for place in range(len(found)))
+    return whiskers(who(row), at, (value for value, _ in found), (ends for _, ends in found), "x", weight="thin")

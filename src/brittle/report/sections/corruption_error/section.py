@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Sequence
 
 from brittle.measures.corruption_error.options import PUBLISHED
-from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, Text, Weighted
+from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Table, Text, Weighted
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.fewer import some_of
-from brittle.report.page.section import MeasureRun, Summary
-from brittle.report.page.words import counted, number, percent
+from brittle.report.page.section import MeasureRun, Row, Summary
+from brittle.report.page.words import counted, percent
+from brittle.report.page.words import number as decimal
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
+from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.corruption_error.figures import errors_figure
-from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import by_set, with_set
 from brittle.report.sections.references import CNS_BENCH_2025, HENDRYCKS_2019
+from brittle.report.sections.tables import WHO, Titled, bare, number, table, text, who
 
-Row = Mapping[str, Any]
 LEADS = 0.4
 MOST_SHIFTS = 2  # with columns of their own on the console
 MOST_OPEN = 60  # rows of a table that is not folded away
@@ -46,42 +43,27 @@ class CorruptionErrorSection(BaseSection):
 
     title = "Corruption errors"
 
-    def brief(self, summary: Summary) -> Sequence[Block]:
-        return [_printed(list(rows)) for _, rows in _by_set(summary)]
+    listed, per = "results", "shifts"
 
-    def table(self, summary: Summary) -> pa.Table:
-        """A row per classifier, image set and shift, with the means over shifts in each."""
-        return arrow(
-            [
-                flat({key: value for key, value in row.items() if key != "shifts"} | shift)
-                for row in summary["results"]
-                for shift in row["shifts"]
-            ]
-        )
+    def brief(self, summary: Summary) -> Sequence[Block]:
+        return [_printed(rows) for rows in by_set(summary["results"]).values()]
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        said = [_headline(list(rows)) for _, rows in _by_set(run.summary)]
-        return [Weighted(Sentence(text, "finding"), LEADS) for text in said if text][:2]
+        said = map(_headline, by_set(run.summary["results"]).values())
+        return [finding(text, LEADS) for text in said if text][:2]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         return [
             Sentence(FORMULAS),
-            *(_part(run, images, list(rows)) for images, rows in _by_set(run.summary)),
-            Sentence(
+            *(_part(run, images, rows) for images, rows in by_set(run.summary["results"]).items()),
+            *remarks(
                 "mCE and mean rCE are errors, and drops, under shifts divided by those of a reference classifier, "
                 "averaged over shifts: lower is better.",
-                "definition",
+                LIMITS,
+                f"the reference ({run.summary['results'][0]['reference']}), the shifts and their severities",
+                (HENDRYCKS_2019, CNS_BENCH_2025),
             ),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(
-                f"the reference ({run.summary['results'][0]['reference']}), the shifts and their severities", "citation"
-            ),
-            *(Sentence(text, "reference") for text in (HENDRYCKS_2019, CNS_BENCH_2025)),
         ]
-
-
-def _by_set(summary: Summary) -> Iterator[tuple[str, Iterator[Row]]]:
-    return groupby(summary["results"], lambda row: str(row["image_set"]))
 
 
 def _headline(rows: Sequence[Row]) -> str:
@@ -104,26 +86,19 @@ def _headline(rows: Sequence[Row]) -> str:
     return f"{said}, from {least['ce']:.2f} under {least['nuisance']} to {most['ce']:.2f} under {most['nuisance']}."
 
 
-def _means(row: Row) -> tuple[Estimate, ...]:
-    return estimate(row, "mce"), estimate(row, "mean_rce"), estimate(row, "drop_over_images")
-
-
 def _printed(rows: Sequence[Row]) -> Group:
     first = rows[0]
     shifts = [shift["nuisance"] for shift in first["shifts"]]
     several = len(shifts) > 1
     own = shifts if 1 < len(shifts) <= MOST_SHIFTS else []
     names = ("mCE", "mean rCE") if several else ("CE", "rCE")
-    table = Table(
-        ("", *names, "drop", *(f"CE {shift}" for shift in own)),
-        tuple(
-            (
-                ClassifierName(row["classifier"]),
-                *_means(row),
-                *(Estimate(shift["ce"]) for shift in row["shifts"][: len(own)]),
-            )
-            for row in rows
-        ),
+    shown = table(
+        rows,
+        ("", who),
+        (names[0], number("mce")),
+        (names[1], number("mean_rce")),
+        ("drop", number("drop_over_images")),
+        *map(_ce, range(len(own)), own),
         noun="classifier",
     )
     without = "; – without images at scale 0" if first["shifts"][0]["error_clean"] is None else ""
@@ -133,7 +108,11 @@ def _printed(rows: Sequence[Row]) -> Group:
         f"{', all shifts pooled' * several}{without}; {percent(first['confidence'])} intervals over images."
     )
     about = f" on {first['image_set']}, {counted(first['images'], 'image')}, against {first['reference']}"
-    return Group((Styled("Corruption errors"), about), (table, Sentence(note)))
+    return Group((Styled("Corruption errors"), about), (shown, Sentence(note)))
+
+
+def _ce(place: int, shift: str) -> Titled:
+    return f"CE {shift}", lambda row: Estimate(row["shifts"][place]["ce"])
 
 
 def _part(run: MeasureRun, images: str, group: list[Row]) -> Group:
@@ -143,9 +122,12 @@ def _part(run: MeasureRun, images: str, group: list[Row]) -> Group:
     names = ("mCE, mean over shifts", "mean rCE, over shifts") if several else ("CE", "rCE")
     shown = some_of([row["classifier"] for row in rows], {row["classifier"]: -(row["mce"] or 0) for row in rows})
     blocks: list[Block] = [
-        Table(
-            ("classifier", *names, f"drop, mean over images{' of all shifts' * several}"),
-            tuple((ClassifierName(row["classifier"]), *_means(row)) for row in rows),
+        table(
+            rows,
+            WHO,
+            (names[0], number("mce")),
+            (names[1], number("mean_rce")),
+            (f"drop, mean over images{' of all shifts' * several}", number("drop_over_images")),
         ),
         Sentence(_intervals(first), "note"),
         errors_figure([row for row in rows if row["classifier"] in shown], len(rows)),
@@ -158,7 +140,7 @@ def _part(run: MeasureRun, images: str, group: list[Row]) -> Group:
     if several:
         fits = len(rows) * len(first["shifts"]) <= MOST_OPEN
         blocks.append(Group("Every shift", (_every_shift(rows),), "open" if fits else "closed"))
-    return Group(f"Against {first['reference']}{f', on {images}' * run.many_sets}", tuple(blocks))
+    return Group(with_set(run, f"Against {first['reference']}", images), tuple(blocks))
 
 
 def _intervals(row: Row) -> str:
@@ -173,21 +155,18 @@ def _intervals(row: Row) -> str:
 
 
 def _every_shift(rows: Sequence[Row]) -> Table:
-    return Table(
-        ("shift", "classifier", "CE", "rCE", "error at 0", f"errors, by {rows[0]['shifts'][0]['unit']}"),
-        tuple(
-            (
-                shift["nuisance"],
-                ClassifierName(row["classifier"]),
-                estimate(shift, "ce"),
-                estimate(shift, "rce"),
-                Estimate(shift["error_clean"]),
-                " ".join(number(error, 2) for error in shift["errors"][:MOST_ERRORS])
-                + " …" * (len(shift["errors"]) > MOST_ERRORS),
-            )
-            for place in range(len(rows[0]["shifts"]))
-            for row in rows
-            for shift in [row["shifts"][place]]
-        ),
+    def errors(shift: Row) -> str:
+        shown = [decimal(error, 2) for error in shift["errors"][:MOST_ERRORS]]
+        return " ".join(shown) + " …" * (len(shift["errors"]) > MOST_ERRORS)
+
+    places = range(len(rows[0]["shifts"]))
+    return table(
+        [row["shifts"][place] | {"classifier": row["classifier"]} for place in places for row in rows],
+        ("shift", text("nuisance")),
+        WHO,
+        ("CE", number("ce")),
+        ("rCE", number("rce")),
+        ("error at 0", bare("error_clean")),
+        (f"errors, by {rows[0]['shifts'][0]['unit']}", errors),
         by=0,
     )

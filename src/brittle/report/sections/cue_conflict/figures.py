@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import (
-    Axis,
-    ClassifierName,
-    Figure,
-    Intervals,
-    Mark,
-    Panel,
-    Points,
-    Role,
-    Rule,
-    category_axis,
-)
+from brittle.report.blocks import Axis, Figure, Mark, Panel, Role, Rule, category_axis
 from brittle.report.blocks.wording import plain, share
-from brittle.report.sections.shares import Row
+from brittle.report.page.section import Row
+from brittle.report.sections.marks import whiskers
+from brittle.report.sections.tables import who
 
 MOST_SHOWN = 8  # classifiers in a figure
 TICKS = ((0.0, "0\ntexture"), (0.25, "0.25"), (0.5, "0.5"), (0.75, "0.75"), (1.0, "1\nshape"))
@@ -32,15 +23,12 @@ def bias_figure(rows: Sequence[Row], also: Sequence[Row]) -> Figure:
         Rule(each["shape_bias"], of=Role("prior"), dash="dotted") for each in also if each["shape_bias"] is not None
     ]
     for place, row in enumerate(shown):
-        who, own = ClassifierName(row["classifier"]), row["per_class"]
-        at = tuple(line - 0.35 + (place + 0.5) * step for line in range(len(own)))
-        low, high = zip(*(each["shape_bias_interval"] or (None, None) for each in own), strict=True)
-        marks += [
-            Intervals(who, at, low, high, "x"),
-            Points(who, tuple(each["shape_bias"] for each in own), at),
-        ]
+        own = row["per_class"]
+        at = [line - 0.35 + (place + 0.5) * step for line in range(len(own))]
+        biases, ends = ([each[key] for each in own] for key in ("shape_bias", "shape_bias_interval"))
+        marks += whiskers(who(row), at, biases, ends, "x")
         if row["shape_bias"] is not None:
-            marks.append(Rule(row["shape_bias"], of=who, dash="own"))
+            marks.append(Rule(row["shape_bias"], of=who(row), dash="own"))
     told = ", ".join(f"{row['classifier']} {plain((share(row, 'shape_bias', 'none', 1),))}" for row in shown)
     given = ", dotted grey ones that of those whose decisions were given" if also else ""
     some = f" The first {MOST_SHOWN} of {len(rows)} classifiers." if len(rows) > MOST_SHOWN else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from brittle.report.blocks import Cells, Estimate, Figure, Panel, category_axis
 from brittle.report.blocks.wording import plain
-from brittle.report.sections.shares import Row
+from brittle.report.page.section import Row
 
 MOST_NUMBERED = 16  # deciders up to whom every κ is written down
 MOST_TOLD = 20  # pairs in words

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import (
-    Axis,
-    Band,
-    Bars,
-    Cells,
-    ClassifierName,
-    Figure,
-    Line,
-    Mark,
-    Panel,
-    Rule,
-    category_axis,
-)
+from brittle.report.blocks import Axis, Bars, Cells, Figure, Line, Mark, Panel, Rule, category_axis
+from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.failure_points import words
-from brittle.report.sections.failure_points.words import Row
+from brittle.report.sections.marks import curve
+from brittle.report.sections.tables import who
 
 MOST_CLASSES, AT_EACH_END = 32, 15
 MOST_TICKS = 12
@@ -58,10 +48,9 @@ def _curves(rows: Sequence[Row], name: str) -> Panel:
     marks: list[Mark] = []
     for row in rows:
         entries = [entry for entry in row["severities"] if entry[name] is not None]
-        who, at = ClassifierName(row["classifier"]), tuple(entry["value"] for entry in entries)
-        ends = [entry[f"{name}_interval"] or (entry[name], entry[name]) for entry in entries]
-        marks.append(Band(who, at, tuple(low for low, _ in ends), tuple(high for _, high in ends)))
-        marks.append(Line(who, at, tuple(entry[name] for entry in entries), markers=len(at) <= MOST_TICKS))
+        ends = (entry[f"{name}_interval"] or (entry[name], entry[name]) for entry in entries)
+        at, values = ([entry[key] for entry in entries] for key in ("value", name))
+        marks += curve(who(row), at, values, ends, markers=len(at) <= MOST_TICKS)
     lowest = min((entry[name] or 0.0 for row in rows for entry in row["severities"]), default=0.0)
     # A single severity stands in the middle of the axis.
     begin, end = rows[0]["severities"][0]["value"], rows[0]["limit"]
@@ -78,14 +67,14 @@ def histogram_figure(rows: Sequence[Row], of: int) -> Figure:
     entries, width = rows[0]["severities"], 0.84 / len(rows)
     marks: list[Mark] = []
     for place, row in enumerate(rows):
-        who, paths = ClassifierName(row["classifier"]), max(1, row["paths"])
+        paths = max(1, row["paths"])
         at = tuple(each - 0.42 + (place + 0.5) * width for each in range(len(entries) + 1))
         first = [entry["first_failures"] / paths for entry in row["severities"]] + [row["never"] or 0.0]
-        marks.append(Bars(who, at, tuple(first), width=width * 0.9))
+        marks.append(Bars(who(row), at, tuple(first), width=width * 0.9))
         for x, entry in zip(at, row["severities"], strict=False):
             if entry["wrong"] is not None:
                 ends = x - width * 0.45, x + width * 0.45
-                marks.append(Line(who, ends, (entry["wrong"] / paths,) * 2, "solid"))
+                marks.append(Line(who(row), ends, (entry["wrong"] / paths,) * 2, "solid"))
     marks += [Rule(at, dash="dotted") for at in ([0.5] if entries[0]["value"] == 0 else []) + [len(entries) - 0.5]]
     step = max(1, -(-len(entries) // MOST_TICKS))
     ticks = [(float(tick), f"{entries[tick]['value']:g}") for tick in range(0, len(entries), step)]

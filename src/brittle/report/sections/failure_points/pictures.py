@@ -9,21 +9,19 @@ import numpy as np
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.trajectories import Trajectories, trajectories
 from brittle.report.blocks import Answer, Block, Card, Drawn, Original, Pictures, Sentence, Strip
-from brittle.report.page.section import MeasureRun
-from brittle.report.sections.failure_points.words import Row
+from brittle.report.page.section import MeasureRun, Row
+from brittle.report.sections.pictured import MOST_CLASSIFIERS, answer, readable, shown_image
 
-MOST_IMAGES, MOST_CLASSIFIERS, MOST_FRAMES = 4, 4, 9
+MOST_IMAGES, MOST_FRAMES = 4, 9
 
 
-def films(run: MeasureRun, rows: Sequence[Row]) -> Block | None:
+def films(run: MeasureRun, rows: Sequence[Row]) -> list[Block]:
     """Images that the classifiers get right at the lowest severity, from the first that fails to the last; or why there
     are none."""
     images, nuisance, classifiers = rows[0]["image_set"], rows[0]["nuisance"], [row["classifier"] for row in rows]
-    view, why_not = run.view, run.whole.why_unreadable(images, nuisance, classifiers)
-    if why_not:
-        return Sentence(why_not, "note")
+    view, instead = readable(run, images, nuisance, classifiers)
     if view is None:
-        return None
+        return instead
     names = run.whole.seen_by(nuisance, classifiers)[:MOST_CLASSIFIERS]
     measure = view.job.assignments[run.name].measure
     assert isinstance(measure, FailurePoints)
@@ -34,27 +32,29 @@ def films(run: MeasureRun, rows: Sequence[Row]) -> Block | None:
     begin = found[names[0]].begin
     usable = np.flatnonzero((first > begin).all(0) & (first <= count).any(0))
     if not len(usable):
-        return Sentence(f"No image that is right at {values[begin]:g} fails along its path.", "note")
+        return [Sentence(f"No image that is right at {values[begin]:g} fails along its path.", "note")]
     order = usable[np.argsort(first[:, usable].mean(0), kind="stable")]
     chosen = order[np.unique(np.linspace(0, len(order) - 1, MOST_IMAGES).round().astype(int))]
-    subject, saw = view.images[images], names[0] if run.whole.job.needs(nuisance) else ""
+    saw = names[0] if run.whole.job.needs(nuisance) else ""
     strips = []
     for each in chosen.tolist():
-        place = int(found[names[0]].places[each])
-        image, name = int(subject.ids[place]), subject.names[place]
-        label = subject.class_name(int(subject.labels[place]))
+        image = shown_image(view, images, int(found[names[0]].places[each]))
         cards = []
         for at in _shown(first[:, each], begin, count):
-            made = Drawn(images, image, nuisance, 0, severities[at], classifier=saw)
+            made = Drawn(images, image.id, nuisance, 0, severities[at], classifier=saw)
             answers = tuple(_answers(run, images, found, each, at))
-            fails, value = any(answer.first for answer in answers), f"{values[at]:g}"
+            fails, value = any(said.first for said in answers), f"{values[at]:g}"
             caption = f"{value}: fails" if fails else value
             if at == begin:
-                caption = f"{label}, at {value}" if values[at] else label
-            source = made if at else Original(images, image)
-            cards.append(Card(source, caption, f"{name}, {label}, at {value}", answers, role="fails" if fails else ""))
+                caption = f"{image.label}, at {value}" if values[at] else image.label
+            source = made if at else Original(images, image.id)
+            cards.append(Card(source, caption, f"{image.alt}, at {value}", answers, role="fails" if fails else ""))
         strips.append(Strip(tuple(cards)))
-    return Pictures(tuple(strips), "film")
+    note = (
+        f"Images that all shown classifiers get right at {values[begin]:g}, from one that fails early to one that "
+        "fails late. Framed in red: some classifier fails here for the first time."
+    )
+    return [Sentence(note, "note"), Pictures(tuple(strips), "film")]
 
 
 def _shown(first: np.ndarray[tuple[int], np.dtype[np.int64]], begin: int, count: int) -> list[int]:
@@ -71,12 +71,6 @@ def _shown(first: np.ndarray[tuple[int], np.dtype[np.int64]], begin: int, count:
 def _answers(run: MeasureRun, images: str, found: Mapping[str, Trajectories], image: int, at: int) -> Iterator[Answer]:
     for name, paths in found.items():
         if paths.seen[image, 0, at]:
-            predicted = int(paths.predicted[image, 0, at])
-            yield Answer(
-                name,
-                run.whole.label_names(name, images)(predicted),
-                float(np.exp(paths.log_p_predicted[image, 0, at])),
-                not bool(paths.wrong[image, 0, at]),
-                predicted,
-                first=int(paths.first[image, 0]) == at,
-            )
+            p, right = np.exp(paths.log_p_predicted[image, 0, at]), not paths.wrong[image, 0, at]
+            first = int(paths.first[image, 0]) == at
+            yield answer(run, name, images, int(paths.predicted[image, 0, at]), p, right, first=first)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import Block, Cell, Estimate, Group, Sentence, Styled, Text, Weighted
-from brittle.report.blocks.wording import plain
+from brittle.report.blocks.wording import bounded, plain, points
 from brittle.report.page.fewer import some_of
-from brittle.report.page.section import MeasureRun, Summary, compared
-from brittle.report.page.words import counted, listed, percent, sentence
+from brittle.report.page.section import MeasureRun, Row, Summary, compared
+from brittle.report.page.words import EVERYTHING, counted, listed, percent, sentence
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
-from brittle.report.sections.comparisons import EVERYTHING, MOST_PRINTED, against, at_once, better, printed
-from brittle.report.sections.distortion import distortion_blocks
+from brittle.report.sections.base import BaseSection, finding, remarks
+from brittle.report.sections.comparisons import MOST_PRINTED, against, at_once, better, both, capped, minus, tie_or
+from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.failure_points import tables, words
 from brittle.report.sections.failure_points.figures import class_figure, curve_figure, histogram_figure
 from brittle.report.sections.failure_points.pictures import films
-from brittle.report.sections.failure_points.words import Row
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import cells, with_set
 from brittle.report.sections.references import CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023
 
 LEADS, ASIDE = 0.5, 0.35  # how much a finding matters
@@ -57,9 +55,10 @@ class FailurePointsSection(BaseSection):
     def brief(self, summary: Summary) -> Sequence[Block]:
         pooled = (Sentence(_over_nuisances(each)) for each in summary["pooled"][:MOST_PRINTED])
         return [
-            *(_printed(rows, pairs) for rows, pairs in _cells(summary)),
+            *(_printed(rows, pairs) for rows, pairs in cells(summary)),
             *pooled,
             Sentence(_closing(summary["results"])),
+            *distortion_line(summary),
         ]
 
     def table(self, summary: Summary) -> pa.Table:
@@ -72,55 +71,38 @@ class FailurePointsSection(BaseSection):
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
         told: dict[tuple[str, str, str], list[str]] = {}
-        for rows, pairs in _cells(run.summary):
+        for rows, pairs in cells(run.summary):
             for pair in pairs:
                 if better(pair) is not None:
                     about = pair["image_set"], pair["first"], pair["second"]
                     told.setdefault(about, []).append(_later(pair, rows[0]))
         said = [
-            Weighted(Sentence(sentence("; ".join(parts[:MOST_PARTS])), "finding"), LEADS, compared(*about))
-            for about, parts in told.items()
+            finding(sentence("; ".join(parts[:MOST_PARTS])), LEADS, compared(*about)) for about, parts in told.items()
         ]
-        known = [row for row in run.summary["results"][:2] if row["mean"] is not None]
-        alone = [Weighted(Sentence(_alone(row), "finding"), LEADS) for row in known]
+        alone = [finding(_alone(row), LEADS) for row in run.summary["results"][:2] if row["mean"] is not None]
         return [*(said[:MOST_FINDINGS] or alone), *_sinks(run)]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         first = run.summary["results"][0]
         return [
             Sentence(DEFINITION),
-            *(_part(run, rows, pairs) for rows, pairs in _cells(run.summary)),
+            *(_part(run, rows, pairs) for rows, pairs in cells(run.summary)),
             *([_pooled(run)] if run.summary["pooled"] else []),
-            Sentence(
+            *remarks(
                 "A failure point is the first severity at which a prediction is wrong. Intervals in brackets: "
                 f"{percent(first['confidence'])}.",
-                "definition",
-            ),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(
+                LIMITS,
                 f"the severities ({words.grid(first)}; {first['unit']}), {counted(first['repeats'], 'path')} per image",
-                "citation",
+                (CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023),
             ),
-            *(Sentence(text, "reference") for text in (CNS_BENCH_2025, HENDRYCKS_2019, WAUDBY_SMITH_2023)),
         ]
 
 
-def _cells(summary: Summary) -> Iterator[tuple[list[Row], list[Row]]]:
-    """The results and the comparisons of each image set under each nuisance."""
-    for cell, rows in groupby(summary["results"], _cell):
-        yield list(rows), [pair for pair in summary["comparisons"] if _cell(pair) == cell]
-
-
-def _cell(row: Row) -> tuple[str, str]:
-    return row["image_set"], row["nuisance"]
-
-
 def _later(pair: Row, row: Row) -> str:
-    names, (low, high) = (pair["first"], pair["second"]), pair["interval"]
-    if better(pair) == pair["second"]:
-        names, (low, high) = names[::-1], (-high, -low)
-    by = plain((Estimate(abs(pair["difference"]), low, high, places=words.places(row)),))
-    return f"under {pair['nuisance']} {names[0]} fails later than {names[1]}, by {by} ({row['unit']})"
+    (later, sooner), ends = both(pair), pair["interval"]
+    ends = ends if better(pair) == pair["first"] else [-end for end in reversed(ends)]
+    by = plain((bounded(abs(pair["difference"]), ends, places=words.places(row)),))
+    return f"under {pair['nuisance']} {later} fails later than {sooner}, by {by} ({row['unit']})"
 
 
 def _alone(row: Row) -> Text:
@@ -145,7 +127,7 @@ def _sinks(run: MeasureRun) -> list[Weighted]:
             Estimate(sink.share, places=1, format="percent"),
             f" of the {sink.failures} first failures of {row['classifier']} fall into one label: {name}.",
         )
-        said.append(Weighted(Sentence(text, "finding"), ASIDE))
+        said.append(finding(text, ASIDE))
     return said
 
 
@@ -158,17 +140,15 @@ def _some(rows: Sequence[Row], **most: int) -> list[Row]:
 def _printed(rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
     first, some = rows[0], _some(rows)
     more = f"… and {len(rows) - len(some)} more classifiers ({EVERYTHING})"
+    about = f" on {first['image_set']}, {first['images']} images: where predictions become wrong"
     return Group(
-        (
-            Styled(first["nuisance"]),
-            f" on {first['image_set']}, {first['images']} images: where predictions become wrong",
-        ),
+        (Styled(first["nuisance"]), about),
         (
             tables.briefly(rows),
             Sentence(f"{'accuracy' if first['only'] is None else 'share failed'} at each {first['unit']}:"),
             tables.along(some),
             *[Sentence(more)] * (len(rows) > len(some)),
-            *printed(pairs, lambda pair: _difference(first, pair), "difference"),
+            *capped([_difference(first, pair) for pair in pairs], "difference"),
             *(Sentence((f"{row['classifier']}: ", *said)) for row in rows[:MOST_TOLD] if (said := _aside(row))),
             Sentence(words.how(first)),
         ),
@@ -177,13 +157,9 @@ def _printed(rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
 
 def _difference(row: Row, pair: Row) -> Text:
     if pair["difference"] is None:
-        return f"{pair['first']} − {pair['second']}: no image is right for all classifiers"
-    later = better(pair)
-    return (
-        f"{pair['first']} − {pair['second']}, paired over {words.common(row, pair['images'])}: ",
-        words.difference(row, pair),
-        f"{at_once(pair)}, {'a tie' if later is None else f'{later} fails later'}",
-    )
+        return f"{minus(pair)}: no image is right for all classifiers"
+    over = f"{minus(pair)}, paired over {words.common(row, pair['images'])}: "
+    return over, words.difference(row, pair), f"{at_once(pair)}, {tie_or(pair, 'fails later')}"
 
 
 def _aside(row: Row) -> tuple[str | Estimate, ...]:
@@ -197,7 +173,7 @@ def _aside(row: Row) -> tuple[str | Estimate, ...]:
 def _over_nuisances(each: Row) -> Text:
     return (
         f"{each['classifier']} on {each['image_set']}, over images with {listed(each['nuisances'])} pooled: mean drop ",
-        words.points(each, "drop"),
+        points(each, "drop"),
         " points",
     )
 
@@ -213,26 +189,28 @@ def _closing(rows: Sequence[Row]) -> str:
 
 def _part(run: MeasureRun, rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
     """Everything of one image set under one nuisance."""
-    first, (images, nuisance) = rows[0], _cell(rows[0])
+    first, images, nuisance = rows[0], rows[0]["image_set"], rows[0]["nuisance"]
     some, few = _some(rows), _some(rows, most=SIDE_BY_SIDE)
     blocks: list[Block] = [
         tables.about(first),
         curve_figure(some, len(rows)),
         tables.in_full(rows),
         *([Sentence(_narrowed(first["refined"]), "note")] if first["refined"] else []),
-        *distortion_blocks([row for row in run.summary.get(BESIDE, ()) if _cell(row) == (images, nuisance)]),
+        *distortion_blocks(run.summary, images, nuisance),
         Group("When images fail", (histogram_figure(few, len(rows)),)),
     ]
     if pairs:
-        blocks.append(_differences(rows, pairs))
-    if (pictures := films(run, few)) is not None:
-        blocks.append(_films(first, pictures))
+        best = max(rows, key=lambda row: row["mean"] or 0.0)["classifier"]
+        over = "the images that both get right at 0" if words.origin(first) else "all images"
+        differences = against(pairs, best, "fails", *tables.differences(first))
+        blocks.append(Group(f"Differences, paired over {over}", tuple(differences)))
+    if shown := films(run, few):
+        blocks.append(Group("Along the path", tuple(shown)))
     if len(first["classes"]) > 1:
         blocks.append(Group("Classes along severity", (class_figure(few),)))
     names = {row["classifier"]: run.whole.label_names(row["classifier"], images) for row in few}
     blocks.append(Group("Numbers at each severity", tuple(tables.by_severity(few, names)), "closed"))
-    on = f", on {images}" if run.many_sets else ""
-    return Group(f"{nuisance}{on}", tuple(blocks), about=Cell(images, nuisance))
+    return Group(with_set(run, nuisance, images), tuple(blocks), about=Cell(images, nuisance))
 
 
 def _narrowed(refined: Row) -> str:
@@ -240,25 +218,6 @@ def _narrowed(refined: Row) -> str:
         "Narrowed: bisection between the last severity that is right and the first that is wrong, to "
         f"{refined['tolerance']:g}. It finds a crossing in that bracket, not necessarily the first."
     )
-
-
-def _differences(rows: Sequence[Row], pairs: Sequence[Row]) -> Group:
-    best = max(rows, key=lambda row: row["mean"] or 0.0)["classifier"]
-    shown = against(pairs, best)
-    cut = Sentence(f"Against {best}, which fails last; all pairs are in summary.json.", "note")
-    over = "the images that both get right at 0" if words.origin(rows[0]) else "all images"
-    return Group(
-        f"Differences, paired over {over}", (*[cut] * (len(shown) < len(pairs)), tables.differences(rows[0], shown))
-    )
-
-
-def _films(row: Row, pictures: Block) -> Group:
-    note = (
-        f"Images that all shown classifiers get right at {row['severities'][0]['value']:g}, from one that fails early "
-        "to one that fails late. Framed in red: some classifier fails here for the first time."
-    )
-    there = [Sentence(note, "note")] * (not isinstance(pictures, Sentence))
-    return Group("Along the path", (*there, pictures))
 
 
 def _pooled(run: MeasureRun) -> Group:

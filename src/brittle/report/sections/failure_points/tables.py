@@ -4,56 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brittle.report.blocks import Block, ClassifierName, Count, Estimate, Sentence, Table, TableCell, Verdict
-from brittle.report.blocks.wording import estimate, share
+from brittle.report.blocks import Block, Count, Estimate, Sentence, Table, TableCell
+from brittle.report.blocks.wording import points
 from brittle.report.page.label_names import LabelNames
-from brittle.report.sections.comparisons import better
+from brittle.report.page.section import Row
+from brittle.report.sections.comparisons import verdict
 from brittle.report.sections.failure_points import words
-from brittle.report.sections.failure_points.words import Row
+from brittle.report.sections.tables import WHO, Titled, bare, count, number, pairs, part, table, text, who
 
 MOST_COLUMNS = 8  # severities on the console
 MOST_SEVERITIES = 21  # on the page
 
 
 def briefly(rows: Sequence[Row]) -> Table:
-    refined, origin = rows[0]["refined"] is not None, words.origin(rows[0])
-    return Table(
-        ("", *["right at 0"] * origin, "mean", *["narrowed"] * refined, "median", "never", "recovered"),
-        tuple(
-            (
-                ClassifierName(row["classifier"]),
-                *[Count(row["correct"])] * origin,
-                words.mean(row),
-                *([Estimate(row["refined"]["mean"], places=words.places(row))] if refined else []),
-                words.median(row),
-                share(row, "never", places=1),
-                Count(row["recovered"]),
-            )
-            for row in rows
-        ),
+    places = words.places(rows[0])
+    return table(
+        rows,
+        ("", who),
+        *[("right at 0", count("correct"))] * words.origin(rows[0]),
+        ("mean", words.mean),
+        *[("narrowed", bare("refined.mean", places))] * (rows[0]["refined"] is not None),
+        ("median", words.median),
+        ("never", part("never")),
+        ("recovered", count("recovered")),
         noun="classifier",
     )
 
 
 def along(rows: Sequence[Row]) -> Table:
     """Accuracy per severity; of a long grid some columns."""
-    drops, key = words.drops(rows[0]), "accuracy" if rows[0]["only"] is None else "failed"
-    shown = [_thinned(row["severities"], MOST_COLUMNS) for row in rows]
-    return Table(
-        ("", *(f"{entry['value']:g}" for entry in shown[0]), *["mean drop"] * drops),
-        tuple(
-            (
-                ClassifierName(row["classifier"]),
-                *(Estimate(entry[key]) for entry in entries),
-                *[words.mean_drop(row)] * drops,
-            )
-            for row, entries in zip(rows, shown, strict=True)
-        ),
-    )
+    key = "accuracy" if rows[0]["only"] is None else "failed"
+
+    def at(place: int) -> Titled:
+        return f"{severities[0][place]['value']:g}", lambda row: Estimate(_thinned(row, MOST_COLUMNS)[place][key])
+
+    severities = [_thinned(row, MOST_COLUMNS) for row in rows]
+    columns = map(at, range(len(severities[0])))
+    return table(rows, ("", who), *columns, *[("mean drop", words.mean_drop)] * words.drops(rows[0]))
 
 
-def _thinned(entries: Sequence[Row], most: int) -> list[Row]:
+def _thinned(row: Row, most: int) -> list[Row]:
     """Of a fine grid some severities, with both ends."""
+    entries = row["severities"]
     wanted = min(len(entries), most)
     return [entries[place * (len(entries) - 1) // max(1, wanted - 1)] for place in range(wanted)]
 
@@ -61,107 +53,68 @@ def _thinned(entries: Sequence[Row], most: int) -> list[Row]:
 def about(row: Row) -> Table:
     never = "; paths that never fail count with the last severity" if row["never"] else ""
     saved = f"{words.saved(row)} by {row['classifier']}, whose failed images are not looked at further"
-    return Table(
-        ("", ""),
-        (
-            ("unit", words.UNITS.get(row["unit"], row["unit"])),
-            ("paths", words.how(row)),
-            ("mean", f"{words.mean_is(row)}, {words.over(row)}{never}"),
-            *([("calls", saved)] if row["calls_saved"] else []),
-        ),
-        "pairs",
+    return pairs(
+        ("unit", words.UNITS.get(row["unit"], row["unit"])),
+        ("paths", words.how(row)),
+        ("mean", f"{words.mean_is(row)}, {words.over(row)}{never}"),
+        *([("calls", saved)] if row["calls_saved"] else []),
     )
 
 
 def in_full(rows: Sequence[Row]) -> Table:
-    refined, origin, drops = rows[0]["refined"] is not None, words.origin(rows[0]), words.drops(rows[0])
-
     def recovered(row: Row) -> TableCell:
-        return None if row["recovered"] is None else (Count(row["recovered"], row["paths"], "path"),)
+        return None if row["recovered"] is None else Count(row["recovered"], row["paths"], "path")
 
-    return Table(
-        (
-            *("classifier", *["wrong at 0"] * origin, "mean failure point", *["narrowed"] * refined, "median"),
-            *("never fails", "right again after failing", *["drop, mean over severities, points"] * drops),
-        ),
-        tuple(
-            (
-                ClassifierName(row["classifier"]),
-                *[Count(row["wrong_at_0"], row["images"])] * origin,
-                words.mean(row),
-                *([words.mean(row, row["refined"])] if refined else []),
-                words.median(row),
-                share(row, "never", places=1),
-                recovered(row),
-                *[words.mean_drop(row)] * drops,
-            )
-            for row in rows
-        ),
+    return table(
+        rows,
+        WHO,
+        *[("wrong at 0", count("wrong_at_0", "images"))] * words.origin(rows[0]),
+        ("mean failure point", words.mean),
+        *[("narrowed", number("refined.mean", places=words.places(rows[0])))] * (rows[0]["refined"] is not None),
+        ("median", words.median),
+        ("never fails", part("never")),
+        ("right again after failing", recovered),
+        *[("drop, mean over severities, points", words.mean_drop)] * words.drops(rows[0]),
     )
 
 
-def differences(row: Row, pairs: Sequence[Row]) -> Table:
-    drops = words.drops(row)
-    return Table(
-        (
-            *("first", "second", "failure point, first − second", "fails later"),
-            *(["drop, first − second, all images, points", "drops less"] if drops else []),
-        ),
-        tuple(
-            (
-                pair["first"],
-                pair["second"],
-                words.difference(row, pair),
-                Verdict(better(pair)),
-                *(_drop_difference(pair) if drops else ()),
-            )
-            for pair in pairs
-        ),
-    )
+def differences(row: Row) -> list[Titled]:
+    def drop(pair: Row) -> Estimate:
+        return points(pair, "drop_difference", "drop_interval", signed=True, simultaneous=pair["family"])
 
-
-def _drop_difference(pair: Row) -> tuple[TableCell, TableCell]:
-    found = words.points(pair, "drop_difference", "drop_interval", signed=True, simultaneous=pair["family"])
-    return found, Verdict(better(pair, "drop_better"))
+    drops: list[Titled] = [
+        ("drop, first − second, all images, points", drop),
+        verdict("drops less", "drop_better"),
+    ]
+    first = "failure point, first − second"
+    return [(first, lambda pair: words.difference(row, pair)), verdict("fails later"), *drops * words.drops(row)]
 
 
 def by_severity(rows: Sequence[Row], names: Mapping[str, LabelNames]) -> Iterator[Block]:
     """Everything known of some classifiers at each severity."""
     whole, drops = rows[0]["only"] is None, words.drops(rows[0])
-    shown = {row["classifier"]: _thinned(row["severities"], MOST_SEVERITIES) for row in rows}
-    if whole:
-        columns = ["accuracy", *["drop, points"] * drops, "confidence", "failed by then", "fail here first"]
-        columns += ["wrong here", "ECE", "NLL", "AURC"]
-    else:
-        columns = ["failed by then", "fail here first"]
 
-    def cells(entry: Row) -> Iterator[TableCell]:
-        if whole:
-            yield estimate(entry, "accuracy")
-            yield from [words.points(entry, "drop")] * drops
-            yield estimate(entry, "mean_confidence")
-        yield estimate(entry, "failed")
-        yield Count(entry["first_failures"])
-        if whole:
-            yield Count(entry["wrong"])
-            yield from (Estimate(entry[key]) for key in ("ece", "nll", "aurc"))
+    def most(entry: Row) -> str:
+        named = names[entry["classifier"]]
+        return ", ".join(f"{named(fall['label'])} {100 * fall['share']:.0f} %" for fall in entry["falls"][:1])
 
-    yield Table(
-        ("classifier", rows[0]["unit"], *columns, "most fall into"),
-        tuple(
-            (
-                ClassifierName(name),
-                Estimate(entry["value"], places=6, format="significant"),
-                *cells(entry),
-                ", ".join(f"{names[name](fall['label'])} {100 * fall['share']:.0f} %" for fall in entry["falls"][:1]),
-            )
-            for name, entries in shown.items()
-            for entry in entries
-        ),
+    shown = _thinned(rows[0], MOST_SEVERITIES)
+    yield table(
+        [{**entry, "classifier": row["classifier"]} for row in rows for entry in _thinned(row, MOST_SEVERITIES)],
+        WHO,
+        (rows[0]["unit"], bare("value", 6, format="significant")),
+        *[("accuracy", number("accuracy"))] * whole,
+        *[("drop, points", lambda entry: points(entry, "drop"))] * (whole and drops),
+        *[("confidence", number("mean_confidence"))] * whole,
+        ("failed by then", number("failed")),
+        ("fail here first", count("first_failures")),
+        *[("wrong here", count("wrong"))] * whole,
+        *[(key.upper(), bare(key)) for key in ("ece", "nll", "aurc") if whole],
+        ("most fall into", most),
         by=0,
     )
-    told, there = len(next(iter(shown.values()))), len(rows[0]["severities"])
-    some = f" {told} of {there} severities; summary.json has all." if there > told else ""
+    there = len(rows[0]["severities"])
+    some = f" {len(shown)} of {there} severities; summary.json has all." if there > len(shown) else ""
     what = "ECE (15 bins), NLL and AURC are of all answers at that severity; they have no interval here."
     if note := f"{what if whole else ''}{some}".strip():
         yield Sentence(note, "note")
@@ -170,19 +123,16 @@ def by_severity(rows: Sequence[Row], names: Mapping[str, LabelNames]) -> Iterato
 def pooled(averages: Sequence[Row], many_sets: bool) -> Table:
     """The classifiers that lose least over all nuisances first."""
     ordered = sorted(averages, key=lambda each: (each["image_set"], each["drop"] or 0.0))
-    return Table(
-        (
-            *("classifier", *["images"] * many_sets, "nuisances", "drop, points"),
-            *(f"at {entry['value']:g}" for entry in ordered[0]["severities"]),
-        ),
-        tuple(
-            (
-                ClassifierName(each["classifier"]),
-                *[each["image_set"]] * many_sets,
-                Count(len(each["nuisances"])),
-                words.points(each, "drop"),
-                *(Estimate(words.points(entry, "drop").value, places=1) for entry in each["severities"]),
-            )
-            for each in ordered
-        ),
+
+    def at(place: int) -> Titled:
+        title = f"at {ordered[0]['severities'][place]['value']:g}"
+        return title, lambda each: Estimate(points(each["severities"][place], "drop").value, places=1)
+
+    return table(
+        ordered,
+        WHO,
+        *[("images", text("image_set"))] * many_sets,
+        ("nuisances", lambda each: Count(len(each["nuisances"]))),
+        ("drop, points", lambda each: points(each, "drop")),
+        *map(at, range(len(ordered[0]["severities"]))),
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from brittle.report.blocks import Estimate
-from brittle.report.blocks.wording import estimate, exceeded
+from brittle.report.blocks import Estimate, wording
+from brittle.report.blocks.wording import estimate, points
+from brittle.report.page.section import Row
 from brittle.report.page.words import counted
+from brittle.report.sections import comparisons
 
-Row = Mapping[str, Any]
 UNITS = {
     "σ of 255": "σ of additive Gaussian noise, where white is 255",
     "level": "ImageNet-C’s level",
@@ -52,35 +52,22 @@ def places(row: Row) -> int:
     return 1 if row["unit"] == "σ of 255" else 2
 
 
-def mean(row: Row, of: Row | None = None) -> Estimate:
-    """The mean failure point, or that of those narrowed by bisection."""
-    return estimate(of or row, "mean", places=places(row))
+def mean(row: Row) -> Estimate:
+    return estimate(row, "mean", places=places(row))
 
 
 def difference(row: Row, pair: Row) -> Estimate:
-    return estimate(pair, "difference", "interval", places=places(row), signed=True, simultaneous=pair["family"])
+    return comparisons.difference(pair, places=places(row))
 
 
 def median(row: Row) -> Estimate:
-    beyond = row["mean"] is not None and row["median"] is None
-    return (
-        exceeded(row["limit"])
-        if beyond
-        else Estimate(None if row["mean"] is None else row["median"], places=places(row))
-    )
+    return wording.median(row, row["limit"], places(row))
 
 
 def mean_drop(row: Row) -> Estimate:
     """Over the severities above 0."""
     found = [entry["drop"] for entry in row["severities"] if entry["value"] > 0]
     return points({"drop": None if not found or None in found else sum(found) / len(found)}, "drop")
-
-
-def points(row: Row, key: str, interval: str = "", **more: Any) -> Estimate:
-    """A difference of shares, in percentage points."""
-    found = estimate(row, key, interval)
-    value, low, high = (None if each is None else 100 * each for each in (found.value, found.low, found.high))
-    return Estimate(value, low, high, places=1, **more)
 
 
 def grid(row: Row) -> str:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from brittle.report.blocks import (
     Axis,
     Bars,
     Block,
     Cell,
-    Count,
-    Estimate,
     Figure,
     Group,
     Panel,
@@ -20,26 +16,27 @@ from brittle.report.blocks import (
     Rule,
     Sentence,
     Styled,
-    Table,
     TableCell,
     Text,
     Weighted,
     category_axis,
 )
 from brittle.report.blocks.wording import estimate, p_value
-from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import sentence
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
-from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.base import BaseSection, finding, remarks
+from brittle.report.sections.comparisons import capped
+from brittle.report.sections.distortion import also, gathers, points
 from brittle.report.sections.interference import sentences
-from brittle.report.sections.interference.sentences import Row
 from brittle.report.sections.references import MARCU_2022
+from brittle.report.sections.tables import Making, bare, count, table, text
 
 LEADS = 0.4
 MOST_CLASSES = 24
 MOST_PRINTED = 30
 MOST_OPEN = 4  # rows whose figures are unfolded
+P = ("p", lambda row: p_value(row["chance_spread"]["p_value"]))
 R, MAX = Styled("r", "sub"), Styled("max", "sub")
 DEFINED: Text = (
     "A distortion may bring along what a classifier takes for features of some class; a number measured with it is "
@@ -55,43 +52,49 @@ class InterferenceSection(BaseSection):
 
     title = "Interference"
 
+    listed, without = "results", ("per_class",)
+
     def brief(self, summary: Summary) -> Sequence[Block]:
         rows = summary["results"]
         several = len({row["image_set"] for row in rows}) > 1
-        table = Table(
-            ("", "nuisance", *(["images"] if several else []), "DI", "by chance", "p", "top class", "in runs"),
-            tuple(
-                (
-                    *(row["group"], row["nuisance"], *([row["image_set"]] if several else [])),
-                    *(Estimate(row["di"], missing="undefined"), *_chance(row, "(95 %: ", ")"), *_top(row)),
-                )
-                for row in rows[:MOST_PRINTED]
-            ),
+        shown = table(
+            rows[:MOST_PRINTED],
+            ("", text("group")),
+            ("nuisance", text("nuisance")),
+            *[("images", text("image_set"))] * several,
+            ("DI", bare("di", missing="undefined")),
+            ("by chance", _chance("(95 %: ", ")")),
+            P,
+            ("top class", _top),
+            ("in runs", count("agreeing_runs", "runs")),
         )
-        more = len(rows) - MOST_PRINTED
-        lines = [f"{_about(row, several)}: {_remarks(row)}" for row in rows[:MOST_PRINTED]]
-        lines += [f"… and {more} more (--json or --out has them all)"] if more > 0 else []
         heading = (Styled("Interference"), ": does what a nuisance gets wrong go to one class?")
-        return [Group(heading, (table, *map(Sentence, lines)))]
-
-    def table(self, summary: Summary) -> pa.Table:
-        """A row per group, image set and nuisance."""
-        return arrow([flat({k: v for k, v in row.items() if k != "per_class"}) for row in summary["results"]])
+        lines = capped([f"{_about(row, several)}: {_remarks(row)}" for row in rows], most=MOST_PRINTED)
+        return [Group(heading, (shown, *lines))]
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        gathering = [row for row in run.summary["results"] if sentences.gathers(row)][:3]
-        return [Weighted(Sentence(f"{sentences.headline(row)}.", "finding"), LEADS) for row in gathering]
+        gathering = [row for row in run.summary["results"] if gathers(row)][:3]
+        return [finding(f"{sentences.headline(row)}.", LEADS) for row in gathering]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
-        rows = run.summary["results"]
-        means = "DI: how much of what a nuisance gets wrong goes to one class, over the runs of a model."
+        rows, means = run.summary["results"], "how much of what a nuisance gets wrong goes to one class"
         return [
             Sentence(DEFINED),
-            _table(rows, run.many_sets),
+            table(
+                rows,
+                ("model", text("group")),
+                ("nuisance", text("nuisance")),
+                *[("image set", text("image_set"))] * run.many_sets,
+                ("DI", _index),
+                ("by chance, errors spread", _chance("95 %: ", "")),
+                P,
+                ("by chance, one class per run", bare("chance_one_class.mean")),
+                ("worst case", bare("worst_case")),
+                ("top class", _top),
+                ("top in runs", count("agreeing_runs", "runs")),
+            ),
             *(_group(row, run.many_sets, place < MOST_OPEN) for place, row in enumerate(rows)),
-            Sentence(means, "definition"),
-            *(Sentence(text, "limit") for text in sentences.LIMITS),
-            Sentence(MARCU_2022, "reference"),
+            *remarks(f"DI: {means}, over the runs of a model.", sentences.LIMITS, references=(MARCU_2022,)),
         ]
 
 
@@ -101,37 +104,22 @@ def _about(row: Row, many_sets: bool) -> str:
 
 
 def _remarks(row: Row) -> str:
-    said = (sentences.points(row), sentences.consistency(row), sentences.two_classes(row))
+    said = (points(row), sentences.consistency(row), sentences.two_classes(row))
     return "; ".join(filter(None, said))
 
 
-def _chance(row: Row, before: str, after: str) -> tuple[TableCell, TableCell]:
-    """The index by chance with its 95th percentile, and the p-value."""
-    spread = row["chance_spread"]
-    high = Styled(f"{before}{spread['high']:.3f}{after}", "soft")
-    return (Estimate(spread["mean"]), " ", high), p_value(spread["p_value"])
+def _chance(before: str, after: str) -> Making:
+    """The index by chance, with its 95th percentile."""
+
+    def made(row: Row) -> TableCell:
+        high = Styled(f"{before}{row['chance_spread']['high']:.3f}{after}", "soft")
+        return estimate(row["chance_spread"], "mean"), " ", high
+
+    return made
 
 
-def _top(row: Row) -> tuple[TableCell, TableCell]:
-    return f"{row['top_class'] or '–'}{sentences.also(row)}", Count(row["agreeing_runs"], row["runs"])
-
-
-def _table(rows: Sequence[Row], many_sets: bool) -> Table:
-    return Table(
-        (
-            *("model", "nuisance", *(["image set"] if many_sets else [])),
-            *("DI", "by chance, errors spread", "p", "by chance, one class per run", "worst case"),
-            *("top class", "top in runs"),
-        ),
-        tuple(
-            (
-                *(row["group"], row["nuisance"], *([row["image_set"]] if many_sets else [])),
-                *(_index(row), *_chance(row, "95 %: ", "")),
-                *(Estimate(row["chance_one_class"]["mean"]), Estimate(row["worst_case"]), *_top(row)),
-            )
-            for row in rows
-        ),
-    )
+def _top(row: Row) -> str:
+    return f"{row['top_class'] or '–'}{also(row)}"
 
 
 def _index(row: Row) -> TableCell:
@@ -144,7 +132,7 @@ def _group(row: Row, many_sets: bool, unfolded: bool) -> Group:
     names_class = row["runs"] > 1 and row["di"] is not None  # which is written as it is
     said = " ".join([f"{found}." if names_class else sentence(found), *([sentence(few)] if few else [])])
     return Group(
-        f"{_about(row, many_sets)}: {sentences.points(row)}",
+        f"{_about(row, many_sets)}: {points(row)}",
         (Sentence(said, "note"), _figure(row)),
         "open" if unfolded else "closed",
         about=Cell(row["image_set"], row["nuisance"]),
@@ -168,7 +156,7 @@ def _figure(row: Row) -> Figure:
     )
     evenly = Rule(max(0.0, row["points_lost"]) / row["classes"], "x", Role("worse"), "dashed")
     return Figure(
-        f"change of wrong predictions into each class, {row['group']} under {row['nuisance']}: {sentences.points(row)}",
+        f"change of wrong predictions into each class, {row['group']} under {row['nuisance']}: {points(row)}",
         (
             Panel(
                 (*bars, Rule(0.0, "x"), evenly),

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from brittle.report.page.distortion import also, gathers, points
-
-__all__ = ["LIMITS", "also", "consistency", "gathers", "headline", "points", "two_classes"]
-
-Row = Mapping[str, Any]
+from brittle.report.page.section import Row
+from brittle.report.sections.distortion import points
 
 LIMITS = (
     "The DI index says that errors gather in one class, not why: the distortion may bring features of that class, or "

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, ClassifierName, Figure, Intervals, Line, Mark, Panel
+from brittle.report.blocks import Axis, Figure, Line, Mark, Panel
+from brittle.report.page.section import Row
 from brittle.report.page.words import percent
-from brittle.report.sections.layered import Row, apart, layer_axis
+from brittle.report.sections.layered import apart, layer_axis
+from brittle.report.sections.marks import intervals
+from brittle.report.sections.tables import who
 
 
 def changes_figure(rows: Sequence[Row]) -> Figure:
@@ -15,10 +18,10 @@ def changes_figure(rows: Sequence[Row]) -> Figure:
     for place, row in enumerate(rows):
         layers = zip(apart(rows, place), row["layers"], strict=True)
         known = [(x, each["relative"], each["relative_interval"]) for x, each in layers if each["relative"] is not None]
-        who, at = ClassifierName(row["classifier"]), tuple(x for x, _, _ in known)
-        high = tuple(middle if ends[1] is None else ends[1] for _, middle, ends in known)
-        marks.append(Line(who, at, tuple(middle for _, middle, _ in known), weight="thin", markers=True))
-        marks.append(Intervals(who, at, tuple(ends[0] for _, _, ends in known), high, weight="thick"))
+        at = tuple(x for x, _, _ in known)
+        ends = ((low, middle if high is None else high) for _, middle, (low, high) in known)
+        marks.append(Line(who(row), at, tuple(middle for _, middle, _ in known), weight="thin", markers=True))
+        marks.append(intervals(who(row), at, ends, weight="thick"))
     names = ", ".join(row["classifier"] for row in rows)
     return Figure(
         f"size of targeted changes of each layer of {names}, relative to what it gives",

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
-from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, Verdict, Weighted
-from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.blocks import Block, Group, Sentence, Styled, Weighted
+from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
-from brittle.report.sections.comparisons import better
+from brittle.report.sections.base import finding, remarks
+from brittle.report.sections.comparisons import verdict
+from brittle.report.sections.grouped import by_set, of_set, on_set
 from brittle.report.sections.layer_changes import words
 from brittle.report.sections.layer_changes.figures import changes_figure
 from brittle.report.sections.layered import (
-    Row,
-    by_images,
-    chosen_layers,
-    compared_pairs,
-    layer_name,
-    layer_table,
+    LayeredSection,
+    compared_layers,
+    each_layer,
+    printed_layers,
+    printed_pairs,
     with_same_layers,
 )
 from brittle.report.sections.references import UREM
+from brittle.report.sections.tables import bare, bare_share, pairs, table, text
 
 LEADS = 0.4  # how much findings matter
 MOST_FINDINGS = 3
@@ -34,10 +33,18 @@ LIMITS = (
     "A size relative to a layer’s root mean square compares layers by one yardstick among several: numbers that are "
     "almost always near zero, as after a ReLU, make a layer’s root mean square small beside its greatest values.",
 )
+MEDIAN = (
+    "over images that are classified correctly, each the median of its targets; failures count as larger than anything "
+    "found"
+)
+WOULD_FALL = (
+    "If layers near the input were the more resilient to targeted attacks, as the paper concludes from noise, it would "
+    "fall."
+)
 
 
 @register("layer-changes")
-class LayerChangesSection(BaseSection):
+class LayerChangesSection(LayeredSection):
     """How far what each layer gives must be changed for a target to be predicted."""
 
     title = "Targeted changes of layers"
@@ -45,16 +52,12 @@ class LayerChangesSection(BaseSection):
     def brief(self, summary: Summary) -> Sequence[Block]:
         return [
             *map(_printed, summary["results"]),
-            *map(_printed_pairs, compared_pairs(summary)),
+            *(_printed_pairs(*each) for each in printed_pairs(summary)),
             Sentence(_closing(summary["results"][0])),
         ]
 
-    def table(self, summary: Summary) -> pa.Table:
-        return layer_table(summary)
-
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        rows = run.summary["results"][:MOST_FINDINGS]
-        return [Weighted(Sentence(words.extremes(row), "finding"), LEADS) for row in rows]
+        return [finding(words.extremes(row), LEADS) for row in run.summary["results"][:MOST_FINDINGS]]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         first = run.summary["results"][0]
@@ -66,54 +69,37 @@ class LayerChangesSection(BaseSection):
                 "over that of what the layer gives of the image. Sizes are upper bounds: Adam finds a change, not the "
                 f"smallest one.{unlabelled}"
             ),
-            *(_part(run, images, rows) for images, rows in by_images(run.summary)),
-            Sentence("rms is the root mean square of what a layer gives of an image.", "definition"),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(
+            *(_part(run, images, rows) for images, rows in by_set(run.summary["results"]).items()),
+            *remarks(
+                "rms is the root mean square of what a layer gives of an image.",
+                LIMITS,
                 f"the probability to reach ({first['share']:g}), Adam’s step ({first['rate']:g}) and steps "
                 f"({first['steps']})",
-                "citation",
+                (UREM,),
             ),
-            Sentence(UREM, "reference"),
         ]
 
 
 def _printed(row: Row) -> Group:
-    table = Table(
-        ("layer", "rms", "max", "max / rms", "reached"),
-        tuple(
-            (
-                layer_name(each),
-                words.size(each, "relative"),
-                Estimate(each["linf"]),
-                Estimate(each["linf_relative"], places=2),
-                Estimate(each["reached"], places=1, format="percent"),
-            )
-            for each in row["layers"]
-        ),
-        noun="layer",
+    return printed_layers(
+        row,
+        "change of what a layer gives at which a target is predicted",
+        (words.trend(row), words.which(row)),
+        ("rms", words.sized("relative")),
+        ("max", bare("linf")),
+        ("max / rms", bare("linf_relative", 2)),
+        ("reached", bare_share("reached")),
     )
-    about = (
-        f" on {row['image_set']}, {row['correct']} of {row['images']} images correct: change of what a layer gives at "
-        "which a target is predicted"
-    )
-    said = map(Sentence, filter(None, (words.trend(row), words.which(row))))
-    return Group((Styled(row["classifier"]), about), (table, *said))
 
 
-def _printed_pairs(pairs: Sequence[Row]) -> Group:
-    first = pairs[0]
-    together = f", simultaneous over {first['family']} comparisons" if first["family"] > 1 else ""
+def _printed_pairs(at_once: str, compared: Sequence[Row]) -> Group:
+    first = compared[0]
     about = (
         f"share of the {first['images']} images of {first['image_set']} that both get right on which {first['first']} "
-        f"needs a larger relative change than {first['second']}{together}"
+        f"needs a larger relative change than {first['second']}{at_once}"
     )
-    table = Table(
-        ("", "share of images", "needs more"),
-        tuple((pair["layer"], words.size(pair, "larger", "interval"), Verdict(better(pair))) for pair in pairs),
-        noun="layer",
-    )
-    return Group((Styled(about, "soft"),), (table,))
+    columns = ("", text("layer")), ("share of images", words.sized("larger", "interval")), verdict("needs more")
+    return Group((Styled(about, "soft"),), (table(compared, *columns, noun="layer"),))
 
 
 def _closing(row: Row) -> str:
@@ -126,66 +112,35 @@ def _closing(row: Row) -> str:
 
 def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
     """One image set: a figure for every group of classifiers with the same layers."""
-    median = (
-        "over images that are classified correctly, each the median of its targets; failures count as larger than "
-        "anything found"
+    which = "; ".join(f"{row['classifier']}: {words.which(row)}" for row in rows)
+    compared = of_set(run.summary["comparisons"], images)
+    note = (
+        "Share of images on which the first needs the larger relative change, ties counted half; intervals hold for "
+        f"all {compared[0]['family'] if compared else 0} comparisons at once."
     )
-    about = (
-        ("search", words.how(rows[0])),
-        ("median", median),
-        ("layers", f"{chosen_layers(rows, words.which)}; the weights are left out"),
-    )
-    would_fall = (
-        "If layers near the input were the more resilient to targeted attacks, as the paper concludes from noise, it "
-        "would fall."
-    )
-    pairs = [pair for pair in run.summary["comparisons"] if pair["image_set"] == images]
     return Group(
-        f"On {images}" if run.many_sets else "Targeted changes from input to output",
+        on_set(run, images, "Targeted changes from input to output"),
         (
-            Table(("", ""), about, "pairs"),
+            pairs(("search", words.how(rows[0])), ("median", MEDIAN), ("layers", f"{which}; the weights are left out")),
             *map(changes_figure, with_same_layers(rows)),
-            *(Sentence(f"{row['classifier']}: {said}. {would_fall}") for row in rows if (said := words.trend(row))),
+            *(Sentence(f"{row['classifier']}: {said}. {WOULD_FALL}") for row in rows if (said := words.trend(row))),
             *map(_layers, rows),
-            *([_which_needs_more(pairs)] if pairs else []),
+            *compared_layers(
+                "Which classifier needs more, on the images that both get right",
+                note,
+                compared,
+                ("share", words.sized("larger", "interval")),
+                verdict("needs more"),
+            ),
         ),
     )
 
 
 def _layers(row: Row) -> Group:
-    table = Table(
-        ("layer", "relative size", "greatest change", "over the layer’s rms", "target reached"),
-        tuple(
-            (
-                layer_name(each),
-                words.size(each, "relative"),
-                Estimate(each["linf"]),
-                words.size(each, "linf_relative"),
-                Estimate(each["reached"], places=1, format="percent"),
-            )
-            for each in row["layers"]
-        ),
+    return each_layer(
+        row,
+        ("relative size", words.sized("relative")),
+        ("greatest change", bare("linf")),
+        ("over the layer’s rms", words.sized("linf_relative")),
+        ("target reached", bare_share("reached")),
     )
-    note = f"{row['correct']} of {row['images']} images are classified correctly and averaged."
-    return Group((ClassifierName(row["classifier"]),), (table, Sentence(note, "note")))
-
-
-def _which_needs_more(pairs: Sequence[Row]) -> Group:
-    note = (
-        "Share of images on which the first needs the larger relative change, ties counted half; intervals hold for "
-        f"all {pairs[0]['family']} comparisons at once."
-    )
-    table = Table(
-        ("layer", "first", "second", "share", "needs more"),
-        tuple(
-            (
-                layer_name(pair),
-                pair["first"],
-                pair["second"],
-                words.size(pair, "larger", "interval"),
-                Verdict(better(pair)),
-            )
-            for pair in pairs
-        ),
-    )
-    return Group("Which classifier needs more, on the images that both get right", (Sentence(note, "note"), table))

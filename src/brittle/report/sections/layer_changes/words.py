@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from brittle.report.blocks import Estimate, Text
 from brittle.report.blocks.wording import estimate
+from brittle.report.page.section import Row
 from brittle.report.page.words import counted
 from brittle.report.sections import layered
-from brittle.report.sections.layered import Row, moves
+from brittle.report.sections.layered import moves
+from brittle.report.sections.tables import Making
 
 
 def size(layer: Row, key: str, interval: str = "") -> Estimate:
     """0.18 [0.16, 0.19]; what lies among the failures is ∞."""
     among_failures = layer.get(interval or f"{key}_interval") is not None
     return estimate(layer, key, interval, places=2, missing="∞" if among_failures else "–")
+
+
+def sized(key: str, interval: str = "") -> Making:
+    """The same as a column."""
+    return lambda layer: size(layer, key, interval)
 
 
 def how(row: Row) -> str:

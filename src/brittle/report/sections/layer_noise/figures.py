@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Axis, Band, ClassifierName, Figure, Intervals, Line, Mark, Panel, Points, Rule
+from brittle.report.blocks import Axis, Figure, Line, Mark, Panel, Points, Rule
+from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.layer_noise.words import is_weights
-from brittle.report.sections.layered import Row, apart, layer_axis
+from brittle.report.sections.layered import apart, layer_axis
+from brittle.report.sections.marks import curve, intervals
+from brittle.report.sections.tables import who
 
 
 def layer_figure(rows: Sequence[Row]) -> Figure:
@@ -45,21 +48,15 @@ def _names(rows: Sequence[Row]) -> str:
 def _curve(rows: Sequence[Row], place: int, keys: Sequence[str], most: float) -> Iterator[Mark]:
     """Points joined from input to output, the weights apart; thin bars are the spread, thick ones the interval."""
     row, (mean, interval, spread) = rows[place], keys
-    who = ClassifierName(row["classifier"])
     known = [(x, each) for x, each in zip(apart(rows, place), row["layers"], strict=True) if each[mean] is not None]
     joined = [(x, each[mean]) for x, each in known if not is_weights(row, each)]
-    at, ends = tuple(x for x, _ in known), [each[interval] for _, each in known]
     spreads = [(x, each[mean], each[spread]) for x, each in known if each[spread] is not None]
-    yield Points(who, at, tuple(each[mean] for _, each in known))
-    yield Line(who, tuple(x for x, _ in joined), tuple(y for _, y in joined), weight="thin")
-    yield Intervals(
-        who,
-        tuple(x for x, _, _ in spreads),
-        tuple(max(0.0, middle - width) for _, middle, width in spreads),
-        tuple(min(most, middle + width) for _, middle, width in spreads),
-        weight="hair",
-    )
-    yield Intervals(who, at, tuple(low for low, _ in ends), tuple(high for _, high in ends), weight="thick")
+    ends = ((max(0.0, middle - width), min(most, middle + width)) for _, middle, width in spreads)
+    at = tuple(x for x, _ in known)
+    yield Points(who(row), at, tuple(each[mean] for _, each in known))
+    yield Line(who(row), tuple(x for x, _ in joined), tuple(y for _, y in joined), weight="thin")
+    yield intervals(who(row), (x for x, _, _ in spreads), ends, weight="hair")
+    yield intervals(who(row), at, (each[interval] for _, each in known), weight="thick")
 
 
 def depth_figure(rows: Sequence[Row]) -> Figure:
@@ -67,10 +64,9 @@ def depth_figure(rows: Sequence[Row]) -> Figure:
     marks: list[Mark] = []
     for row in rows:
         known = [each for each in row["layers"] if not is_weights(row, each) and each["mean"] is not None]
-        who, at = ClassifierName(row["classifier"]), tuple(each["number"] / max(1, row["last"] - 1) for each in known)
-        ends = [each["interval"] for each in known]
-        marks.append(Band(who, at, tuple(low for low, _ in ends), tuple(high for _, high in ends)))
-        marks.append(Line(who, at, tuple(each["mean"] for each in known), markers=True))
+        at = [each["number"] / max(1, row["last"] - 1) for each in known]
+        means, ends = ([each[key] for each in known] for key in ("mean", "interval"))
+        marks += curve(who(row), at, means, ends, markers=True)
     return Figure(
         f"mean σ* of {_names(rows)} against the place of the layer",
         (

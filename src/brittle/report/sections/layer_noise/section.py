@@ -4,38 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
-from brittle.report.blocks import (
-    Block,
-    ClassifierName,
-    Estimate,
-    Group,
-    Sentence,
-    Styled,
-    Table,
-    Text,
-    Verdict,
-    Weighted,
-)
-from brittle.report.blocks.wording import estimate
-from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Text, Weighted
+from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
-from brittle.report.sections.comparisons import better
+from brittle.report.sections.base import finding, remarks
+from brittle.report.sections.comparisons import better, both, verdict
+from brittle.report.sections.grouped import by_set, of_set, on_set
 from brittle.report.sections.layer_noise import words
 from brittle.report.sections.layer_noise.figures import depth_figure, layer_figure
 from brittle.report.sections.layered import (
-    Row,
-    by_images,
-    chosen_layers,
-    compared_pairs,
-    layer_name,
-    layer_table,
+    LayeredSection,
+    compared_layers,
+    each_layer,
+    printed_layers,
+    printed_pairs,
     with_same_layers,
 )
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
+from brittle.report.sections.tables import bare, bare_share, number, pairs, table, text
 
 LEADS, DIFFERS = 0.4, 0.42  # how much findings matter
 MOST_FINDINGS = 3
@@ -52,7 +39,7 @@ LIMITS = (
 
 
 @register("layer-noise")
-class LayerNoiseSection(BaseSection):
+class LayerNoiseSection(LayeredSection):
     """How much noise each layer takes, and the weights."""
 
     title = "Noise on layers"
@@ -60,19 +47,16 @@ class LayerNoiseSection(BaseSection):
     def brief(self, summary: Summary) -> Sequence[Block]:
         return [
             *map(_printed, summary["results"]),
-            *map(_printed_pairs, compared_pairs(summary)),
+            *(_printed_pairs(*each) for each in printed_pairs(summary)),
             Sentence(_closing(summary["results"][0])),
         ]
 
-    def table(self, summary: Summary) -> pa.Table:
-        return layer_table(summary)
-
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        said = [Weighted(Sentence(_extremes(row), "finding"), LEADS) for row in run.summary["results"] if _known(row)]
+        said = [finding(_extremes(row), LEADS) for row in run.summary["results"] if _known(row)]
         for pair in run.summary["comparisons"]:
             if better(pair) is not None:
                 size = abs(pair["difference"])
-                said.append(Weighted(Sentence(_takes_more(pair), "finding"), DIFFERS * size / (1 + size)))
+                said.append(finding(_takes_more(pair), DIFFERS * size / (1 + size)))
         return sorted(said, key=lambda each: -each.weight)[:MOST_FINDINGS]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
@@ -86,19 +70,15 @@ class LayerNoiseSection(BaseSection):
                 f"are classified correctly.{unlabelled} Layer 0 is the input; the last are the weights, all of them at "
                 "once, where every draw of the noise makes one network for all images."
             ),
-            *(_part(run, images, rows) for images, rows in by_images(run.summary)),
-            Sentence(
+            *(_part(run, images, rows) for images, rows in by_set(run.summary["results"]).items()),
+            *remarks(
                 "σ* is the standard deviation of multiplicative noise N(1, σ²) on a layer at which the prediction "
                 "first changes, and P* the probability of the label that it changes to.",
-                "definition",
-            ),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(
+                LIMITS,
                 f"how noise is drawn ({first['noise']}), the step of σ ({first['step']:g}), its limit "
                 f"({first['limit']:g})",
-                "citation",
+                (UREM, WAUDBY_SMITH_2023),
             ),
-            *(Sentence(text, "reference") for text in (UREM, WAUDBY_SMITH_2023)),
         ]
 
 
@@ -121,8 +101,7 @@ def _extremes(row: Row) -> Text:
 
 
 def _takes_more(pair: Row) -> Text:
-    later = better(pair)
-    sooner = pair["second"] if later == pair["first"] else pair["first"]
+    later, sooner = both(pair)
     return (
         f"{later} takes more noise on the layer {pair['layer']} than {sooner}: paired difference of σ* ",
         words.difference(pair),
@@ -132,46 +111,33 @@ def _takes_more(pair: Row) -> Text:
 
 def _printed(row: Row) -> Group:
     several = any(each["common"] is not None for each in row["layers"])
-    table = Table(
-        ("layer", "mean σ*", "spread", "median", "unchanged", "P*", *["common"] * several),
-        tuple(
-            (
-                layer_name(each),
-                words.mean(each),
-                Estimate(each["spread"], places=2),
-                words.median(row, each),
-                Estimate(each["unbroken"], places=1, format="percent"),
-                Estimate(each["p_star"], places=2),
-                *([Estimate(each["common"]["mean"], places=2)] if several else ()),
-            )
-            for each in row["layers"]
-        ),
-        noun="layer",
+    return printed_layers(
+        row,
+        "σ of noise N(1, σ²) on a layer at which predictions change",
+        (words.trend(row), words.which(row)),
+        ("mean σ*", words.mean),
+        ("spread", bare("spread", 2)),
+        ("median", lambda each: words.median(row, each)),
+        ("unchanged", bare_share("unbroken")),
+        ("P*", bare("p_star", 2)),
+        *[("common", bare("common.mean", 2))] * several,
     )
-    about = (
-        f" on {row['image_set']}, {row['correct']} of {row['images']} images correct: σ of noise N(1, σ²) on a layer "
-        "at which predictions change"
-    )
-    said = map(Sentence, filter(None, (words.trend(row), words.which(row))))
-    return Group((Styled(row["classifier"]), about), (table, *said))
 
 
-def _printed_pairs(pairs: Sequence[Row]) -> Group:
+def _printed_pairs(at_once: str, pairs: Sequence[Row]) -> Group:
     first = pairs[0]
     apart = [pair for pair in pairs if better(pair) is not None]
-    together = f", simultaneous over {first['family']} comparisons" if first["family"] > 1 else ""
-    table = Table(
-        ("", "difference of mean σ*", "changes later"),
-        tuple(
-            (pair["layer"], words.difference(pair), Verdict(better(pair)))
-            for pair in (pairs if len(pairs) <= MOST_PAIRS else apart[:MOST_PAIRS])
-        ),
+    shown = table(
+        pairs if len(pairs) <= MOST_PAIRS else apart[:MOST_PAIRS],
+        ("", text("layer")),
+        ("difference of mean σ*", words.difference),
+        verdict("changes later"),
     )
     about = (
         f"{first['first']} − {first['second']} on {first['image_set']}, paired over {first['images']} images that both "
-        f"get right{together}"
+        f"get right{at_once}"
     )
-    return Group((Styled(about, "soft"),), (table,))
+    return Group((Styled(about, "soft"),), (shown,))
 
 
 def _closing(row: Row) -> str:
@@ -186,19 +152,22 @@ def _closing(row: Row) -> str:
 
 def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
     """One image set: a figure for every group of classifiers with the same layers."""
-    first, alike = rows[0], with_same_layers(rows)
+    first, alike, compared = rows[0], with_same_layers(rows), of_set(run.summary["comparisons"], images)
     shrinks = ". σ* falls as the step shrinks" if first["noise"] == "fresh" else ""
     mean = f"restricted mean, of min(σ*, {first['limit']:g}): paths that never changed count with the limit"
-    about = (
-        ("noise", f"{words.how(first)}; {words.repeats(first)}{shrinks}"),
-        ("mean", mean),
-        ("layers", chosen_layers(rows, words.which)),
+    note = (
+        "Of mean σ*, image by image, and for the weights network by network; intervals hold for all "
+        f"{compared[0]['family'] if compared else 0} comparisons at once. Layers are compared where both classifiers "
+        "have the same ones; otherwise only the input and the weights are."
     )
-    pairs = [pair for pair in run.summary["comparisons"] if pair["image_set"] == images]
     return Group(
-        f"On {images}" if run.many_sets else "Noise from input to output",
+        on_set(run, images, "Noise from input to output"),
         (
-            Table(("", ""), about, "pairs"),
+            pairs(
+                ("noise", f"{words.how(first)}; {words.repeats(first)}{shrinks}"),
+                ("mean", mean),
+                ("layers", "; ".join(f"{row['classifier']}: {words.which(row)}" for row in rows)),
+            ),
             *map(layer_figure, alike),
             *([depth_figure(rows)] if len(alike) > 1 else []),
             *(
@@ -207,47 +176,26 @@ def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
                 if (said := words.trend(row))
             ),
             *map(_layers, rows),
-            *([_differences(pairs)] if pairs else []),
+            *compared_layers(
+                "Differences, paired over the images that both get right",
+                note,
+                compared,
+                ("first − second", words.difference),
+                verdict("changes later"),
+            ),
         ),
     )
 
 
 def _layers(row: Row) -> Group:
-    common = row["layers"][0]["common"]
-    table = Table(
-        (
-            *("layer", "mean σ*", "median", "never changed", "spread", "of repeats", "P* of the new label"),
-            *([f"mean σ* over the {common['averaged']} images all get right"] if common else []),
-        ),
-        tuple(
-            (
-                layer_name(each),
-                words.mean(each),
-                words.median(row, each),
-                Estimate(each["unbroken"], places=1, format="percent"),
-                Estimate(each["spread"], places=2),
-                Estimate(each["spread_of_repeats"], places=2),
-                estimate(each, "p_star", places=2),
-                *([Estimate((each["common"] or {}).get("mean"), places=2)] if common else []),
-            )
-            for each in row["layers"]
-        ),
+    common = row["layers"][0]["common"] or {}
+    return each_layer(
+        row,
+        ("mean σ*", words.mean),
+        ("median", lambda each: words.median(row, each)),
+        ("never changed", bare_share("unbroken")),
+        ("spread", bare("spread", 2)),
+        ("of repeats", bare("spread_of_repeats", 2)),
+        ("P* of the new label", number("p_star", places=2)),
+        *[(f"mean σ* over the {common.get('averaged')} images all get right", bare("common.mean", 2))] * bool(common),
     )
-    note = f"{row['correct']} of {row['images']} images are classified correctly and averaged."
-    return Group((ClassifierName(row["classifier"]),), (table, Sentence(note, "note")))
-
-
-def _differences(pairs: Sequence[Row]) -> Group:
-    note = (
-        "Of mean σ*, image by image, and for the weights network by network; intervals hold for all "
-        f"{pairs[0]['family']} comparisons at once. Layers are compared where both classifiers have the same ones; "
-        "otherwise only the input and the weights are."
-    )
-    table = Table(
-        ("layer", "first", "second", "first − second", "changes later"),
-        tuple(
-            (layer_name(pair), pair["first"], pair["second"], words.difference(pair), Verdict(better(pair)))
-            for pair in pairs
-        ),
-    )
-    return Group("Differences, paired over the images that both get right", (Sentence(note, "note"), table))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from brittle.report.blocks import Estimate
-from brittle.report.blocks.wording import estimate, exceeded
+from brittle.report.blocks import Estimate, wording
+from brittle.report.blocks.wording import estimate
+from brittle.report.page.section import Row
 from brittle.report.page.words import counted
-from brittle.report.sections import layered
-from brittle.report.sections.layered import Row, moves
+from brittle.report.sections import comparisons, layered
+from brittle.report.sections.layered import moves
 
 
 def mean(layer: Row) -> Estimate:
@@ -14,14 +15,12 @@ def mean(layer: Row) -> Estimate:
 
 
 def difference(pair: Row) -> Estimate:
-    return estimate(pair, "difference", "interval", places=2, signed=True, simultaneous=pair["family"])
+    return comparisons.difference(pair, places=2)
 
 
 def median(row: Row, layer: Row) -> Estimate:
     """Of σ*; more than half of the paths may lie past the limit."""
-    if layer["mean"] is None:
-        return Estimate(None)
-    return exceeded(row["limit"]) if layer["median"] is None else Estimate(layer["median"], places=2)
+    return wording.median(layer, row["limit"], 2)
 
 
 def how(row: Row) -> str:

@@ -11,10 +11,8 @@ from scipy.stats import norm
 
 from brittle.report.blocks import (
     Axis,
-    Band,
     ClassifierName,
     Figure,
-    Intervals,
     Line,
     Mark,
     Panel,
@@ -24,9 +22,9 @@ from brittle.report.blocks import (
     Series,
     category_axis,
 )
-from brittle.report.page.figures import short
-from brittle.report.page.words import percent
-from brittle.report.sections.line.words import Row
+from brittle.report.page.section import Row
+from brittle.report.page.words import percent, short
+from brittle.report.sections.marks import curve, whiskers
 
 STEPS = (0.01, 0.02, 0.05, 0.1)  # between ticks of a probit axis
 MOST_TICKS = 7
@@ -128,13 +126,10 @@ def _curve(place: int, shift: Row, name: str, alike: bool) -> list[Mark]:
     found, who = shift["plain"], Series(place, shift["nuisance"])
     least = LEAST_P if name == "p_value" else -np.inf
     values = tuple(None if value is None else max(value, least) for value in found[name])
-    marks: list[Mark] = [Line(who, at, values, markers=True)]
     if name == "slope":
-        ends = [each or (None, None) for each in found["slope_interval"]]
-        marks.append(Band(who, at, tuple(low for low, _ in ends), tuple(high for _, high in ends)))
-    if name == "p_value":
-        marks.append(Rule(0.05, "x", dash="dashed"))
-    return marks
+        return [*curve(who, at, values, found["slope_interval"], markers=True)]
+    marks: list[Mark] = [Line(who, at, values, markers=True)]
+    return [*marks, Rule(0.05, "x", dash="dashed")] if name == "p_value" else marks
 
 
 def gains_figure(row: Row) -> Figure | None:
@@ -146,8 +141,8 @@ def gains_figure(row: Row) -> Figure | None:
         return None
     marks: list[Mark] = [Rule(0.0)]
     for place, point in enumerate(shown):
-        who, (low, high) = ClassifierName(point["classifiers"][0]), point["gain_interval"]
-        marks += [Intervals(who, (place,), (low,), (high,), "x"), Points(who, (point["gain"],), (place,))]
+        who = ClassifierName(point["classifiers"][0])
+        marks += whiskers(who, [place], [point["gain"]], [point["gain_interval"]], "x")
     count = len(row["points"])
     cut = f" Of {count} models the {MOST_DRAWN} with the highest and lowest gains." if count > MOST_DRAWN else ""
     return Figure(

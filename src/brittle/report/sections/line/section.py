@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from brittle.report.blocks import Block, ClassifierName, Count, Estimate, Group, Sentence, Styled, Table, Weighted
-from brittle.report.blocks.wording import estimate, p_value
-from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.blocks import Block, ClassifierName, Group, Sentence, Styled, Table, Weighted
+from brittle.report.blocks.wording import p_value
+from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import listed, percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
+from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import with_set
 from brittle.report.sections.line import words
 from brittle.report.sections.line.figures import by_severity, gains_figure, scatter
-from brittle.report.sections.line.words import Row
 from brittle.report.sections.references import CNS_BENCH_2025, MILLER_2021, TAORI_2020
+from brittle.report.sections.tables import bare, count, number, pairs, table, text
 
 LEADS = 0.35
 MOST_PRINTED = 16
@@ -48,7 +49,7 @@ class LineSection(BaseSection):
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
         known = [row for row in run.summary["results"] if row["lines"]["plain"]["slope"] is not None]
-        return [Weighted(Sentence(_headline(row), "finding"), LEADS) for row in known[:2]]
+        return [finding(_headline(row), LEADS) for row in known[:2]]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         results = run.summary["results"]
@@ -58,13 +59,13 @@ class LineSection(BaseSection):
                 "of CNS-Bench 2025). Several trainings of one model, a group, are one point. On probit axes, Φ⁻¹ of "
                 "both, what is left of the line is effective robustness (Taori et al. 2020)."
             ),
-            *(_part(row, run.many_sets) for row in results),
-            Sentence("A gain is accuracy under shifts beyond what the line of the other models gives.", "definition"),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(
-                f"which accuracy is in-distribution ({results[0]['identical']}) and the baseline of gains", "citation"
+            *(_part(run, row) for row in results),
+            *remarks(
+                "A gain is accuracy under shifts beyond what the line of the other models gives.",
+                LIMITS,
+                f"which accuracy is in-distribution ({results[0]['identical']}) and the baseline of gains",
+                (CNS_BENCH_2025, MILLER_2021, TAORI_2020),
             ),
-            *(Sentence(text, "reference") for text in (CNS_BENCH_2025, MILLER_2021, TAORI_2020)),
         ]
 
 
@@ -80,18 +81,13 @@ def _headline(row: Row) -> str:
 
 
 def _models(points: Sequence[Row], first: str) -> Table:
-    return Table(
-        (first, "accuracy", "under shifts", "gain", "effective robustness (probit)"),
-        tuple(
-            (
-                ClassifierName(point["classifiers"][0], point["model"]),
-                Estimate(point["accuracy"]),
-                Estimate(point["accuracy_shifted"]),
-                estimate(point, "gain", signed=True),
-                estimate(point, "effective_robustness", signed=True),
-            )
-            for point in points
-        ),
+    return table(
+        points,
+        (first, lambda point: ClassifierName(point["classifiers"][0], point["model"])),
+        ("accuracy", bare("accuracy")),
+        ("under shifts", bare("accuracy_shifted")),
+        ("gain", number("gain", signed=True)),
+        ("effective robustness (probit)", number("effective_robustness", signed=True)),
         shown=MOST_PRINTED,
         noun="model",
     )
@@ -124,15 +120,15 @@ def _printed(row: Row) -> Group:
     )
 
 
-def _part(row: Row, many_sets: bool) -> Group:
+def _part(run: MeasureRun, row: Row) -> Group:
     same = (f"; {words.SAME_IMAGES}. The option ", Styled("id", "code"), " names other images.")
-    pairs = (
+    about = pairs(
         ("in-distribution", (row["identical"], *(same if row.get("same_images") else ()))),
         ("under shifts", row["shifted"]),
         ("line", words.line(row["lines"]["plain"])),
         ("on probit axes", words.line(row["lines"]["probit"])),
     )
-    blocks: list[Block] = [Table(("", ""), pairs, "pairs"), scatter(row)]
+    blocks: list[Block] = [about, scatter(row)]
     if row["lines"]["plain"]["slope"] is not None:
         blocks.append(Group("By severity", (by_severity(row["shifts"]),)))
     nothing = "Nothing: the baseline models do not vary in accuracy, so that no line goes through them."
@@ -146,30 +142,24 @@ def _part(row: Row, many_sets: bool) -> Group:
     ]
     if row["partial"]:
         blocks.append(_partial(row["partial"]))
-    on = f", on {row['image_set']}" if many_sets else ""
-    return Group(f"{row['models']} models{on}", tuple(blocks))
+    return Group(with_set(run, f"{row['models']} models", row["image_set"]), tuple(blocks))
 
 
 def _partial(entries: Sequence[Row]) -> Group:
-    table = Table(
-        ("attribute", "among", "models", "correlation", "p", "of its logarithm", "p", "tells an effect by itself"),
-        tuple(
-            (
-                entry["attribute"],
-                entry["family"] or "all",
-                Count(entry["models"]),
-                estimate(entry, "correlation", "interval", signed=True),
-                p_value(entry["p_value"]),
-                estimate(entry, "log_correlation", "log_interval", signed=True),
-                p_value(entry["log_p_value"]),
-                "yes" if entry["by_itself"] else "no",
-            )
-            for entry in entries
-        ),
+    shown = table(
+        entries,
+        ("attribute", text("attribute")),
+        ("among", lambda entry: entry["family"] or "all"),
+        ("models", count("models")),
+        ("correlation", number("correlation", "interval", signed=True)),
+        ("p", lambda entry: p_value(entry["p_value"])),
+        ("of its logarithm", number("log_correlation", "log_interval", signed=True)),
+        ("p", lambda entry: p_value(entry["log_p_value"])),
+        ("tells an effect by itself", lambda entry: "yes" if entry["by_itself"] else "no"),
     )
     note = (
         "The correlation of what is left of both once their lines on accuracy are taken away. An attribute tells an "
         "effect by itself only where five values of it stand within one architecture, each trained with several seeds: "
         "otherwise whatever else differs may be behind it."
     )
-    return Group("Partial correlations, given accuracy without a shift", (table, Sentence(note, "note")))
+    return Group("Partial correlations, given accuracy without a shift", (shown, Sentence(note, "note")))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from brittle.report.page.section import Row
 from brittle.report.page.words import number, p_value
-
-Row = Mapping[str, Any]
 
 
 def _equals(value: float | None) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Table, TableCell
-from brittle.report.page.words import counted, interval, percent
+from brittle.report.page.section import Row, Summary
+from brittle.report.page.words import EVERYTHING, counted, interval, percent
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.words import Model
 
 MOST_MODELS = 12
 
 
-def printed(summary: Mapping[str, Any]) -> Iterator[Block]:
+def printed(summary: Summary) -> Iterator[Block]:
     differ = len({words.hidden_of(row) for row in summary["results"]}) > 1
     for images, nuisances in words.cells(summary).items():
         for nuisance in nuisances:
@@ -27,7 +27,7 @@ def _group(nuisance: str, found: Sequence[Model], differ: bool) -> Group:
     of = f"; {words.hidden_of(row)}" if differ else ""
     more = len(found) - MOST_MODELS
     lines = [f"{model.name}: {said}" for model in found if (said := words.no_gap(model.row))]
-    lines += [f"… and {more} more (--json or --out has them all)"] if more > 0 else []
+    lines += [f"… and {more} more ({EVERYTHING})"] if more > 0 else []
     return Group(
         (Styled(nuisance), f" on {words.subject(row)}, filled with {row['filled_with']}{of}: accuracy"),
         (_table(found[:MOST_MODELS]), *map(Sentence, lines)),
@@ -42,22 +42,24 @@ def _table(found: Sequence[Model]) -> Table:
     return Table(columns, tuple(rows), shown=len(rows))
 
 
-def _rows(model: Model, points: Sequence[words.Row]) -> Iterator[tuple[TableCell, ...]]:
-    row, runs = model.row, f" ({model.runs} runs)" if model.runs > 1 else ""
-    name = f"{model.name}{runs}"
-    yield name, "test", Estimate(row["accuracy_clean"]), *(Estimate(point["accuracy"]) for point in points)
-    yield "", "A/A₀", "1" if row["accuracy_clean"] else "–", *(Estimate(point["relative"]) for point in points)
+def _rows(model: Model, points: Sequence[Row]) -> Iterator[tuple[TableCell, ...]]:
+    row = model.row
+
+    def line(name: str, what: str, untouched: TableCell, key: str) -> tuple[TableCell, ...]:
+        return name, what, untouched, *(Estimate(point[key]) for point in points)
+
+    yield line(model.named, "test", Estimate(row["accuracy_clean"]), "accuracy")
+    yield line("", "A/A₀", "1" if row["accuracy_clean"] else "–", "relative")
     if row["train_set"] is None:
         return
-    train = (Estimate(point["train_accuracy"]) for point in points)
-    yield "", "training", Estimate(row["train_accuracy_clean"]), *train
+    yield line("", "training", Estimate(row["train_accuracy_clean"]), "train_accuracy")
     ratios = [words.interplay(point) for point in points]
     yield "", "iOcclusion", "1" if row["divisible"] else "–", *(Estimate(ratio, places=2) for ratio, _ in ratios)
     if any(bounds for _, bounds in ratios):
         yield "", "", "", *(interval(bounds, places=2) for _, bounds in ratios)
 
 
-def _closing(rows: Sequence[words.Row], differ: bool) -> str:
+def _closing(rows: Sequence[Row], differ: bool) -> str:
     first = rows[0]
     of = "" if differ else f"{words.hidden_of(first).capitalize()}; "
     said = f"{of}{counted(first['repeats'], 'mask')} per image; A/A₀: what is left of the untouched accuracy; "

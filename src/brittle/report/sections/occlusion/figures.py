@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brittle.report.blocks import Axis, Band, ClassifierName, Figure, Line, Mark, Panel, Rule
-from brittle.report.page.figures import short
+from brittle.report.blocks import Axis, ClassifierName, Figure, Line, Mark, Panel, Rule
+from brittle.report.page.section import Row
+from brittle.report.page.words import short
+from brittle.report.sections.marks import curve
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.words import Model
 
-BESIDE = 3  # nuisances in one figure
+COLUMNS = 3  # nuisances in one figure
 LOWEST, HIGHEST = -0.6, 2.6  # of iOcclusion, past which intervals are cut
 
 
@@ -54,9 +56,8 @@ def _who(model: Model) -> ClassifierName:
 def _accuracy(model: Model) -> Iterator[Mark]:
     shares = (0.0, *(point["share"] for point in model.points))
     test = (model.row["accuracy_clean"], *(point["accuracy"] for point in model.points))
-    ends = [model.row["accuracy_clean_interval"], *(point["accuracy_interval"] for point in model.points)]
-    yield Band(_who(model), shares, tuple(low for low, _ in ends), tuple(high for _, high in ends))
-    yield Line(_who(model), shares, test, markers=True)
+    ends = (model.row["accuracy_clean_interval"], *(point["accuracy_interval"] for point in model.points))
+    yield from curve(_who(model), shares, test, ends, markers=True)
     if model.row["train_set"] is not None:
         train = (model.row["train_accuracy_clean"], *(point["train_accuracy"] for point in model.points))
         yield Line(_who(model), shares, train, "dotted")
@@ -67,10 +68,8 @@ def _interplay(model: Model) -> Iterator[Mark]:
     start = [(0.0, 1.0, (1.0, 1.0))] if model.row["divisible"] else []
     found = [*start, *((share, value, ends) for share, value, ends in known if value is not None and ends is not None)]
     if found:
-        shares = tuple(share for share, _, _ in found)
-        low, high = (tuple(min(HIGHEST, max(LOWEST, ends[end])) for _, _, ends in found) for end in (0, 1))
-        yield Band(_who(model), shares, low, high)
-        yield Line(_who(model), shares, tuple(value for _, value, _ in found), markers=True)
+        ends = ([min(HIGHEST, max(LOWEST, end)) for end in both] for _, _, both in found)
+        yield from curve(_who(model), (x for x, _, _ in found), (y for _, y, _ in found), ends, markers=True)
 
 
 def _range(columns: Mapping[str, Sequence[Model]]) -> tuple[float, float]:
@@ -83,7 +82,7 @@ def _range(columns: Mapping[str, Sequence[Model]]) -> tuple[float, float]:
     return low - 0.05, high + 0.05
 
 
-def _points(columns: Mapping[str, Sequence[Model]]) -> list[words.Row]:
+def _points(columns: Mapping[str, Sequence[Model]]) -> list[Row]:
     return [point for found in columns.values() for model in found for point in model.points]
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import (
     Block,
     Cell,
@@ -23,24 +22,26 @@ from brittle.report.blocks import (
     Verdict,
     Weighted,
 )
-from brittle.report.blocks.wording import bounded, estimate, plain, share
-from brittle.report.page.section import MeasureRun, Summary
-from brittle.report.page.words import counted, number, percent
+from brittle.report.blocks.wording import bounded, estimate, plain
+from brittle.report.page.section import MeasureRun, Row, Summary
+from brittle.report.page.words import counted, percent
+from brittle.report.page.words import number as decimal
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
+from brittle.report.sections.base import BaseSection, finding, remarks
+from brittle.report.sections.comparisons import FIRST, MOST_PAIRS, SECOND, both
 from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import of_set
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.brief import printed
-from brittle.report.sections.occlusion.figures import BESIDE as COLUMNS
-from brittle.report.sections.occlusion.figures import curves
+from brittle.report.sections.occlusion.figures import COLUMNS, curves
 from brittle.report.sections.occlusion.pictures import pictures
 from brittle.report.sections.occlusion.words import Model
 from brittle.report.sections.references import FIELLER_1954, MARCU_2022, WAUDBY_SMITH_2023
+from brittle.report.sections.tables import Making, Titled, bare, number, pairs, part, table, text
 
 LEADS, COMPARED = 0.4, 0.43  # how much findings matter
 MOST_FINDINGS = 3
-MOST_PAIRS = 45
 MIDDLE = 0.5  # the share at which findings are told, or the nearest to it
 LIMITS = (
     "Accuracy on occluded images (CutOcclusion) mixes what was hidden with how strange the mask looks: an occluder "
@@ -69,7 +70,7 @@ class OcclusionSection(BaseSection):
     title = "Occlusion"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [*printed(summary), *distortion_line(summary.get(BESIDE, ()))]
+        return [*printed(summary), *distortion_line(summary)]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per classifier, image set, nuisance and share."""
@@ -89,7 +90,7 @@ class OcclusionSection(BaseSection):
         first = run.summary["results"][0]
         alone = words.models(run.summary, first["image_set"], first["nuisance"])[:2]
         said += [(_alone(model), LEADS) for model in alone]
-        return [Weighted(Sentence(text, "finding"), weight) for text, weight in said[:MOST_FINDINGS]]
+        return [finding(*each) for each in said[:MOST_FINDINGS]]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         rows = run.summary["results"]
@@ -106,45 +107,41 @@ class OcclusionSection(BaseSection):
                 )
             ),
             *(block for part in parts for block in part.blocks()),
-            Sentence(
+            *remarks(
                 "iOcclusion is the gap between training and test accuracy on occluded images, over the gap on "
                 "untouched ones.",
-                "definition",
+                LIMITS,
+                f"the masks ({masks}), what they are filled with, and that {words.hidden_of(rows[0])}",
+                (MARCU_2022, FIELLER_1954, WAUDBY_SMITH_2023),
             ),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(
-                f"the masks ({masks}), what they are filled with, and that {words.hidden_of(rows[0])}", "citation"
-            ),
-            *(Sentence(text, "reference") for text in (MARCU_2022, FIELLER_1954, WAUDBY_SMITH_2023)),
         ]
 
 
-def _about(row: words.Row) -> dict[str, Any]:
+def _about(row: Row) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != "points"}
 
 
-def _middle(points: Sequence[words.Row]) -> words.Row:
+def _middle(points: Sequence[Row]) -> Row:
     return min(points, key=lambda point: abs((point["share"] or MIDDLE) - MIDDLE))
 
 
-def _alone(model: words.Model) -> str:
+def _alone(model: Model) -> str:
     row, point = model.row, _middle(model.points)
     hiding = "Hidden as drawn" if point["share"] is None else f"With {words.share(point['share'])} hidden"
     fall = (
-        f"{hiding} by {row['nuisance']}, {model.name} is right on {number(point['accuracy'])} of {row['image_set']}, "
-        f"untouched on {number(row['accuracy_clean'])}"
+        f"{hiding} by {row['nuisance']}, {model.name} is right on {decimal(point['accuracy'])} of {row['image_set']}, "
+        f"untouched on {decimal(row['accuracy_clean'])}"
     )
     value, bounds = words.interplay(point)
     return f"{fall}." if value is None else f"{fall}; iOcclusion is {plain((bounded(value, bounds, places=2),))}."
 
 
-def _compared(pair: words.Row) -> str:
+def _compared(pair: Row) -> str:
     """The share in the middle at which one keeps more of its gap than the other, for certain."""
     point = _middle(pair["points"])
     if point["more_robust"] in (None, "tie"):
         return ""
-    names = {"first": (pair["first"], pair["second"]), "second": (pair["second"], pair["first"])}
-    more, less = names[point["more_robust"]]
+    more, less = both({**pair, **point}, "more_robust")
     return (
         f"With {words.share(point['share'])} hidden by {pair['nuisance']}, {more} keeps more of its gap between "
         f"training and test images than {less}: iOcclusion differs by "
@@ -163,8 +160,7 @@ class _Part:
         self.trained: str | None = models[0].row["train_set"]
         self.grouped = any(model.runs > 1 for model in models)
         self.looks = {model.name: model.classifier for model in models}
-        rows = (row for row in run.summary["results"] if row["image_set"] == images)
-        self.classifiers = list(dict.fromkeys(row["classifier"] for row in rows))
+        self.classifiers = list(dict.fromkeys(row["classifier"] for row in of_set(run.summary["results"], images)))
 
     def blocks(self) -> Sequence[Block]:
         blocks = [*self._figures(), *self._fillings()]
@@ -201,83 +197,88 @@ class _Part:
     def _nuisance(self, nuisance: str, models: Sequence[Model]) -> Group:
         row = models[0].row
         masks = f"{words.hidden_of(row)}; {counted(row['repeats'], 'mask')} per image, filled with {row['filled_with']}"
-        cell = (self.images, nuisance)
-        distorted = self.run.summary.get(BESIDE, ())
         return Group(
             nuisance,
             (
-                Table(("", ""), (("masks", masks), ("images", words.subject(row))), "pairs"),
+                pairs(("masks", masks), ("images", words.subject(row))),
                 *(Sentence(f"{each.name}: {said}.", "caution") for each in models if (said := words.no_gap(each.row))),
                 self._table(models),
-                *distortion_blocks([each for each in distorted if (each["image_set"], each["nuisance"]) == cell]),
+                *distortion_blocks(self.run.summary, self.images, nuisance),
                 *pictures(self.run, self.images, nuisance, self.classifiers),
             ),
-            about=Cell(*cell),
+            about=Cell(self.images, nuisance),
         )
 
     def _table(self, models: Sequence[Model]) -> Table:
-        columns: list[Column | str] = ["model" if self.grouped else "classifier", "hidden", "of the pixels"]
-        columns += [Column(("A(test", P, ")")), "A(test)", "A/A₀"]
-        if self.trained:
-            columns += [Column(("A(train", P, ")")), "A(train)", Column(("gap", P)), "gap"]
-            columns += [f"iOcclusion{', ratio of means' * self.grouped}", *(["mean of ratios"] if self.grouped else [])]
-        rows = [tuple(self._cells(model, point)) for model in models for point in model.points]
-        return Table(tuple(columns), tuple(rows), by=0)
-
-    def _cells(self, model: Model, point: words.Row) -> Iterator[TableCell]:
-        runs = f" ({model.runs} runs)" if model.runs > 1 else ""
-        yield ClassifierName(model.classifier, f"{model.name}{runs}")
-        yield _hidden(point)
-        yield share(point, "hidden", places=1)
-        yield estimate(point, "accuracy")
-        yield Estimate(model.row["accuracy_clean"])
-        yield estimate(point, "relative")
-        if not self.trained:
-            return
-        yield estimate(point, "train_accuracy")
-        yield Estimate(model.row["train_accuracy_clean"])
-        yield Estimate(point["gap"])
-        yield Estimate(model.row["gap"])
-        yield bounded(*words.interplay(point), places=2)
-        if self.grouped:
-            mean, spread = point.get("mean_of_ratios"), point.get("spread_of_ratios")
-            yield Estimate(mean, places=2), "" if spread is None else f" ± {number(spread, 2)}"
+        trained: list[Titled] = [
+            (Column(("A(train", P, ")")), number("at.train_accuracy")),
+            ("A(train)", bare("whole.train_accuracy_clean")),
+            (Column(("gap", P)), bare("at.gap")),
+            ("gap", bare("whole.gap")),
+            (f"iOcclusion{', ratio of means' * self.grouped}", _interplay),
+            *[("mean of ratios", _ratios)] * self.grouped,
+        ]
+        return table(
+            [{"model": model, "whole": model.row, "at": point} for model in models for point in model.points],
+            ("model" if self.grouped else "classifier", _model),
+            ("hidden", lambda each: _hidden(each["at"])),
+            ("of the pixels", part("at.hidden")),
+            (Column(("A(test", P, ")")), number("at.accuracy")),
+            ("A(test)", bare("whole.accuracy_clean")),
+            ("A/A₀", number("at.relative")),
+            *(trained if self.trained else ()),
+            by=0,
+        )
 
     def _differences(self) -> Iterator[Block]:
-        pairs = [pair for pair in self.run.summary["comparisons"] if pair["image_set"] == self.images]
-        points = [(pair, point) for pair in pairs for point in pair["points"]]
+        compared = of_set(self.run.summary["comparisons"], self.images)
+        points = [pair | point for pair in compared for point in pair["points"]]
         if not points:
             return
+
+        def verdict(key: str) -> Making:
+            def made(pair: Row) -> TableCell:
+                name = {"first": pair["first"], "second": pair["second"]}.get(pair[key] or "")
+                return Verdict(None) if name is None else ClassifierName(self.looks[name], name)
+
+            return made
+
+        robust = verdict("more_robust")
+        trained: list[Titled] = [
+            ("iOcclusion", number("iocclusion", places=2)),
+            ("keeps more of its gap", lambda pair: "–" if pair["more_robust"] is None else robust(pair)),
+        ]
         cut = f" The first {MOST_PAIRS}; all are in summary.json." if len(points) > MOST_PAIRS else ""
         note = (
             "First minus second, paired over the same images under the same masks (a mask that reads saliency is each "
-            f"classifier’s own); intervals hold for all {pairs[0]['family']} comparisons at once.{cut}"
+            f"classifier’s own); intervals hold for all {compared[0]['family']} comparisons at once.{cut}"
         )
-        names = ("first", "second", "nuisance", "hidden", Column(("A(test", P, ")")), "more accurate")
-        table = Table(
-            (*names, *(["iOcclusion", "keeps more of its gap"] if self.trained else [])),
-            tuple(tuple(self._difference(*each)) for each in points[:MOST_PAIRS]),
+        shown = table(
+            points[:MOST_PAIRS],
+            FIRST,
+            SECOND,
+            ("nuisance", text("nuisance")),
+            ("hidden", _hidden),
+            (Column(("A(test", P, ")")), number("accuracy", signed=True)),
+            ("more accurate", verdict("more_accurate")),
+            *(trained if self.trained else ()),
         )
-        yield Group("Differences", (Sentence(note, "note"), table))
-
-    def _difference(self, pair: words.Row, point: words.Row) -> Iterator[TableCell]:
-        names = {"first": pair["first"], "second": pair["second"]}
-
-        def verdict(side: str | None) -> TableCell:
-            name = names.get(side or "")
-            return Verdict(None) if name is None else ClassifierName(self.looks[name], name)
-
-        yield pair["first"]
-        yield pair["second"]
-        yield pair["nuisance"]
-        yield _hidden(point)
-        yield estimate(point, "accuracy", signed=True)
-        yield verdict(point["more_accurate"])
-        if self.trained:
-            yield estimate(point, "iocclusion", places=2)
-            yield "–" if point["more_robust"] is None else verdict(point["more_robust"])
+        yield Group("Differences", (Sentence(note, "note"), shown))
 
 
-def _hidden(point: words.Row) -> Estimate:
+def _model(each: Row) -> TableCell:
+    return ClassifierName(each["model"].classifier, each["model"].named)
+
+
+def _interplay(each: Row) -> TableCell:
+    return bounded(*words.interplay(each["at"]), places=2)
+
+
+def _ratios(each: Row) -> TableCell:
+    mean, spread = (each["at"].get(f"{key}_of_ratios") for key in ("mean", "spread"))
+    return Estimate(mean, places=2), "" if spread is None else f" ± {decimal(spread, 2)}"
+
+
+def _hidden(point: Row) -> Estimate:
     hidden = None if point["share"] is None else 100 * point["share"]
     return Estimate(hidden, format="significant", unit="%", missing="as drawn")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import counted
-
-Row = Mapping[str, Any]
+from brittle.report.sections.grouped import of_set
 
 
 class Model(NamedTuple):
@@ -20,14 +20,17 @@ class Model(NamedTuple):
     row: Row
 
     @property
+    def named(self) -> str:
+        return f"{self.name} ({self.runs} runs)" if self.runs > 1 else self.name
+
+    @property
     def points(self) -> Sequence[Row]:
         return list(self.row["points"])
 
 
-def models(summary: Mapping[str, Any], images: str, nuisance: str) -> list[Model]:
+def models(summary: Summary, images: str, nuisance: str) -> list[Model]:
     """Groups, and classifiers without one, of one image set under one nuisance."""
-    here = [row for row in summary["results"] if (row["image_set"], row["nuisance"]) == (images, nuisance)]
-    groups = [row for row in summary["groups"] if (row["image_set"], row["nuisance"]) == (images, nuisance)]
+    here, groups = (of_set(summary[key], images, nuisance) for key in ("results", "groups"))
     found = {row["group"]: Model(row["group"], row["classifiers"][0], row["runs"], row) for row in groups}
     for row in here:
         if row["group"] is None:
@@ -42,7 +45,7 @@ def interplay(point: Row) -> tuple[float | None, Sequence[float] | None]:
     return point[key], point[f"{key}_interval"]
 
 
-def cells(summary: Mapping[str, Any]) -> dict[str, list[str]]:
+def cells(summary: Summary) -> dict[str, list[str]]:
     """Image set → its nuisances, those with the same mask beside each other."""
     found: dict[str, dict[str, dict[str, None]]] = {}
     for row in summary["results"]:
@@ -85,7 +88,7 @@ def no_gap(row: Row) -> str:
     ).replace("-", "−")
 
 
-def fillings(summary: Mapping[str, Any], images: str) -> Iterator[str]:
+def fillings(summary: Summary, images: str) -> Iterator[str]:
     """How much a number changes with what fills the mask, all else being equal (figures 3 and 5 of the paper)."""
     names = cells(summary)[images]
     for first, second in combinations(names, 2):
@@ -102,10 +105,6 @@ def fillings(summary: Mapping[str, Any], images: str) -> Iterator[str]:
             )
 
 
-def _differ_in_filling(summary: Mapping[str, Any], images: str, first: str, second: str) -> bool:
-    rows = [
-        next(row for row in summary["results"] if (row["image_set"], row["nuisance"]) == (images, name))
-        for name in (first, second)
-    ]
-    alike = [row["mask"] for row in rows]
-    return bool(alike[0] == alike[1] and rows[0]["filled_with"] != rows[1]["filled_with"])
+def _differ_in_filling(summary: Summary, images: str, first: str, second: str) -> bool:
+    one, other = (of_set(summary["results"], images, name)[0] for name in (first, second))
+    return bool(one["mask"] == other["mask"] and one["filled_with"] != other["filled_with"])

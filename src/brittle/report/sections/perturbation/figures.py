@@ -23,8 +23,7 @@ from brittle.report.blocks import (
     Rule,
     category_axis,
 )
-from brittle.report.page.figures import short
-from brittle.report.page.words import percent
+from brittle.report.page.words import percent, short
 from brittle.statistics.selective import risk_coverage
 
 Numbers = NDArray[np.float64]

@@ -12,12 +12,13 @@ from brittle.measures.perturbation.sizes import Sizes, matrix
 from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Text, Weighted
 from brittle.report.blocks.wording import estimate
 from brittle.report.page.label_names import LabelNames
-from brittle.report.page.section import MeasureRun, Summary, compared
-from brittle.report.page.words import counted, percent
+from brittle.report.page.section import MeasureRun, Row, Summary, compared
+from brittle.report.page.words import EVERYTHING, counted, percent
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
-from brittle.report.sections.comparisons import EVERYTHING, at_once, better, printed
+from brittle.report.sections.base import BaseSection, finding, remarks
+from brittle.report.sections.comparisons import at_once, better, both, capped, minus, tie_or
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import by_set, of_set, on_set
 from brittle.report.sections.perturbation import tables, words
 from brittle.report.sections.perturbation.figures import (
     Bubble,
@@ -27,7 +28,6 @@ from brittle.report.sections.perturbation.figures import (
     risk_figure,
 )
 from brittle.report.sections.perturbation.pictures import changes
-from brittle.report.sections.perturbation.words import Row
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
 
 LEADS, DIFFERS = 0.5, 0.6  # how much findings matter
@@ -59,7 +59,7 @@ class PerturbationSection(BaseSection):
     def brief(self, summary: Summary) -> Sequence[Block]:
         first = summary["results"][0]
         return [
-            *(_printed(summary, images) for images in _image_sets(summary)),
+            *(_printed(summary, *there) for there in by_set(summary["results"]).items()),
             Sentence(f"{words.means(first)}; seed {first['seed']}."),
         ]
 
@@ -68,20 +68,16 @@ class PerturbationSection(BaseSection):
         return arrow([_flat(row) for row in summary["results"]])
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        said = [
-            Weighted(Sentence(_headline(row, run.many_sets), "finding"), LEADS)
-            for row in run.summary["results"]
-            if row["right"]
-        ]
+        said = [finding(_headline(row, run.many_sets), LEADS) for row in run.summary["results"] if row["right"]]
         for pair in run.summary["comparisons"]:
             if better(pair, "mean_larger") is not None:
                 about = "perturbed", *compared(pair["image_set"], pair["first"], pair["second"])
-                said.append(Weighted(Sentence(_larger(pair), "finding"), DIFFERS, about))
+                said.append(finding(_larger(pair), DIFFERS, about))
         return sorted(said, key=lambda each: -each.weight)[:MOST_FINDINGS]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         first = run.summary["results"][0]
-        title = "On {}" if run.many_sets else "How large changes are, and what becomes of them"
+        title = "How large changes are, and what becomes of them"
         return [
             Sentence(
                 "How far an image must be changed until the classifier gives another class with probability "
@@ -89,25 +85,19 @@ class PerturbationSection(BaseSection):
                 "% of the value range; the change that was found is not the smallest there is."
             ),
             tables.about(first),
-            *(Group(title.format(images), tuple(_part(run, images))) for images in _image_sets(run.summary)),
-            Sentence(
+            *(
+                Group(on_set(run, images, title), tuple(_part(run, images, rows)))
+                for images, rows in by_set(run.summary["results"]).items()
+            ),
+            *remarks(
                 "A change is the difference between an image and a copy of it in which the classifier sees another "
                 f"class with p ≥ {first['share']:g}; its size is the largest change of any value (L∞), in % of the "
                 "value range.",
-                "definition",
+                LIMITS,
+                f"the method ({words.how(first)}), the cap of means ({percent(first['cap'])})",
+                (UREM, WAUDBY_SMITH_2023),
             ),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(f"the method ({words.how(first)}), the cap of means ({percent(first['cap'])})", "citation"),
-            *(Sentence(text, "reference") for text in (UREM, WAUDBY_SMITH_2023)),
         ]
-
-
-def _image_sets(summary: Summary) -> list[str]:
-    return list(dict.fromkeys(row["image_set"] for row in summary["results"]))
-
-
-def _of(rows: Sequence[Row], images: str) -> list[Row]:
-    return [row for row in rows if row["image_set"] == images]
 
 
 def _flat(row: Row) -> dict[str, Any]:
@@ -134,8 +124,7 @@ def _headline(row: Row, many_sets: bool) -> Text:
 
 
 def _larger(pair: Row) -> Text:
-    more = better(pair, "mean_larger")
-    less = pair["second"] if more == pair["first"] else pair["first"]
+    more, less = both(pair, "mean_larger")
     return (
         f"{more} needs larger changes than {less}: the mean differs by ",
         words.difference(pair, "mean"),
@@ -143,8 +132,8 @@ def _larger(pair: Row) -> Text:
     )
 
 
-def _printed(summary: Summary, images: str) -> Group:
-    rows, moved = _of(summary["results"], images), _of(summary["transfers"], images)
+def _printed(summary: Summary, images: str, rows: Sequence[Row]) -> Group:
+    moved = of_set(summary["transfers"], images)
     more = f"… and as much of {len(rows) - MOST_TOLD} more classifiers ({EVERYTHING})"
     return Group(
         (Styled(images), f": {words.how(rows[0])}"),
@@ -152,7 +141,7 @@ def _printed(summary: Summary, images: str) -> Group:
             tables.briefly(rows),
             *(Sentence(said) for row in rows[:MOST_TOLD] for said in _remarks(row)),
             *[Sentence(more)] * (len(rows) > MOST_TOLD),
-            *printed(_of(summary["comparisons"], images), _difference, "comparison", MOST_PAIRS),
+            *capped([_difference(pair) for pair in of_set(summary["comparisons"], images)], "comparison", MOST_PAIRS),
             *([tables.transfers(moved, MOST_PAIRS)] if moved else []),
         ),
     )
@@ -187,17 +176,14 @@ def _share(value: float | None) -> Estimate:
 
 
 def _difference(pair: Row) -> Text:
-    larger = better(pair, "mean_larger")
-    return (
-        f"{pair['first']} − {pair['second']}, paired over {pair['images']} images that both get right: mean ",
-        words.difference(pair, "mean"),
-        f"{at_once(pair)}, {'a tie' if larger is None else f'{larger} needs larger changes'}",
-    )
+    over = f"{minus(pair)}, paired over {pair['images']} images that both get right: mean "
+    verdict = tie_or(pair, "needs larger changes", "mean_larger")
+    return over, words.difference(pair, "mean"), f"{at_once(pair)}, {verdict}"
 
 
-def _part(run: MeasureRun, images: str) -> Iterator[Block]:
+def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Iterator[Block]:
     """Everything of one image set."""
-    rows, pairs = _of(run.summary["results"], images), _of(run.summary["comparisons"], images)
+    pairs = of_set(run.summary["comparisons"], images)
     yield from tables.sizes(rows)
     if pairs:
         yield Group("Differences between classifiers", tuple(tables.differences(pairs)))
@@ -222,7 +208,7 @@ def _part(run: MeasureRun, images: str) -> Iterator[Block]:
     if found and "accuracy" in rows[0]:
         yield Group("Accuracy against ε", (accuracy_figure(found, some),))
     yield Group("Do changes survive?", tuple(tables.survival(rows)))
-    if moved := _of(run.summary["transfers"], images):
+    if moved := of_set(run.summary["transfers"], images):
         note = (
             "Of changes that were found, on images that are right and of which both classifiers say the same "
             "untouched; intervals hold for the whole table at once."

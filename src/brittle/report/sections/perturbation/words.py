@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from brittle.imagenet import shown
 from brittle.report.blocks import Count, Estimate
 from brittle.report.blocks.wording import share
+from brittle.report.page.section import Row
 from brittle.report.page.words import listed, percent
+from brittle.report.sections import comparisons
 
-Row = Mapping[str, Any]
 METHODS = {
     "adam": "Adam",
     "fgsm": "FGSM (no target)",
@@ -19,9 +17,9 @@ METHODS = {
 }
 
 
-def size(row: Row, key: str, interval: str = "", **more: Any) -> Estimate:
+def size(row: Row, key: str, interval: str = "") -> Estimate:
     """13.70 % [12.10, 15.00], of the value range."""
-    return share(row, key, interval, places=2, **more)
+    return share(row, key, interval, places=2)
 
 
 def level(value: float | None) -> Estimate:
@@ -31,7 +29,7 @@ def level(value: float | None) -> Estimate:
 
 def difference(pair: Row, what: str) -> Estimate:
     """Of the mean over targets, or of the smallest."""
-    return size(pair, f"{what}_difference", f"{what}_interval", signed=True, simultaneous=pair["family"])
+    return comparisons.difference(pair, f"{what}_difference", f"{what}_interval", places=2, format="percent")
 
 
 def aims(row: Row) -> str:
@@ -62,9 +60,9 @@ def how(row: Row) -> str:
     return f"{with_what}, until {goal} ≥ {row['share']:g}; {held}; {aims(row)}"
 
 
-def at(row: Row, of_255: int) -> Mapping[str, Any] | None:
+def at(row: Row, of_255: int) -> Row | None:
     """Accuracy at ε = of_255 / 255."""
-    found: Mapping[str, Any] | None = next(
+    found: Row | None = next(
         (each for each in row.get("accuracy", ()) if abs(255 * each["epsilon"] - of_255) < 1e-6), None
     )
     return found

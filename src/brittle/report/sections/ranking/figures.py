@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Axis, ClassifierName, Figure, Intervals, Line, Mark, Panel
-from brittle.report.sections.ranking.words import BY, Row
+from brittle.report.blocks import Axis, Figure, Intervals, Line, Mark, Panel
+from brittle.report.page.section import Row
+from brittle.report.sections.ranking.words import BY
+from brittle.report.sections.tables import who
 
 APART = 0.5  # of a rank, over which those that share one are spread
 MOST_BARS = 5  # classifiers: the bars of more hide one another
@@ -44,9 +46,9 @@ def _lines(severities: Sequence[float], chosen: Sequence[Row], key: str) -> Iter
     tests = key == "rank"
     for place, each in enumerate(chosen):
         # Lines that share a rank lie side by side, and so do bars, each over its own severity.
-        off, who = (place + 0.5) / len(chosen) - 0.5, ClassifierName(each["classifier"])
+        off = (place + 0.5) / len(chosen) - 0.5
         at = tuple(severity + 0.5 * step * off * tests for severity in severities)
         if tests and len(chosen) <= MOST_BARS:
             low, high = (tuple(rank + APART * off for rank in each[end]) for end in ("rank", "rank_at_most"))
-            yield Intervals(who, at, low, high)
-        yield Line(who, at, tuple(rank + APART * off for rank in each[key]), markers=True)
+            yield Intervals(who(each), at, low, high)
+        yield Line(who(each), at, tuple(rank + APART * off for rank in each[key]), markers=True)

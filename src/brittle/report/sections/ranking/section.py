@@ -7,24 +7,25 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, TableCell, Weighted
+from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Table, TableCell, Weighted
 from brittle.report.page.fewer import some_of
-from brittle.report.page.section import MeasureRun, Summary
-from brittle.report.page.words import counted, listed, sentence
+from brittle.report.page.section import MeasureRun, Row, Summary
+from brittle.report.page.words import EVERYTHING, counted, listed, sentence
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
+from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.flatten import arrow
+from brittle.report.sections.grouped import with_set
 from brittle.report.sections.ranking import words
 from brittle.report.sections.ranking.figures import bump_chart
-from brittle.report.sections.ranking.words import BY, Row
+from brittle.report.sections.ranking.words import BY
 from brittle.report.sections.references import CNS_BENCH_2025, HOLM_1979, MCNEMAR_1947
+from brittle.report.sections.tables import Titled, table, who
 
 LEADS, LESS = 0.5, 0.3
 MOST_FINDINGS = 3
 MOST_OPEN = 3  # shifts whose rankings are unfolded
 MOST_SWAPS = 20
 PRINTED_ROWS, PRINTED_COLUMNS, PRINTED_TABLES, PRINTED_SWAPS = 12, 7, 6, 4
-EVERYTHING = "--json or --out has them all"
 LIMITS = (
     "A tie says that these images don’t tell two classifiers apart, not that they are equal: with more images there "
     "are fewer ties.",
@@ -76,8 +77,8 @@ class RankingSection(BaseSection):
             if row["swaps"]
         ]
         if not said and by:
-            return [Weighted(Sentence(_steady(by), "finding"), LESS)]
-        return [Weighted(Sentence(text, "finding"), LEADS) for text in said[:MOST_FINDINGS]]
+            return [finding(_steady(by), LESS)]
+        return [finding(text, LEADS) for text in said[:MOST_FINDINGS]]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         results = run.summary["results"]
@@ -93,13 +94,13 @@ class RankingSection(BaseSection):
                     f"images ({words.how(first)}).",
                 )
             ),
-            *(_shift(rows, place < MOST_OPEN, run.many_sets) for place, rows in enumerate(shifts)),
-            Sentence("A rank is 1 + the number of classifiers that are better beyond noise.", "definition"),
-            *(Sentence(text, "limit") for text in LIMITS),
-            Sentence(
-                f"the shifts and severities, the number of images ({first['images']}) and the rule for ties", "citation"
+            *(_shift(run, rows, place < MOST_OPEN) for place, rows in enumerate(shifts)),
+            *remarks(
+                "A rank is 1 + the number of classifiers that are better beyond noise.",
+                LIMITS,
+                f"the shifts and severities, the number of images ({first['images']}) and the rule for ties",
+                (CNS_BENCH_2025, MCNEMAR_1947, HOLM_1979),
             ),
-            *(Sentence(text, "reference") for text in (CNS_BENCH_2025, MCNEMAR_1947, HOLM_1979)),
         ]
 
 
@@ -134,27 +135,22 @@ def _printed(row: Row) -> Group:
 def _table(row: Row, title: str, places: Sequence[int], digits: int) -> Table:
     """A row per classifier, a column per severity: 0.85 (1–3)."""
 
-    def cell(each: Row, at: int) -> TableCell:
-        value = round(each["values"][at], digits) + 0.0  # no −0.00
-        rank = words.rank(each["rank"][at], each["rank_at_most"][at])
-        return Estimate(value, places=digits), " ", Styled(f"({rank})", "soft")
+    def at(place: int) -> Titled:
+        def cell(each: Row) -> TableCell:
+            value = round(each["values"][place], digits) + 0.0  # no −0.00
+            rank = words.rank(each["rank"][place], each["rank_at_most"][place])
+            return Estimate(value, places=digits), " ", Styled(f"({rank})", "soft")
 
-    return Table(
-        (title, *(f"{row['severities'][place]:g}" for place in places)),
-        tuple((ClassifierName(each["classifier"]), *(cell(each, at) for at in places)) for each in words.in_order(row)),
-        shown=PRINTED_ROWS,
-        noun="classifier",
-    )
+        return f"{row['severities'][place]:g}", cell
+
+    return table(words.in_order(row), (title, who), *map(at, places), shown=PRINTED_ROWS, noun="classifier")
 
 
-def _shift(rows: Sequence[Row], unfolded: bool, many_sets: bool) -> Group:
+def _shift(run: MeasureRun, rows: Sequence[Row], unfolded: bool) -> Group:
     """Both rankings of one shift."""
     alone = [Sentence("Nothing is ranked by drop, since there are no images at scale 0.", "note")]
-    on = f", on {rows[0]['image_set']}" if many_sets else ""
-    return Group(
-        f"{rows[0]['nuisance']}{on}",
-        (*(alone if len(rows) == 1 else ()), *(_ranking(row, unfolded) for row in rows)),
-    )
+    title = with_set(run, rows[0]["nuisance"], rows[0]["image_set"])
+    return Group(title, (*(alone if len(rows) == 1 else ()), *(_ranking(row, unfolded) for row in rows)))
 
 
 def _ranking(row: Row, unfolded: bool) -> Group:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from brittle.report.page.section import Row
 from brittle.report.page.words import counted, percent
 
-Row = Mapping[str, Any]
 MOST_CHANGES = 3  # pairs of which it is said where they change places
 BY = {"accuracy": "by accuracy", "drop": "by drop"}
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Table, TableCell
-from brittle.report.blocks.wording import estimate
-from brittle.report.page.words import counted, listed, number, percent
-from brittle.report.sections.robustness.results import Results, Row
+from brittle.report.blocks import Block, Group, Sentence, Styled
+from brittle.report.page.section import Row
+from brittle.report.page.words import EVERYTHING, counted, listed, number, percent
+from brittle.report.sections.comparisons import at_once, better, minus, tie_or
+from brittle.report.sections.robustness.results import Results
 from brittle.report.sections.robustness.sentences import STOPPED, told
+from brittle.report.sections.tables import Titled, bare, table, text, who
+from brittle.report.sections.tables import number as measured
 
-EVERYTHING = "--json or --out has them all"
 MOST_PAIRS = 10  # told one by one under a nuisance; past these, how many classifiers the best one beats
 A_SUITE = 5  # nuisances from which on they share a table
 MOST_ROWS_OF_A_SUITE = 150
@@ -37,27 +39,21 @@ def printed(results: Results) -> list[Block]:
 def _suite(images: str, here: Results) -> Group:
     """Many nuisances in one table, a row per nuisance and classifier, with the means over all of them below."""
     several = len(here.classifiers) > 1
-    columns = _columns(here)
-
-    def named(first: str, row: Row) -> tuple[TableCell, ...]:
-        return (first, ClassifierName(row["classifier"])) if several else (first,)
-
-    rows = [(*named(row["nuisance"], row), *_numbers(row, here)) for row in here.rows[:MOST_ROWS_OF_A_SUITE]]
-    for row in here.means:
-        means = [estimate(row, "rho", "interval"), *([estimate(row, "accuracy_nuisance")] if here.labelled else [])]
-        rows.append((*named("mean", row), *means, *[""] * (len(columns) - len(means))))
+    means = [
+        {"nuisance": "mean", "accuracy_worst": None, "accuracy_clean": None, "flip_rate": None, **row}
+        for row in here.means
+    ]
+    rows = [*here.rows[:MOST_ROWS_OF_A_SUITE], *means]
     lines = [f"mean: over the {here.means[0]['mean_of']}"] if here.means else []
     if (cut := len(here.rows) - MOST_ROWS_OF_A_SUITE) > 0:
         lines.append(f"{cut} more rows ({EVERYTHING})")
     if here.pairs:
         lines.append(f"--json or --out has all {len(here.pairs)} paired differences, with their intervals")
     what = "" if several else f" of {here.classifiers[0]}"
+    named = ("", text("nuisance")), *[("classifier", who)] * several
     return Group(
         (Styled(f"{len(here.nuisances)} nuisances"), f" on {images}{what}, {_seen(here)}"),
-        (
-            Table(("", *(["classifier"] if several else []), *columns), tuple(rows), shown=len(rows)),
-            *map(Sentence, lines),
-        ),
+        (table(rows, *named, *_columns(here, missing=""), shown=len(rows)), *map(Sentence, lines)),
     )
 
 
@@ -67,10 +63,9 @@ def _cell(images: str, nuisance: str, here: Results) -> Group:
     lines += [text for row in here.rows for text in _remarks(row)]
     if (cut := len(here.rows) - MOST_ROWS) > 0:
         lines.insert(0, f"the {MOST_ROWS // 2} highest and lowest ρ; {cut} more between ({EVERYTHING})")
-    rows = tuple((ClassifierName(row["classifier"]), *_numbers(row, here)) for row in _some(here.rows))
     return Group(
         (Styled(nuisance), f" on {images}, {_seen(here)}: {here.first['prior']}"),
-        (Table(("", *_columns(here)), rows), *map(Sentence, lines)),
+        (table(_some(here.rows), ("", who), *_columns(here)), *map(Sentence, lines)),
     )
 
 
@@ -97,21 +92,18 @@ def _remarks(row: Row) -> Iterator[str]:
         )
 
 
-def _columns(here: Results) -> list[str]:
+def _columns(here: Results, missing: str = "–") -> list[Titled]:
     """Under 80 columns wide for names of ordinary length."""
-    if not here.labelled:
-        return ["ρ", "flips"]
-    return ["ρ", "accuracy", *([f"worst/{here.worst_of}"] if here.worst_of else []), "clean", "flips"]
-
-
-def _numbers(row: Row, here: Results) -> Iterator[TableCell]:
-    yield estimate(row, "rho", "interval")
-    if here.labelled:
-        yield estimate(row, "accuracy_nuisance")
-        if here.worst_of:
-            yield Estimate(row["accuracy_worst"])
-        yield Estimate(row["accuracy_clean"])
-    yield Estimate(row["flip_rate"])
+    labelled = [
+        ("accuracy", measured("accuracy_nuisance")),
+        *[(f"worst/{here.worst_of}", bare("accuracy_worst", missing=missing))] * bool(here.worst_of),
+        ("clean", bare("accuracy_clean", missing=missing)),
+    ]
+    return [
+        ("ρ", measured("rho", "interval")),
+        *labelled * here.labelled,
+        ("flips", bare("flip_rate", missing=missing)),
+    ]
 
 
 def _some(rows: Sequence[Row]) -> Sequence[Row]:
@@ -130,7 +122,7 @@ def _against_best(here: Results) -> list[str]:
         sides: dict[str, list[str]] = {"worse": [], "better": [], "not told apart": []}
         for pair in here.against_best:
             other = pair["second"] if pair["first"] == best else pair["first"]
-            won = {"first": pair["first"], "second": pair["second"]}.get(pair[key])
+            won = better(pair, key)
             sides["not told apart" if won is None else "worse" if won == best else "better"].append(other)
         parts = [f"{len(names)} {side} ({listed(names)})" for side, names in sides.items() if names]
         lines.append(f"  {name}: {', '.join(parts)}")
@@ -139,16 +131,10 @@ def _against_best(here: Results) -> list[str]:
 
 def _difference(pair: Row, labelled: bool) -> str:
     """plain − augmented, paired: ρ −0.231 [−0.245, −0.211], augmented is better; accuracy −0.2 …"""
-    names = {"first": pair["first"], "second": pair["second"]}
-    better = names.get(pair["rho_better"])
-    verdict = "is better" if labelled else "keeps to its own prediction more"
-    family = f" (simultaneous over {pair['family']} comparisons)" if pair["family"] > 1 else ""
-    said = (
-        f"{pair['first']} − {pair['second']}, paired: ρ {told(pair['rho_difference'], pair['rho_interval'])}"
-        f"{family}, {'a tie' if better is None else f'{better} {verdict}'}"
-    )
+    verdict = tie_or(pair, "is better" if labelled else "keeps to its own prediction more", "rho_better")
+    rho = told(pair["rho_difference"], pair["rho_interval"])
+    said = f"{minus(pair)}, paired: ρ {rho}{at_once(pair)}, {verdict}"
     if not labelled:
         return said
-    right = names.get(pair["accuracy_nuisance_better"])
     difference = told(pair["accuracy_nuisance_difference"], pair["accuracy_nuisance_interval"])
-    return f"{said}; accuracy {difference}, {'a tie' if right is None else f'{right} is better'}"
+    return f"{said}; accuracy {difference}, {tie_or(pair, 'is better', 'accuracy_nuisance_better')}"

@@ -9,7 +9,6 @@ from brittle.report.blocks import (
     Bars,
     ClassifierName,
     Figure,
-    Intervals,
     Line,
     Mark,
     Panel,
@@ -17,9 +16,10 @@ from brittle.report.blocks import (
     Rule,
     category_axis,
 )
+from brittle.report.page.section import Row
 from brittle.report.page.words import listed
+from brittle.report.sections.marks import intervals
 from brittle.report.sections.robustness.curves import Curve
-from brittle.report.sections.robustness.results import Row
 
 MOST_CLASSES, AT_EACH_END = 32, 15
 
@@ -60,10 +60,9 @@ def _curve(curve: Curve, rows: Sequence[Row], name: str, value: str, from_zero: 
     if from_zero and value != "rho":
         points.insert(0, (0.0, _untouched(points[0][1])))
     at, values = tuple(x for x, _ in points), tuple(row[value] for _, row in points)
-    interval = "interval" if value == "rho" else f"{value}_interval"
-    ends = [row[interval] or (None, None) for _, row in points]
+    ends = (row["interval" if value == "rho" else f"{value}_interval"] for _, row in points)
     yield Line(who, at, values, markers=True)
-    yield Intervals(who, at, tuple(low for low, _ in ends), tuple(high for _, high in ends), weight="thin", caps=True)
+    yield intervals(who, at, ends, weight="thin", caps=True)
     if value == "accuracy_nuisance" and clean is not None and not from_zero:
         yield Rule(clean, "x", who, "dotted")
 
@@ -133,12 +132,8 @@ def _classes(row: Row, places: dict[int, int], turn: int, height: float) -> Iter
     at = tuple(places[each["label"]] - 0.4 + (turn + 0.5) * height for each in known)
     rho = tuple(each["rho"] for each in known)
     yield Bars(who, at, rho, width=height * 0.86, along="x", faint=(0.35,) * len(known))
-    wide = [each["interval_simultaneous"] or (None, None) for each in known]
-    yield Intervals(who, at, tuple(low for low, _ in wide), tuple(high for _, high in wide), "x", "hair")
+    yield intervals(who, at, (each["interval_simultaneous"] for each in known), "x", weight="hair")
     own = [(each["interval"], y) for each, y in zip(known, at, strict=True) if each["interval"] is not None]
-    ends, places = (
-        tuple(x for (low, high), _ in own for x in (low, high, None)),
-        tuple(y for _, y in own for _ in "abc"),
-    )
-    yield Line(who, ends, places, "solid", "thick")
+    ends = tuple(x for (low, high), _ in own for x in (low, high, None))
+    yield Line(who, ends, tuple(y for _, y in own for _ in "abc"), "solid", "thick")
     yield Points(who, rho, at, hollow=True)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from brittle.report.page.fewer import some_of
-
-Row = Mapping[str, Any]
+from brittle.report.page.section import Row, Summary
 
 
 @dataclass(frozen=True)
 class Results:
     """What robustness says in summary.json."""
 
-    summary: Mapping[str, Any]
+    summary: Summary
 
     @property
     def rows(self) -> list[Row]:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from brittle.measures.distortion import BESIDE
 from brittle.report.blocks import (
     Block,
-    ClassifierName,
     Column,
     Count,
-    Estimate,
     Group,
     Sentence,
     Styled,
     Table,
     TableCell,
     Text,
-    Verdict,
     Weighted,
 )
-from brittle.report.blocks.wording import bounded, estimate
-from brittle.report.page.section import MeasureRun, Summary
-from brittle.report.page.words import interval, number, percent, span
+from brittle.report.page.section import MeasureRun, Row, Summary
+from brittle.report.page.words import interval, percent, span
+from brittle.report.page.words import number as decimal
 from brittle.report.sections import register
-from brittle.report.sections.base import BaseSection
+from brittle.report.sections.base import BaseSection, remarks
+from brittle.report.sections.comparisons import minus, verdict
 from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.references import FAWZI_2016, HOWARD_2021, WAUDBY_SMITH_2023
@@ -36,11 +33,13 @@ from brittle.report.sections.robustness.brief import printed
 from brittle.report.sections.robustness.curves import curves
 from brittle.report.sections.robustness.figures import AT_EACH_END, class_figure, curve_figure, shown_classes
 from brittle.report.sections.robustness.pictures import falling, gallery, sizes
-from brittle.report.sections.robustness.results import Results, Row
+from brittle.report.sections.robustness.results import Results
+from brittle.report.sections.tables import WHO, Titled, bare, count, number, pairs, table, text
 
+NUISANCE = ("nuisance", text("nuisance"))
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
 A_SUITE = 5  # nuisances from which on their means are told
-OnSet = Callable[[str, Results], Sequence[Block]]
+OnSet = Callable[[str, Results], Iterable[Block]]
 
 
 @register("robustness")
@@ -50,7 +49,7 @@ class RobustnessSection(BaseSection):
     title = "Robustness"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [*printed(Results(summary)), *distortion_line(summary.get(BESIDE, ()))]
+        return [*printed(Results(summary)), *distortion_line(summary)]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per result: per class the summary has more."""
@@ -88,16 +87,14 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 def _remarks(results: Results) -> Iterator[Sentence]:
     first = results.first
     which = "the right label" if results.labelled else "the reference label"
-    yield Sentence(
+    yield from (Sentence(each, "warning") for each in sentences.cautions(results))
+    yield from remarks(
         f"ρ is the mean probability that a classifier gives {which} when nuisances are drawn from their prior: 1 is "
         f"best. Intervals in brackets: {percent(first['confidence'])}.",
-        "definition",
+        sentences.limits(results),
+        f"the estimand ({first['estimand']}), the confidence ({percent(first['confidence'])})",
+        (FAWZI_2016, HOWARD_2021 if first["estimand"] == "set" else WAUDBY_SMITH_2023),
     )
-    yield from (Sentence(text, "warning") for text in sentences.cautions(results))
-    yield from (Sentence(text, "limit") for text in sentences.limits(results))
-    yield Sentence(f"the estimand ({first['estimand']}), the confidence ({percent(first['confidence'])})", "citation")
-    yield Sentence(FAWZI_2016, "reference")
-    yield Sentence(HOWARD_2021 if first["estimand"] == "set" else WAUDBY_SMITH_2023, "reference")
 
 
 def _what(run: MeasureRun, results: Results) -> Table:
@@ -116,19 +113,20 @@ def _what(run: MeasureRun, results: Results) -> Table:
         anytime = (
             f"; valid at any stopping time, so also where measuring stopped at the tolerance of {first['tolerance']:g}"
         )
-    rows: list[tuple[TableCell, TableCell]] = [
+    compared: tuple[tuple[str, str], ...] = ()
+    if hoeffding is not None:
+        found = "none" if first["half_width"] is None else decimal(first["half_width"])
+        said = (
+            f"Hoeffding’s half-width for the same number of images would be {decimal(hoeffding)}; found for "
+            f"{first['classifier']} under {first['nuisance']}: {found}"
+        )
+        compared = (("for comparison", said),)
+    return pairs(
         ("measured on", "; ".join(on)),
         ("estimand", f"{first['estimand']}: ρ of {first['estimand_is']}{random}"),
         ("intervals", f"{percent(first['confidence'])}, {first['interval_method']}{anytime}"),
-    ]
-    if hoeffding is not None:
-        found = "none" if first["half_width"] is None else number(first["half_width"])
-        text = (
-            f"Hoeffding’s half-width for the same number of images would be {number(hoeffding)}; found for "
-            f"{first['classifier']} under {first['nuisance']}: {found}"
-        )
-        rows.append(("for comparison", text))
-    return Table(("", ""), tuple(rows), "pairs")
+        *compared,
+    )
 
 
 class _Parts:
@@ -156,33 +154,33 @@ class _Parts:
 
     def _results(self, images: str, here: Results) -> Iterator[Block]:
         compared, worst = self.all.compared, here.worst_of
-        extras = {key: name for key, name in EXTRAS.items() if key in self.all.first}
         ranks = {nuisance: sentences.ranks(here.under(nuisance)) for nuisance in here.nuisances}
 
         def rank(row: Row) -> str:
             low, high = ranks[row["nuisance"]][row["classifier"]]
             return f"{low}–{high}" if high > low else str(low)
 
-        columns: dict[Column | str, Callable[[Row], TableCell]] = {
-            "nuisance": lambda row: str(row["nuisance"]),
-            "classifier": lambda row: ClassifierName(row["classifier"]),
-            Column("ρ", "share"): lambda row: estimate(row, "rho", "interval"),
-        }
-        if compared:
-            columns["rank"] = rank
-        if here.labelled:
-            columns["accuracy under the nuisance"] = lambda row: estimate(row, "accuracy_nuisance")
-            if worst:
-                columns[f"worst of {worst}"] = lambda row: estimate(row, "accuracy_worst")
-            columns["clean accuracy"] = lambda row: estimate(row, "accuracy_clean")
-        columns["flip rate"] = lambda row: estimate(row, "flip_rate")
-        if here.uneven:
-            columns["images × draws"] = lambda row: (Count(row["images"]), " × ", Count(row["samples"]))
-        for key, name in extras.items():
-            missing = "infinite" if key == "nll" else "–"
-            columns[name] = lambda row, key=key, missing=missing: Estimate(row[key], missing=missing)
-        rows = [row for nuisance in here.nuisances for row in here.under(nuisance).rows]
-        yield Table(tuple(columns), tuple(tuple(make(row) for make in columns.values()) for row in rows), by=0)
+        labelled: list[Titled] = [
+            ("accuracy under the nuisance", number("accuracy_nuisance")),
+            *[(f"worst of {worst}", number("accuracy_worst"))] * bool(worst),
+            ("clean accuracy", number("accuracy_clean")),
+        ]
+        yield table(
+            [row for nuisance in here.nuisances for row in here.under(nuisance).rows],
+            NUISANCE,
+            WHO,
+            (Column("ρ", "share"), number("rho", "interval")),
+            *[("rank", rank)] * compared,
+            *labelled * here.labelled,
+            ("flip rate", number("flip_rate")),
+            *[("images × draws", _sizes)] * here.uneven,
+            *(
+                (name, bare(key, missing="infinite" if key == "nll" else "–"))
+                for key, name in EXTRAS.items()
+                if key in self.all.first
+            ),
+            by=0,
+        )
         note = f"{self.percent} intervals, each holding on its own. "
         if here.labelled and worst:
             note += f"Worst of {worst}: an image counts only if its first {worst} draws are all right. "
@@ -192,7 +190,7 @@ class _Parts:
         yield Sentence(note, "note")
         if here.means and len(here.nuisances) >= A_SUITE:
             yield Sentence(_means(here))
-        yield from distortion_blocks([row for row in self.run.summary.get(BESIDE, ()) if row["image_set"] == images])
+        yield from distortion_blocks(self.run.summary, images)
 
     def paired(self) -> Iterator[Group]:
         if not self.all.compared:
@@ -202,27 +200,33 @@ class _Parts:
         holding = "hold for this one comparison"
         if family > 1:
             holding = f"of ρ hold simultaneously over all {family} comparisons of this run, and so do those of accuracy"
-        text: Text = (
+        said: tuple[str | Styled, ...] = (
             "Two classifiers on the same images and the same θ, first minus second. "
             f"{'Accuracy is that under the nuisance. ' * labelled}It is a tie unless the interval lies on one side of "
             f"zero. The {self.percent} intervals {holding}.",
         )
         if fewer:
-            text += (
+            said += (
                 " ",
                 Styled("Shown: every classifier against the one whose ρ is highest under the nuisance."),
                 f" All {len(self.all.pairs):,} comparisons are in summary.json.",
             )
-        yield from self._group("Paired differences", "paired", self._paired, Sentence(text))
+        yield from self._group("Paired differences", "paired", self._paired, Sentence(said))
 
     def _paired(self, images: str, here: Results) -> Iterator[Block]:
         fewer = len(here.shown) < len(here.classifiers)
         best = (pair for nuisance in here.nuisances for pair in here.under(nuisance).against_best)
-        pairs = list(best) if fewer else here.pairs
-        names = ("nuisance", "first − second", Column("difference in ρ", "difference"), "more robust")
-        yield Table(
-            (*names, *(["difference in accuracy", "more accurate"] if here.labelled else [])),
-            tuple(tuple(_pair(pair, here.labelled)) for pair in pairs),
+        accuracy: list[Titled] = [
+            ("difference in accuracy", number("accuracy_nuisance_difference", "accuracy_nuisance_interval")),
+            verdict("more accurate", "accuracy_nuisance_better"),
+        ]
+        yield table(
+            list(best) if fewer else here.pairs,
+            NUISANCE,
+            ("first − second", minus),
+            (Column("difference in ρ", "difference"), number("rho_difference", "rho_interval")),
+            verdict("more robust", "rho_better"),
+            *accuracy * here.labelled,
             by=0 if len(here.classifiers) > 2 else None,
         )
         yield Sentence("Drawn around zero, in the colour of the better classifier; grey is a tie.", "note")
@@ -238,13 +242,13 @@ class _Parts:
 
     def options(self) -> Iterator[Group]:
         dotted = any(self.all.on(name).labelled for name in self.all.image_sets)
-        text = (
+        said = (
             "Nuisances of one kind that differ in one option. Where it is ImageNet-C’s level, the curve begins at 0, "
             "the untouched image, and the drop of accuracy, paired image by image, stands beside it. Behind all points "
             "of a curve stand the same random numbers, so the curve is compared draw by draw. Whiskers: "
             f"{self.percent} intervals, each on its own.{' Dotted: clean accuracy.' * dotted}"
         )
-        return self._group("Against an option or severity", "options", self._options, Sentence(text))
+        return self._group("Against an option or severity", "options", self._options, Sentence(said))
 
     def _options(self, images: str, here: Results) -> Iterator[Block]:
         known = self.run.whole.job.nuisances
@@ -260,15 +264,15 @@ class _Parts:
             )
 
     def classes(self) -> Iterator[Group]:
-        text = (
+        said = (
             f"ρ of each class, weakest on top. The thick line is the class’s own {self.percent} interval; the thin "
             "line is simultaneous over all classes: use it when you pick out a class from the list."
         )
-        return self._group("Per class", "classes", self._classes, Sentence(text))
+        return self._group("Per class", "classes", self._classes, Sentence(said))
 
     def _classes(self, images: str, here: Results) -> Iterator[Block]:
         """None where images have no labels or all are of one class."""
-        fold: Any = "open"
+        fold: Literal["open", "closed"] = "open"
         for nuisance in here.nuisances:
             rows = [row for row in here.under(nuisance).rows if row["classifier"] in self.all.shown]
             if not all(len(row.get("classes", ())) > 1 for row in rows):
@@ -289,7 +293,7 @@ class _Parts:
 
     def gallery(self) -> Group:
         unlabelled = "" if self.all.labelled else " (without labels: as on the original, or not)"
-        text: Text = (
+        said: Text = (
             Styled("First draws, not selected."),
             " The first images in planned order, of different classes where there are labels, and of each the first "
             "draws of the prior: draw 0, 1, 2 …, whatever they show. Beneath each picture stand the stored answers: ✓ "
@@ -302,7 +306,7 @@ class _Parts:
             "If you can’t recognise the object yourself, the prior destroys the label, and no classifier could do "
             "better."
         )
-        return Group("Gallery", (Sentence(text), Sentence(recognise), *self._on_sets(self._gallery)), key="gallery")
+        return Group("Gallery", (Sentence(said), Sentence(recognise), *self._on_sets(self._gallery)), key="gallery")
 
     def _gallery(self, images: str, here: Results) -> Iterator[Block]:
         yield from sizes(self.run, images)
@@ -320,38 +324,22 @@ def _means(here: Results) -> str:
     return f"Means over the {here.means[0]['mean_of']}: {'; '.join(map(told, here.means))}."
 
 
-def _pair(pair: Row, labelled: bool) -> Iterator[TableCell]:
-    names = {"first": pair["first"], "second": pair["second"]}
-    yield pair["nuisance"]
-    yield f"{pair['first']} − {pair['second']}"
-    yield estimate(pair, "rho_difference", "rho_interval")
-    yield Verdict(names.get(pair["rho_better"]))
-    if labelled:
-        yield estimate(pair, "accuracy_nuisance_difference", "accuracy_nuisance_interval")
-        yield Verdict(names.get(pair["accuracy_nuisance_better"]))
+def _sizes(row: Row) -> TableCell:
+    return Count(row["images"]), " × ", Count(row["samples"])
 
 
 def _class_table(rows: Sequence[Row]) -> Table:
     by = {(row["classifier"], each["label"]): each for row in rows for each in row["classes"]}
-    found: Iterable[tuple[str, str, Row]] = (
-        (shown[1], row["classifier"], by[row["classifier"], shown[0]])
-        for shown in shown_classes(rows)
-        for row in rows
-        if shown is not None and (row["classifier"], shown[0]) in by
-    )
-    return Table(
-        ("class", "classifier", "images", "ρ", "simultaneous", "accuracy under the nuisance", "clean accuracy"),
-        tuple(
-            (
-                name,
-                ClassifierName(classifier),
-                Count(each["images"]),
-                bounded(each["rho"], each["interval"]),
-                interval(each["interval_simultaneous"]) or "–",
-                estimate(each, "accuracy_nuisance"),
-                Estimate(each["accuracy_clean"]),
-            )
-            for name, classifier, each in found
-        ),
+    shown = [each for each in shown_classes(rows) if each is not None]
+    there = ((name, row["classifier"], by.get((row["classifier"], label))) for label, name in shown for row in rows)
+    return table(
+        [each | {"named": name, "classifier": classifier} for name, classifier, each in there if each is not None],
+        ("class", text("named")),
+        WHO,
+        ("images", count("images")),
+        ("ρ", number("rho", "interval")),
+        ("simultaneous", lambda each: interval(each["interval_simultaneous"]) or "–"),
+        ("accuracy under the nuisance", number("accuracy_nuisance")),
+        ("clean accuracy", bare("accuracy_clean")),
         by=0,
     )

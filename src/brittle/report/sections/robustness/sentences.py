@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from brittle.report.blocks import Sentence, Weighted
 from brittle.report.blocks.wording import bounded, plain
-from brittle.report.page.section import clean_accuracy, compared
+from brittle.report.page.section import Row, clean_accuracy, compared
 from brittle.report.page.words import listed, number, percent, sentence
-from brittle.report.sections.robustness.results import Results, Row
+from brittle.report.sections.robustness.results import Results
 
 MOST_PAIRS = 6  # past this many pairs of classifiers the leaders under each nuisance are named instead
 COMPARED, BRITTLE, CLEAN = 0.8, 0.6, 0.55  # how much findings matter

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, ClassifierName, Figure, Intervals, Line, Mark, Panel, category_axis
+from brittle.report.blocks import Axis, Figure, Line, Mark, Panel, category_axis
 from brittle.report.blocks.wording import plain, share
-from brittle.report.sections.shares import Row
+from brittle.report.page.section import Row
+from brittle.report.sections.marks import intervals
 from brittle.report.sections.shuffling import words
+from brittle.report.sections.tables import who
 
 MOST_SHOWN = 8  # classifiers in a figure
 
@@ -21,12 +23,7 @@ def shuffled_figure(rows: Sequence[Row]) -> Figure:
         heights = row["accuracy_clean"], *(each["accuracy"] for each in row["shuffled"])
         bounds = row["accuracy_clean_interval"], *(each["accuracy_interval"] for each in row["shuffled"])
         across = tuple(at - 0.15 + (place + 0.5) * step for at in range(len(heights)))
-        who = ClassifierName(row["classifier"])
-        low, high = zip(*bounds, strict=True)
-        marks += [
-            Line(who, across, heights, weight="thin", markers=True),
-            Intervals(who, across, low, high),
-        ]
+        marks += [Line(who(row), across, heights, weight="thin", markers=True), intervals(who(row), across, bounds)]
     told = "; ".join(
         f"{row['classifier']}: {plain((share(row, 'accuracy_clean', 'none', 1),))} untouched, "
         + ", ".join(

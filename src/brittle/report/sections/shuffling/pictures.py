@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from brittle.engine.view import View
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.shuffling.measure import Shuffling
-from brittle.report.blocks import Block, Card, Drawn, Group, Original, Pictures, Sentence, Strip
+from brittle.report.blocks import Block, Card, Drawn, Group, Original, Pictures, Strip
 from brittle.report.page.section import MeasureRun
-from brittle.report.sections.answered import MOST_CLASSIFIERS, answer_of, clean_answers
+from brittle.report.sections.pictured import MOST_CLASSIFIERS, answer_of, clean_answers, readable, shown_image
 
 MOST_IMAGES = 6
 
@@ -22,27 +22,24 @@ MOST_IMAGES = 6
 def strips(run: MeasureRun, images: str, classifiers: Sequence[str]) -> list[Block]:
     """The first images in planned order, not selected: untouched, then the first shuffle of every grid; or why there
     are none."""
-    view, why_not = run.view, run.whole.why_unreadable(images)
-    if why_not:
-        return [Sentence(why_not, "note")]
+    view, instead = readable(run, images)
     if view is None:
-        return []
+        return instead
     measure = view.job.assignments[run.name].measure
     assert isinstance(measure, Shuffling)
-    subject, names = view.images[images], list(classifiers[:MOST_CLASSIFIERS])
-    places = list(range(min(MOST_IMAGES, len(subject))))
+    names, places = list(classifiers[:MOST_CLASSIFIERS]), list(range(min(MOST_IMAGES, len(view.images[images]))))
     clean = {name: clean_columns(view, name, images) for name in names}
     shuffled = {grid: _said(view, images, grid, places, names) for grid in measure.grids}
     made = []
     for at, place in enumerate(places):
-        alt = f"{subject.names[place]}, {subject.class_name(int(subject.labels[place]))}"
-        image = int(subject.ids[place])
+        image = shown_image(view, images, place)
         untouched = tuple(replace(each, predicted=None) for each in clean_answers(run, clean, images, place))
-        cards = [Card(Original(images, image), "untouched", alt, untouched)]
+        cards = [Card(Original(images, image.id), "untouched", image.alt, untouched)]
         for grid, said in shuffled.items():
-            source = Drawn(images, image, f"shuffle:grid={grid},moves={measure.moves}", 0, stream=measure.stream(grid))
+            spec = f"shuffle:grid={grid},moves={measure.moves}"
             answers = tuple(answer_of(run, name, images, said[name][at]) for name in names)
-            cards.append(Card(source, f"{grid}×{grid}", alt, answers))
+            source = Drawn(images, image.id, spec, 0, stream=measure.stream(grid))
+            cards.append(Card(source, f"{grid}×{grid}", image.alt, answers))
         made.append(Strip(tuple(cards)))
     return [Group("First shuffles, not selected", (Pictures(tuple(made)),))]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from brittle.report.page.distortion import also
+from brittle.report.page.section import Row
 from brittle.report.page.words import number
-from brittle.report.sections.shares import Row
+from brittle.report.sections.distortion import also
 
 
 def grid(side: int) -> str:

@@ -14,7 +14,7 @@ from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
 from brittle.measures.weak_points.summary import parameter_names
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.random import fold, stream_root, uniform
-from brittle.types import Nuisance, ReadableTheta
+from brittle.types import Nuisance, ParameterUnits, ReadableTheta
 
 SHOWN = "weak points shown"  # the stream that says which draws are shown
 
@@ -105,14 +105,22 @@ def telling(entry: Row) -> list[Row]:
 
 
 def columns(entry: Row, nuisance: Nuisance, theta: NDArray[np.float32], size: tuple[int, int], most: int) -> Columns:
-    """θ (k, d) on images of this height and width, as the numbers (k,) that tell most, by name."""
+    """θ (k, d) on images of this height and width, as the numbers (k,) that tell most, by names with units."""
     places = judged(theta.shape[1]).tolist()
     named = {name: theta[:, place] for name, place in zip(parameter_names(nuisance, len(places)), places, strict=True)}
     if isinstance(nuisance, ReadableTheta):
         told = nuisance.read_theta(torch.from_numpy(theta), *size).numpy()
         named |= dict(zip(nuisance.readings, told.T, strict=True))
-    names = [row["parameter"] for row in telling(entry)]
-    return {name: named[name] for name in [name for name in names if name in named][:most]}
+    names = [row["parameter"] for row in telling(entry) if row["parameter"] in named]
+    return {with_unit(nuisance, name): named[name] for name in names[:most]}
+
+
+def with_unit(nuisance: Nuisance, parameter: str) -> str:
+    """shift x (share of the width); the name alone where there is no unit, or none that is known."""
+    unit = "degrees" if parameter in ("angle", "direction") else ""
+    if isinstance(nuisance, ParameterUnits):
+        unit = nuisance.parameter_units.get(parameter, unit)
+    return f"{parameter} ({unit})" if unit else parameter
 
 
 def nowhere(row: Row) -> str:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
 
 from brittle.engine.replay import Replay
 from brittle.measures.outcomes import outcome
 from brittle.measures.weak_points.posterior import log_likelihood
 from brittle.memory import slices
-from brittle.report.page.figures import WIDTH, svg
-from brittle.report.page.pictures import EXACT_UP_TO, LONGEST, to_picture
-from brittle.report.sections.weak_points.figures import POSTERIOR, RISING, UNTRUSTED
+from brittle.report.blocks import Axis, Cells, Figure, Image, Panel, Points, Role
+from brittle.report.page.pictures import data_uri
+from brittle.report.sections.weak_points.figures import ends
 from brittle.types import Batch, Classifier, HidesPixels
 
 REACH = 3.0  # standard deviations of the prior to either side
+MOST_SQUARES = 96  # per side of a map; larger images have coarser ones
 Numbers = NDArray[np.float64]
+UPRIGHT = Axis(falling=True)  # of pictures
 
 
 class PosteriorMap(NamedTuple):
@@ -71,29 +69,32 @@ def grid_around(mean: float, deviation: float, side: int) -> Tensor:
     return torch.linspace(mean - REACH * deviation, mean + REACH * deviation, side, dtype=torch.float64)
 
 
-def posterior_figure(key: str, maps: Sequence[PosteriorMap], names: tuple[str, str]) -> Markup:
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(1, len(maps), squeeze=False)
-        for axes, each in zip(grid[0], maps, strict=True):
-            half = (each.first[1] - each.first[0]) / 2, (each.second[1] - each.second[0]) / 2
-            mesh = axes.imshow(
-                each.density, cmap=RISING, vmin=0, vmax=1, interpolation="none", origin="lower", aspect="auto",
-                extent=(each.first[0] - half[0], each.first[-1] + half[0], each.second[0] - half[1],
-                        each.second[-1] + half[1]),
-            )  # fmt: skip
-            axes.plot(*each.theta.T, ".", color=POSTERIOR, markersize=3.4, markeredgewidth=0, alpha=0.85)
-            axes.plot(*each.still, "+", color="black", markersize=8, markeredgewidth=1.2)
-            axes.set_title(each.title, fontsize=9, color=UNTRUSTED if each.badge else "black")
-            axes.set_xlabel(names[0], fontsize=9)
-            axes.tick_params(labelsize=8)
-            axes.locator_params(nbins=6)
-        grid[0][0].set_ylabel(names[1], fontsize=9)
-        bar = figure.colorbar(mesh, ax=grid[0].tolist(), shrink=0.8, pad=0.01, ticks=[0, 0.5, 1])
-        bar.set_label("posterior / its maximum", fontsize=8)
-        bar.ax.tick_params(labelsize=8)
+def posterior_figure(maps: Sequence[PosteriorMap], names: tuple[str, str]) -> Figure:
+    return Figure(
+        f"Posterior over {names[0]} and {names[1]} with kept draws, for {'; '.join(each.title for each in maps)}",
+        tuple(_posterior(each, (names[0], "" if place else names[1])) for place, each in enumerate(maps)),
+        height=3.3,
+    )
 
-    about = f"Posterior over {names[0]} and {names[1]} with kept draws, for {'; '.join(each.title for each in maps)}"
-    return svg(key, (WIDTH, 3.3), about, draw)
+
+def _posterior(found: PosteriorMap, names: tuple[str, str]) -> Panel:
+    x, y = ((float(axis[0]), float(axis[-1])) for axis in (found.first, found.second))
+    first, second = (tuple(numbers.tolist()) for numbers in found.theta.T)
+    return Panel(
+        (
+            Cells(_rows(found.density), x=x, y=y, label="posterior / its maximum"),
+            Points(Role("posterior"), first, second, "dot", faint=True),
+            Points(Role("reference"), found.still[:1], found.still[1:], "plus"),
+        ),
+        Axis(names[0], None, *ends([found.first, found.theta[:, 0]])),
+        Axis(names[1], None, *ends([found.second, found.theta[:, 1]])),
+        found.title,
+        bool(found.badge),
+    )
+
+
+def _rows(values: Numbers) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, values.round(4).tolist()))
 
 
 class OcclusionMap(NamedTuple):
@@ -130,53 +131,37 @@ def averaged(maps: Sequence[OcclusionMap], title: str) -> OcclusionMap | None:
     )
 
 
-def occlusion_figure(key: str, maps: Sequence[OcclusionMap]) -> Markup:
+def occlusion_figure(maps: Sequence[OcclusionMap]) -> Figure:
     """A row per map: the picture, where the prior hides, where weak points hide, and the difference."""
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(len(maps), 4, squeeze=False)
-        for row, each in zip(grid, maps, strict=True):
-            _picture(row[0], each.picture)
-            row[0].set_ylabel(each.title, fontsize=9, color=UNTRUSTED if each.badge else "black")
-            most = max(float(each.prior.max()), float(each.posterior.max()), 1e-9)
-            for axes, shares in ((row[1], each.prior), (row[2], each.posterior)):
-                mesh = axes.imshow(shares, cmap=RISING, vmin=0, vmax=most, interpolation="none")
-            _bar(figure, mesh, row[2], "share of draws")
-            gap = each.posterior - each.prior
-            _picture(row[3], each.picture, faint=True)
-            reach = max(float(np.abs(gap).max()), 1e-9)
-            scale = ScalarMappable(Normalize(-reach, reach), "PuOr_r")
-            colours = scale.to_rgba(gap)
-            colours[..., 3] = np.clip(2 * np.abs(gap) / reach, 0, 0.85)  # where nothing differs the image shows
-            row[3].imshow(colours, interpolation="none")
-            _bar(figure, scale, row[3], "difference")
-        for axes, title in zip(
-            grid[0], ("image", "prior hides", "weak points hide", "weak points − prior"), strict=True
-        ):
-            axes.set_title(title, fontsize=9)
-        for axes in grid.flat:
-            axes.set_xticks([])
-            axes.set_yticks([])
-            for side in axes.spines.values():
-                side.set_visible(False)
-
-    about = f"Where occluders hide pixels, in the prior and in weak points: {'; '.join(each.title for each in maps)}"
-    return svg(key, (WIDTH, 0.3 + 1.95 * len(maps)), about, draw)
+    return Figure(
+        f"Where occluders hide pixels, in the prior and in weak points: {'; '.join(each.title for each in maps)}",
+        tuple(panel for each in maps for panel in _hidden(each)),
+        columns=4,
+        height=2.1,
+    )
 
 
-def _picture(axes: Axes, image: Tensor, faint: bool = False) -> None:
-    picture = to_picture(image)
-    height, width = image.shape[1:]
-    if max(picture.size) > EXACT_UP_TO:
-        picture.thumbnail((LONGEST, LONGEST))
-    shown = 128 + np.asarray(picture.convert("L")) // 2 if faint else np.asarray(picture)
-    extent = (-0.5, width - 0.5, height - 0.5, -0.5)
-    axes.imshow(shown, cmap="gray", vmin=0, vmax=255, interpolation="none", extent=extent)
+def _hidden(found: OcclusionMap) -> Iterator[Panel]:
+    height, width = found.picture.shape[1:]
+    prior, posterior = map(_coarser, (found.prior, found.posterior))
+    gap = posterior - prior
+    most, reach = max(float(prior.max()), float(posterior.max()), 1e-9), max(float(np.abs(gap).max()), 1e-9)
+    x, y = _middles(width, gap.shape[1]), _middles(height, gap.shape[0])
+    image = Image(data_uri(found.picture), (0.0, width - 1.0), (0.0, height - 1.0))
+    difference = Cells(_rows(gap), -reach, reach, "diverging", x, y, label="difference", over=True)
+    yield Panel((image,), y=UPRIGHT, title=found.title, untrusted=bool(found.badge), equal=True)
+    for title, each in (("prior hides", prior), ("weak points hide", posterior)):
+        cells = Cells(_rows(each), high=most, x=x, y=y, label="share of draws")
+        yield Panel((cells,), y=UPRIGHT, title=title, equal=True)
+    yield Panel((replace(image, faint=True), difference), y=UPRIGHT, title="weak points − prior", equal=True)
 
 
-def _bar(figure: Figure, mesh: ScalarMappable, axes: Axes, name: str) -> None:
-    bar = figure.colorbar(mesh, ax=axes, shrink=0.85, pad=0.02)
-    bar.set_label(name, fontsize=8)
-    bar.ax.tick_params(labelsize=7)
-    bar.locator = MaxNLocator(4)
-    bar.update_ticks()
+def _coarser(values: Numbers) -> Numbers:
+    height, width = (min(side, MOST_SQUARES) for side in values.shape)
+    return np.asarray(adaptive_avg_pool2d(torch.from_numpy(values)[None], (height, width))[0].numpy())
+
+
+def _middles(pixels: int, squares: int) -> tuple[float, float]:
+    """Where the first and the last of some squares lie that cover a row of pixels."""
+    half = 0.5 * pixels / squares
+    return half - 0.5, pixels - half - 0.5

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
 from brittle.report.page.words import counted, listed, number
 from brittle.report.sections.weak_points.draws import Row, telling
@@ -25,16 +23,14 @@ LIMITS = (
 )
 
 
-def headline(entry: Row, names: Sequence[str]) -> str:
+def headline(entry: Row) -> str:
     """Where the weak points lead."""
     where = f"Weak points of {entry['classifier']} under {entry['nuisance']}"
     flows = entry["flows"]
     if not flows:
         seen = "nothing was found" if not entry["found"] else "no draw that was kept changes the label"
         return f"{where}: {seen} on the {counted(entry['images'] - entry['already_wrong'], 'image')} looked at."
-    shown = [
-        f"from {names[flow['from']]} to {names[flow['to']]} ({100 * flow['share']:.0f} %)" for flow in flows[:FLOWS]
-    ]
+    shown = [f"from {flow['from_label']} to {flow['to_label']} ({100 * flow['share']:.0f} %)" for flow in flows[:FLOWS]]
     rest = f"; {len(flows) - FLOWS} other ways share the rest" if len(flows) > FLOWS else ""
     doubt = ""
     if not entry["trusted"]:
@@ -70,9 +66,9 @@ def without_another_label(entry: Row) -> str:
     )
 
 
-def findings(entry: Row, names: Sequence[str], unlabelled: int) -> list[str]:
+def findings(entry: Row, unlabelled: int) -> list[str]:
     """Everything to know of one classifier under one nuisance, most important first."""
-    said = [headline(entry, names), *_parameters(entry), *([trust(entry)] if entry["found"] else ())]
+    said = [headline(entry), *_parameters(entry), *([trust(entry)] if entry["found"] else ())]
     if entry["no_other_label"]:
         said.append(without_another_label(entry))
     wrong = entry["already_wrong"]

@@ -1,77 +1,22 @@
-"""Weak points as pictures (Fawzi & Frossard 2016, figures 2 to 4): an image, and what the classifier takes it for.
-
-Pictures are made again from the θ that the run has stored.
-"""
+"""Weak points as pictures (Fawzi & Frossard 2016, figures 2 to 4): an image, and what the classifier takes it for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from brittle.engine.replay import Replay
 from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED
-from brittle.report.page.confirmation import Confirmation, StoredAnswer, confirm
-from brittle.report.page.label_names import LabelNames
+from brittle.report.blocks import Answer, At, Card, Original, Strip
+from brittle.report.page.loaded import LoadedRun
+from brittle.report.renderers.resolve import place_of
 from brittle.report.sections.weak_points.draws import Draws, Row, random_mistakes
-from brittle.types import Classifier
 
 DRAWS = 8
 PRIOR_DRAWS, PRIOR_NUMBERS = 512, 1 << 22
-
-
-class Mistake(NamedTuple):
-    """One transformed image, and what the classifier says it is."""
-
-    image: Tensor  # (C, H, W)
-    label: str
-    predicted: int
-    probability: float
-
-
-class Strip(NamedTuple):
-    """An image and some of its weak points; `badge` says why they can't be trusted, `note` why there are none."""
-
-    name: str
-    label: str
-    original: Tensor  # (C, H, W)
-    mistakes: tuple[Mistake, ...]
-    badge: str = ""
-    note: str = ""
-
-
-class Smallest(NamedTuple):
-    """The most probable transformation found that changes the label."""
-
-    name: str
-    label: str
-    original: Tensor
-    transformed: Tensor
-    becomes: str
-    likelier: float | None  # the share of the prior's own draws that have a lower density
-    badge: str = ""
-
-
-@dataclass(frozen=True)
-class PictureSource:
-    """What pictures of weak points are made from: an image set under a nuisance, and words for the labels."""
-
-    replay: Replay
-    names: LabelNames
-
-    def place(self, row: Row) -> int:
-        """Where an image stands in planned order."""
-        return int((self.replay.images.ids == row["id"]).nonzero()[0])
-
-    def original(self, row: Row) -> Tensor:
-        return self.replay.images.batch([self.place(row)]).images[0]
-
-    def prior(self, row: Row, count: int) -> Tensor:
-        """θ (n, d): the prior's first draws for one image."""
-        return self.replay.prior(self.replay.batch([self.place(row)]), count)[0]
+NEARLY_ALL = 0.995
 
 
 def badge(row: Row) -> str:
@@ -79,63 +24,61 @@ def badge(row: Row) -> str:
     return "" if row["status"] == TRUSTED else str(row["status"])
 
 
-def strips(source: PictureSource, rows: Sequence[Row], draws: Mapping[int, Draws], most: int = DRAWS) -> list[Strip]:
-    """A strip for each of the images in `rows`."""
-    return [_strip(source, row, draws.get(row["id"]), most) for row in rows]
+def strips(run: LoadedRun, entry: Row, rows: Sequence[Row], draws: Mapping[int, Draws]) -> tuple[Strip, ...]:
+    """A strip for each of the images in `rows`: draws of another label, or why there are none."""
+    return tuple(_strip(run, entry, row, draws.get(row["id"])) for row in rows)
 
 
-def _strip(source: PictureSource, row: Row, draws: Draws | None, most: int) -> Strip:
-    bare = Strip(row["name"], source.names(row["label"]), source.original(row), (), badge(row))
+def _strip(run: LoadedRun, entry: Row, row: Row, draws: Draws | None) -> Strip:
     if draws is None or row["status"] == NOTHING:
-        return bare._replace(note="No weak point was found: the classifier never doubts the label where it was looked.")
-    chosen = random_mistakes(draws, row["id"], source.replay.seed, most)
-    if not chosen:
-        kept = len(draws.theta)
-        return bare._replace(
-            note=f"None of the {kept} kept draws changes the label: the classifier only doubts it there."
-        )
-    pictures = source.replay.at(source.place(row), torch.from_numpy(draws.theta[chosen]))
-    return bare._replace(
-        mistakes=tuple(
-            Mistake(
-                picture,
-                source.names(int(draws.predicted[at])),
-                int(draws.predicted[at]),
-                float(draws.probability[at]),
-            )
-            for picture, at in zip(pictures, chosen, strict=True)
-        )
-    )
+        nothing = "No weak point was found: the classifier never doubts the label where it was looked."
+        return Strip((_original(entry, row),), nothing, badge(row))
+    chosen = random_mistakes(draws, row["id"], run.job.seed, DRAWS)
+    doubts = f"None of the {len(draws.theta)} kept draws changes the label: the classifier only doubts it there."
+    names, cards = run.label_names(entry["classifier"], entry["image_set"]), []
+    for place in chosen:
+        predicted = int(draws.predicted[place])
+        answer = Answer(
+            entry["classifier"], names(predicted), float(draws.probability[place]), False, predicted
+        )  # fmt: skip
+        cards.append(_taken(entry, row, draws.theta[place].tolist(), answer.label, "transformed", (answer,)))
+    return Strip((_original(entry, row), *cards), "" if chosen else doubts, badge(row))
 
 
-def smallest(source: PictureSource, rows: Sequence[Row], most: int) -> list[Smallest]:
+def least(run: LoadedRun, entry: Row, most: int) -> tuple[Strip, ...]:
     """Of the images that change their label most easily, the most probable θ found that does it."""
-    known = [row for row in rows if row["smallest"] is not None and not row["already_wrong"]]
-    return [
-        Smallest(
-            row["name"],
-            source.names(row["label"]),
-            source.original(row),
-            source.replay.at(source.place(row), torch.tensor([row["smallest"]], dtype=torch.float32))[0],
-            source.names(row["smallest_label"]),
-            _likelier(source, row),
-            badge(row),
-        )
-        for row in sorted(known, key=lambda each: -each["smallest_log_prior"])[:most]
-    ]
+    known = [row for row in entry["per_image"] if row["smallest"] is not None and not row["already_wrong"]]
+    return tuple(_least(run, entry, row) for row in sorted(known, key=lambda row: -row["smallest_log_prior"])[:most])
+
+
+def _least(run: LoadedRun, entry: Row, row: Row) -> Strip:
+    taken = _taken(entry, row, row["smallest"], row["smallest_label"], "least transformed")
+    share = likelier(run.replay(entry["image_set"], entry["nuisance"], entry["classifier"]), row)
+    text = row["name"]
+    if share is not None:
+        text += f": more probable than {'nearly all' if share >= NEARLY_ALL else f'{100 * share:.0f} %'} of the prior’s"
+        text += " draws"
+    return Strip((replace(_original(entry, row), beneath=""), taken), text, badge(row))
+
+
+def _original(entry: Row, row: Row) -> Card:
+    alt = f"{row['name']}, {row['label']}: original"
+    return Card(Original(entry["image_set"], row["id"]), row["label"], alt, beneath=row["name"])
+
+
+def _taken(
+    entry: Row, row: Row, theta: Sequence[float], label: str, how: str, answers: tuple[Answer, ...] = ()
+) -> Card:
+    """A transformed image, and what the classifier takes it for."""
+    source = At(entry["image_set"], row["id"], entry["nuisance"], tuple(theta), classifier=entry["classifier"])
+    return Card(source, label, f"{row['name']}, {row['label']}, {how}: taken for {label}", answers, role="wrong")
 
 
 @torch.inference_mode()
-def _likelier(source: PictureSource, row: Row) -> float | None:
+def likelier(replay: Replay, row: Row) -> float | None:
+    """The share of the prior's own draws that are less probable than the smallest θ found; None where the prior has no
+    density."""
     count = max(1, min(PRIOR_DRAWS, PRIOR_NUMBERS // len(row["smallest"])))
-    theta, batch = source.prior(row, count)[None], source.replay.batch([source.place(row)])
-    density = source.replay.nuisance.log_prior(theta.double(), batch)
+    batch = replay.batch([place_of(replay.images.ids, row["id"])])
+    density = replay.nuisance.log_prior(replay.prior(batch, count).double(), batch)
     return None if density is None else float((density < row["smallest_log_prior"]).double().mean())
-
-
-def confirmed(classifier: Classifier, shown: Sequence[Strip], most: int) -> Confirmation:
-    """Classifies some of the pictures again and compares the answers with the stored ones."""
-    # The first picture of every image before the second of any: one image's would all pass or fail together.
-    turns = [strip.mistakes[turn : turn + 1] for turn in range(DRAWS) for strip in shown]
-    again = [mistake for turn in turns for mistake in turn][:most]
-    return confirm(classifier, [StoredAnswer(each.image, each.predicted, each.probability) for each in again])

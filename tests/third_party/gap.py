@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from brittle.errors import BrittleError
-from brittle.measures import register
-from brittle.measures.base import Derived, Read
-from brittle.measures.clean.measure import clean_columns
-from brittle.registry import did_you_mean, option
+from brittle.extend import BrittleError, Derived, Read, clean_columns, did_you_mean, option, register_measure
 
 
-@register("accuracy-gap")
+@register_measure("accuracy-gap")
 @dataclass(frozen=True)
 class AccuracyGap(Derived):
     """Accuracy on the first image set less accuracy on the second."""

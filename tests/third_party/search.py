@@ -13,16 +13,10 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from brittle.errors import BrittleError
-from brittle.measures import register
-from brittle.measures.base import Measure, Read
-from brittle.measures.clean.measure import predictions
-from brittle.measures.plan import Grid
-from brittle.random import fold, stream_root
-from brittle.registry import option
+from brittle.extend import BrittleError, Grid, Measure, Read, fold, option, predictions, register_measure, stream_root
 
 
-@register("breaking-severity")
+@register_measure("breaking-severity")
 @dataclass(frozen=True)
 class BreakingSeverity(Measure):
     """The severity at which the prediction first leaves the clean one, along one draw of θ."""

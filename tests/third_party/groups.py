@@ -5,13 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from brittle.errors import BrittleError
-from brittle.measures import register
-from brittle.measures.base import Derived, Read
-from brittle.registry import did_you_mean, option
+from brittle.extend import BrittleError, Derived, Read, did_you_mean, option, register_measure
 
 
-@register("group-difference")
+@register_measure("group-difference")
 @dataclass(frozen=True)
 class GroupDifference(Derived):
     """The mean ρ of one group of classifiers less that of another."""

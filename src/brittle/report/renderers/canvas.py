@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 import matplotlib as mpl
 from markupsafe import Markup, escape
@@ -55,39 +54,25 @@ class ReportFigure(Figure):
         return buffer.getvalue()
 
 
-_KEPT: ContextVar[list[Figure] | None] = ContextVar("figures that are kept", default=None)
-
-
-@contextmanager
-def kept() -> Iterator[list[Figure]]:
-    """Within it, every figure that is drawn also goes to a list."""
-    drawn: list[Figure] = []
-    token = _KEPT.set(drawn)
-    try:
-        yield drawn
-    finally:
-        _KEPT.reset(token)
-
-
-def svg(key: str, size: tuple[float, float], about: str, draw: Callable[[Figure], None]) -> Markup:
-    """An accessible inline <svg>, `size` in inches. `about` describes it in words; `key` keeps its ids apart from those
-    of other figures, and makes them repeatable."""
-    with warnings.catch_warnings(), styled(**{"svg.hashsalt": key}):
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has the font for it
+def drawn(size: tuple[float, float], draw: Callable[[Figure], None]) -> ReportFigure:
+    """A figure, `size` in inches."""
+    with styled():
         figure = ReportFigure(figsize=size, layout="constrained")
         draw(figure)
-        if (wanted := _KEPT.get()) is not None:
-            wanted.append(figure)
+    return figure
+
+
+def svg(key: str, figure: ReportFigure, about: str) -> Markup:
+    """An accessible inline <svg>. `about` describes it in words; `key` keeps its ids apart from those of other figures,
+    and makes them repeatable."""
+    with warnings.catch_warnings(), styled(**{"svg.hashsalt": key}):
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has the font for it
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(<image\b[^>]*?) id="[^"]*"', r"\1", text)  # pictures that are alike have the same one
     text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{key}-", text)
     text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(about)}"', 1))
-
-
-def short(name: str, most: int = 32) -> str:
-    """Long names are cut, so that an axis has room for the figure."""
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,185 @@
+"""How classifiers are carried out: in which numbers, and whether as compiled graphs.
+
+What is decided follows from the study, the device and the number of calls planned, never from a clock, and once a run
+has begun from what its folder keeps: rows depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from brittle.classifiers.base import first_line
+from brittle.engine.job import Job
+from brittle.engine.ledger import asked_groups, planned_calls
+from brittle.engine.precision import products_in
+from brittle.engine.trial import own
+from brittle.errors import BrittleError
+from brittle.measures.answers import Answers
+from brittle.measures.changes import Drawn, Untouched
+from brittle.measures.graphs import Graphs, untold
+from brittle.measures.outcomes import Outcome
+from brittle.memory import out_of_memory
+from brittle.random import stream_root
+from brittle.types import AnyPrecision, Classifier, Graphable
+
+WORTH_COMPILING = 1e10  # values of images that a GPU is to classify: seconds of work, as compiling takes
+TRIED = 64  # images on which precisions are compared
+DRAWS = 4  # of each nuisance there
+NOTHING = 1e-5  # of a probability: what another order of operations makes of float32
+
+Graph = Callable[[Tensor], Tensor]
+
+
+class Change(NamedTuple):
+    """How far answers lie from those of the module as it is."""
+
+    probability: float  # the most of any label's
+    mean: float  # of the mean over images and draws
+
+    def __str__(self) -> str:
+        return f"probabilities by up to {self.probability:.2g} and their mean (ρ̂) by {self.mean:+.2g}"
+
+
+def carried_as(job: Job, wanted: str, kept: Mapping[str, bool]) -> Job:
+    """The job as it is carried out, and with what that changes among its warnings."""
+    return _decided(_in_precision(job), wanted, kept)
+
+
+def _in_precision(job: Job) -> Job:
+    """What other numbers change."""
+    if job.precision == "float32":
+        return job
+    said = []
+    for name, classifier in job.classifiers.items():
+        if not isinstance(own(classifier), AnyPrecision):
+            said.append(
+                f"the classifier {name!r} is not a torch module, and precision={job.precision} does not reach it"
+            )
+        elif job.precision == "bf16":
+            said.append(f"precision=bf16 changes, of the classifier {name!r}, {change_of(job, name, job.plain[name])}")
+        elif job.device.type == "cuda":
+            with products_in("tf32"):
+                now = _few(job, name)
+            with products_in("float32"):
+                said.append(f"precision=tf32 changes, of the classifier {name!r}, {_apart(now, _few(job, name))}")
+    return replace(job, warnings=(*job.warnings, *said), _known={})
+
+
+def _decided(job: Job, wanted: str, kept: Mapping[str, bool]) -> Job:
+    """The job with the graphs of the classifiers that are compiled: those that the run `kept` so, and new ones where it
+    is `wanted` or, with auto, worth it. What can't be compiled is carried out as it is, and said."""
+    names = [name for name, compiled in kept.items() if compiled and name in job.classifiers]
+    if wanted == "yes" or (wanted == "auto" and _worth_compiling(job)):
+        names += [name for name in job.classifiers if name not in kept]
+    graphs, notes = {}, []
+    for name in names:
+        try:
+            (graphs[name],) = graphs_of(job, [name]).values()
+        except NotCompiled as error:
+            if kept.get(name):
+                raise BrittleError(
+                    f"the classifier {name!r} was compiled when the run began and can't be here: {error}",
+                    "Resume on the same machine, or run into another folder.",
+                ) from error
+            notes.append(f"the classifier {name!r} is not compiled: {error}")
+            continue
+        change = change_of(replace(job, graphs=graphs, _known={}), name)
+        if change.probability > NOTHING:
+            notes.append(f"compiling the classifier {name!r} changes {change}")
+    wanted_in_vain = wanted == "auto" and not kept
+    said = [note for note in notes if not (wanted_in_vain and "is not compiled" in note)]
+    return replace(job, graphs=graphs, warnings=(*job.warnings, *said), _known={})
+
+
+class NotCompiled(Exception):
+    """Why a classifier is not compiled, in words."""
+
+
+def graphs_of(job: Job, names: Sequence[str]) -> dict[str, Graph]:
+    """The graphs of some classifiers."""
+    found = {}
+    for name in names:
+        classifier, sets = job.classifiers[name], _image_sets(job, name)
+        if not isinstance(classifier, Graphable):
+            raise NotCompiled("it is not a torch module")
+        if not sets or any(len(job.images[each].images.shapes) > 1 for each in sets):
+            raise NotCompiled("its images differ in size")
+        try:
+            found[name] = classifier.graph(job.images[sets[0]].images.batch([0, 1][: len(job.subject(sets[0]).ids)],
+                                                                           job.device).in_numbers().images)  # fmt: skip
+            with untold():
+                _answers(replace(job, graphs=found, _known={}), name, sets[0], None)
+        except Exception as error:
+            if isinstance(error, BrittleError) or out_of_memory(error):
+                raise
+            raise NotCompiled(first_line(error)) from error
+    return found
+
+
+def change_of(job: Job, name: str, other: Classifier | None = None) -> Change:
+    """How the answers of a classifier as it is carried out differ from those without a graph, or of another."""
+    plain = replace(job, graphs={}, classifiers={**job.classifiers, name: other or job.classifiers[name]}, _known={})
+    return _apart(_few(job, name), _few(plain, name))
+
+
+def _apart(now: Tensor, before: Tensor) -> Change:
+    return Change(float((now - before).abs().max()), float(now.mean() - before.mean()))
+
+
+def _few(job: Job, name: str) -> Tensor:
+    """p(ℓ) of a few images of every set, untouched and under draws of a nuisance."""
+    found = [
+        _answers(job, name, images, nuisance).log_p_label.double().exp()
+        for images in _image_sets(job, name)
+        for nuisance in (None, *_nuisances(job, name, images))
+    ]
+    return torch.cat(found)
+
+
+def _answers(job: Job, name: str, images: str, nuisance: str | None) -> Outcome:
+    """What a classifier says of a few images, untouched or under draws of a nuisance."""
+    there = job.images[images].images
+    count = min(TRIED, len(there))
+    batch = there.batch(list(range(count)), job.device)
+    right = torch.from_numpy(job.references(name, images)[:count]).to(job.device)
+    answers = Answers(batch, {name: job.classifiers[name]}, job.batch_size(images), graphs=Graphs(job.graphs))
+    rows = torch.arange(count, device=job.device)
+    with torch.inference_mode():
+        if nuisance is None:
+            return answers.all(rows, {}, Untouched(), {name: right}).outcomes[name]()
+        change = Drawn(job.nuisances[nuisance], stream_root(job.seed, job.stream(nuisance), job.device))
+        draws = torch.arange(DRAWS, device=job.device).repeat_interleave(count)
+        return answers.all(rows.repeat(DRAWS), {"draw": draws}, change, {name: right}).outcomes[name]()
+
+
+def _image_sets(job: Job, name: str) -> list[str]:
+    """The image sets of one shape or several that some measure asks a classifier about."""
+    asked = (images for each in job.assignments.values() if name in each.classifiers for images in each.images)
+    return [images for images in dict.fromkeys(asked) if images in job.images]
+
+
+def _nuisances(job: Job, name: str, images: str) -> list[str]:
+    """The first nuisance that a classifier is asked about on an image set, and that needs nothing of it."""
+    cells = (cell for each in job.assignments.values() if name in each.classifiers for cell in each.cells())
+    found = (
+        cell.nuisance for cell in cells if cell.images == images and cell.nuisance and not job.needs(cell.nuisance)
+    )
+    return list(dict.fromkeys(found))[:1]
+
+
+def _worth_compiling(job: Job) -> bool:
+    """Whether a GPU has enough to do."""
+    if job.device.type != "cuda":
+        return False
+    work = sum(
+        planned_calls(group) * math.prod(job.images[group.images].images.shape)
+        for group in asked_groups(job)
+        if group.images
+    )
+    return work >= WORTH_COMPILING

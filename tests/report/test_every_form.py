@@ -1,0 +1,207 @@
+"""A run of every measure, as page, console, Markdown and JSON: all forms say the same, and no section of Brittle's own
+needs raw markup."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from PIL import Image
+
+import brittle
+from brittle.measures import measures
+from brittle.report import console as printing
+from brittle.report import sections as sections_package
+from brittle.report.blocks import Block, Group, Raw
+from brittle.report.blocks.wording import plain
+from brittle.report.console import as_text, print_screenful
+from brittle.report.html import write_as, written_report
+from brittle.report.renderers.json import SCHEMA, Document, from_json
+from brittle.report.sections import register, section_of
+from brittle.report.sections.base import BaseSection
+
+pytestmark = pytest.mark.warned("")  # of a run as small as this one there is much to warn of
+NETS = """
+import torch
+
+def _scores(images, seed):
+    weights = torch.randn(images[0].numel(), 10, generator=torch.Generator().manual_seed(seed))
+    flat = images.flatten(1)
+    return 0.2 * (flat - flat.mean(1, keepdim=True)) @ weights
+
+def a(images):
+    return _scores(images, 1)
+
+def b(images):
+    return _scores(images, 2)
+
+def c(images):
+    return _scores(images, 3)
+"""
+COUNT = 12
+LAYERED, TEST = {"classifiers": ["plain", "augmented"]}, {"images": ["test"]}
+
+
+def _asked() -> dict[str, dict[str, Any]]:
+    """Every measure with options that make it cheap."""
+    noise, few = {"nuisances": ["noise"]}, {"nuisances": ["translation", "occlusion"]}
+    return {
+        "clean": {"images": ["test", "train", "stimuli"]},
+        "robustness": {"samples": 3} | few | TEST,
+        "weak-points": {"budget": 60, "count": 3} | few | LAYERED | TEST,
+        "breaking-points": {"step": 8.0} | noise | TEST,
+        "failure-points": {"severities": [20, 60]} | noise | TEST,
+        "ranking": {},
+        "corruption-error": {"reference": "a"},
+        "line": {},
+        "perturbation": {"count": 1, "steps": 20, "targets": "2"} | LAYERED | TEST,
+        "occlusion": {"shares": [0.3], "nuisances": ["patch"]} | TEST,
+        "shuffling": {"samples": 2} | TEST,
+        "interference": {},
+        "augmentation": {} | TEST,
+        "layer-noise": {"layers": "2", "step": 0.5} | LAYERED | TEST,
+        "layer-changes": {"layers": "2", "steps": 20} | LAYERED | TEST,
+        "connectedness": {} | LAYERED | TEST,
+        "cue-conflict": {"images": ["stimuli"], "resamples": 100} | LAYERED,
+        "error-consistency": {"resamples": 100} | TEST,
+        "before-after": {"before": "plain", "after": "augmented"} | LAYERED,
+    }
+
+
+def _write_images(folder: Path) -> None:
+    chosen = brittle.image_set("sample").choose(2 * COUNT, 0)
+    batch, classes = chosen.batch(range(2 * COUNT)), np.array(list(chosen.classes))
+    pixels, labels = (255 * batch.images[:, 0].numpy()).round().astype(np.uint8), batch.labels.numpy()
+    wrong = np.where(np.arange(COUNT) % 4, labels[:COUNT], (labels[:COUNT] + 1) % 10)
+    np.savez(folder / "test.npz", images=pixels[:COUNT], labels=wrong, classes=classes)
+    np.savez(folder / "train.npz", images=pixels[COUNT:], labels=labels[COUNT:], classes=classes)
+    for place, (shape, texture) in enumerate((s, t) for s in ("bag", "coat") for t in ("bag", "coat")):
+        (folder / "stimuli" / shape).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels[place]).save(folder / "stimuli" / shape / f"{shape}1-{texture}1.png")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("everything")
+    _write_images(made)
+    (made / "nets.py").write_text(NETS)
+    study = {
+        "classifiers": {
+            "plain": "bundled:plain",
+            "augmented": "bundled:augmented",
+            **{name: f"python:{made}/nets.py:{name}" for name in "abc"},
+        },
+        "images": {
+            "test": {"spec": f"npz:{made}/test.npz", "train": "train"},
+            "train": f"npz:{made}/train.npz",
+            "stimuli": f"cue-conflict:{made}/stimuli",
+        },
+        "nuisances": {
+            "translation": "translation:sigma=0.2",
+            "occlusion": "occlusion:rectangles=1,scale=0.2",
+            "patch": "patch",
+            "noise": "noise",
+        },
+        "measures": {name: {"kind": name} | options for name, options in _asked().items()},
+    }
+    brittle.run(study, out=made / "run")
+    return made / "run"
+
+
+@pytest.fixture(scope="module")
+def written(folder: Path) -> Document:
+    return from_json(write_as(folder, "json").read_text(encoding="utf-8"))
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    return found
+
+
+def _within(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Group):
+            yield from _within(block.blocks)
+
+
+def test_the_run_has_every_measure_there_is(written: Document) -> None:
+    assert {each.kind for each in written.measures} == set(measures.names())
+
+
+def test_the_report_of_every_measure_as_json_keeps_to_the_committed_schema(folder: Path) -> None:
+    found = json.loads(write_as(folder, "json").read_text(encoding="utf-8"))
+    jsonschema.validate(found, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    (weak,) = (each for each in found["measures"] if each["kind"] == "weak-points")
+    assert len(weak["blocks"]) > 5
+    del weak["blocks"][0]["text"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(found, json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_no_section_of_brittle_makes_raw_markup(written: Document) -> None:
+    for measure in written.measures:
+        assert not any(isinstance(block, Raw) for block in _within(measure.blocks)), measure.kind
+    for path in Path(sections_package.__file__).parent.rglob("*.py"):
+        names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+        assert not names & {"Raw", "Markup"}, path
+
+
+def test_page_json_markdown_and_console_have_the_same_findings(
+    folder: Path, written: Document, page_of: Callable[[Path], Any], capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    findings = [plain(block.text) for block in written.top]  # type: ignore[union-attr]
+    assert len(findings) > 10
+    assert any(text.startswith("Weak points of") or "weak points of" in text for text in findings)
+    page = page_of(folder).text
+    markdown = re.sub(r"\\(.)", r"\1", write_as(folder, "markdown").read_text(encoding="utf-8"))
+    said = [line.removeprefix("- ") for line in markdown.split("\n\n")]
+    monkeypatch.setattr(printing, "SCREENFUL", 400)
+    print_screenful(_summary(folder), written_report(folder).findings)
+    console = " ".join(capsys.readouterr().out.split()).replace("\xa0", " ")
+    places = []
+    for text in findings:
+        assert text in page
+        assert text in said
+        assert " ".join(text.split()) in console
+        places.append(said.index(text))
+    assert places == sorted(places)
+
+
+def test_every_number_of_a_brief_is_in_markdown_and_on_the_console(folder: Path) -> None:
+    markdown = write_as(folder, "markdown").read_text(encoding="utf-8")
+    printed = set(re.findall(r"\d+\.\d+", as_text(_summary(folder) | {"warnings": []})))
+    assert len(printed) > 300
+    assert not printed - set(re.findall(r"\d+\.\d+", markdown))
+
+
+class LetterSection(BaseSection):
+    """Somebody else's section, which has markup of its own."""
+
+    def brief(self, summary: Any) -> Sequence[Block]:
+        return [Raw("<b>letters</b>", "LETTERS *in brief*")]
+
+    def blocks(self, run: Any) -> Sequence[Block]:
+        return [Raw('<b class="own">letters</b>', "LETTERS")]
+
+
+def test_a_third_partys_section_may_bring_raw_markup(
+    foreign_folder: Path, letters: str, page_of: Callable[[Path], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sections_package.sections.names()
+    monkeypatch.setattr(sections_package.sections, "_kinds", dict(sections_package.sections.loaded()))
+    register(letters)(LetterSection)
+    assert ("b", {"class": "own"}) in page_of(foreign_folder).tags
+    assert "LETTERS *in brief*" in as_text(_summary(foreign_folder))
+    assert "LETTERS \\*in brief\\*" in write_as(foreign_folder, "markdown").read_text(encoding="utf-8")
+    (mine,) = from_json(write_as(foreign_folder, "json").read_text(encoding="utf-8")).measures
+    assert mine.blocks == (Raw('<b class="own">letters</b>', "LETTERS"),)
+    assert isinstance(section_of(letters), LetterSection)
