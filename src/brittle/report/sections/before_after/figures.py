@@ -22,6 +22,7 @@ from brittle.report.page.section import Row
 from brittle.report.page.words import number
 from brittle.report.sections.before_after.changes import QUANTITIES, change, side
 from brittle.report.sections.before_after.record import Candidate, Record
+from brittle.report.sections.marks import chart
 
 MOST_NUMBERED = 10  # rounds; past so many the figure does not number them
 FAR = 0.1  # of clean accuracy: a bound so far below every candidate is said, not drawn
@@ -35,11 +36,13 @@ def is_far(record: Record) -> bool:
 def candidate_figure(record: Record, difference: Row) -> Figure:
     """ρ against clean accuracy on the held-out images; a line leads from the untouched weights to a round's own."""
     untouched, best = record.rounds[0], record.rounds[record.chosen]
-    return Figure(
+    return chart(
         f"ρ against clean accuracy of {len(record.rounds)} candidates on the held-out images: untouched "
         f"{number(untouched.rho)} at {number(untouched.accuracy_clean)}, chosen {number(best.rho)} at "
         f"{number(best.accuracy_clean)}, least clean accuracy allowed {number(record.least)}",
-        (Panel(tuple(_candidates(record, difference)), Axis("clean accuracy", grid=True), Axis("ρ", grid=True)),),
+        _candidates(record, difference),
+        Axis("clean accuracy", grid=True),
+        Axis("ρ", grid=True),
         height=3.5,
     )
 
