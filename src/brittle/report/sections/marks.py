@@ -1,11 +1,11 @@
-"""Marks that figures of several sections have: curves with their bands, points with their whiskers."""
+"""What figures of several sections have: curves with their bands, points with their whiskers, one panel of marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from brittle.report.blocks import Band, Intervals, Line, Mark, Of, Points
+from brittle.report.blocks import Axis, Band, Figure, Intervals, Line, Mark, Of, Panel, Points, Text
 
 Ends = Iterable[Sequence[float | None] | None]
 Values = Iterable[float | None]
@@ -34,3 +34,8 @@ def whiskers(of: Of, at: Values, values: Values, ends: Ends, along: Any = "y", *
     places, numbers = tuple(at), tuple(values)
     yield intervals(of, places, ends, along, **more)
     yield Points(of, places, numbers) if along == "y" else Points(of, numbers, places)
+
+
+def chart(alt: str, marks: Iterable[Mark], x: Axis, y: Axis, reading: Text = "", **more: Any) -> Figure:
+    """A figure of one panel."""
+    return Figure(alt, (Panel(tuple(marks), x, y),), reading, **more)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Axis, Figure, Intervals, Mark, Panel, Points, Series
+from brittle.report.blocks import Axis, Figure, Intervals, Mark, Points, Series
 from brittle.report.sections.augmentation.words import Line
+from brittle.report.sections.marks import chart
 
 MOST = 24
 
@@ -14,16 +15,12 @@ def scatter(lines: Sequence[Line]) -> Figure:
     """A point per augmentation and model; bars are standard deviations over runs."""
     shown = lines[:MOST]
     groups = list(dict.fromkeys(each.group for each in shown))
-    return Figure(
+    return chart(
         "affinity against diversity: "
         + "; ".join(f"{each.augmentation} {each.affinity.told()} and {each.diversity.told()}" for each in shown),
-        (
-            Panel(
-                tuple(mark for each in shown for mark in _marks(each, Series(groups.index(each.group), each.group))),
-                Axis("affinity, in points of accuracy", grid=True),
-                Axis("diversity: final training loss\nwith the majority’s label", grid=True),
-            ),
-        ),
+        tuple(mark for each in shown for mark in _marks(each, Series(groups.index(each.group), each.group))),
+        Axis("affinity, in points of accuracy", grid=True),
+        Axis("diversity: final training loss\nwith the majority’s label", grid=True),
         height=3.8,
     )
 

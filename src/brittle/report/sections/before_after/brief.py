@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Span, Styled, Table
-from brittle.report.blocks.wording import estimate
+from brittle.report.blocks import Block, Group, Sentence, Span, Styled
+from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import counted
-from brittle.report.sections.before_after.changes import Difference
+from brittle.report.sections.before_after.changes import change, images_of, least_first
+from brittle.report.sections.tables import bare, number, table
 
 SHORT = {"rho": "ρ", "accuracy_nuisance": "accuracy", "accuracy_clean": "clean accuracy"}
+BESIDE = {
+    "accuracy": "accuracy_nuisance",
+    "clean": "accuracy_clean",
+    "loss": "loss",
+    "1 − µ": "failing",
+    "wrong": "wrong",
+}
 
 
-def printed(differences: Sequence[Difference]) -> Iterator[Block]:
+def printed(summary: Summary) -> Iterator[Block]:
     """For each image set and nuisance: what changed over all, and the class that gained least."""
-    for difference in differences:
-        pair, images = f"{difference.after} − {difference.before}", counted(difference.images, "image")
-        title: list[Span] = [Styled(difference.nuisance), f" on {difference.image_set}, {pair} on {images}, paired: "]
+    for each in summary["differences"]:
+        over = f"{each['after']} − {each['before']} on {counted(images_of(each), 'image')}, paired: "
+        title: list[Span] = [Styled(each["nuisance"]), f" on {each['image_set']}, {over}"]
         for key, name in SHORT.items():
-            title += [f"{', ' * (key != 'rho')}{name} ", difference.of(key).estimate]
-        yield Group(tuple(title), tuple(_least(difference)))
+            title += [f"{', ' * (key != 'rho')}{name} ", change(each, key)]
+        yield Group(tuple(title), tuple(_least(each)))
 
 
-def _least(difference: Difference) -> Iterator[Block]:
-    if difference.classes:
-        worst = difference.least_first[0]
-        over = f" (simultaneous over {len(difference.classes)} classes)"
-        yield Sentence((f"least gain of a class, {worst.name}: ρ ", worst.of("rho").estimate, over))
+def _least(difference: Row) -> Iterator[Block]:
+    for worst in least_first(difference)[:1]:
+        over = f" (simultaneous over {len(difference['classes'])} classes)"
+        yield Sentence((f"least gain of a class, {worst['class']}: ρ ", change(worst, "rho"), over))
 
 
-def printed_rounds(record: Mapping[str, Any]) -> list[Block]:
+def printed_rounds(record: Row) -> list[Block]:
     """The candidates of a hardening, as harden.json has them."""
-    parts, chosen = record["parts"], record["chosen"]
+    parts, rounds = record["parts"], record["rounds"]
     heading = (
         f"{parts['training']} training images; on {parts['held_out']} held-out images the candidates were "
         "(1 − µ: of the images sampled; wrong: draws trained on at which another label won):"
     )
-    rows = tuple(
-        (
-            *(str(row["round"]), f"{row['way']:g}", estimate(row, "rho", "interval")),
-            *(Estimate(row.get(key)) for key in ("accuracy_nuisance", "accuracy_clean", "loss", "failing", "wrong")),
-            "chosen" if place == chosen else "",
-        )
-        for place, row in enumerate(record["rounds"])
+    shown = table(
+        [dict.fromkeys(BESIDE.values()) | row | {"place": place} for place, row in enumerate(rounds)],
+        ("round", lambda row: str(row["round"])),
+        ("way", lambda row: f"{row['way']:g}"),
+        ("ρ", number("rho", "interval")),
+        *((name, bare(key)) for name, key in BESIDE.items()),
+        ("", lambda row: "chosen" * (row["place"] == record["chosen"])),
+        shown=len(rounds),
     )
-    columns = ("round", "way", "ρ", "accuracy", "clean", "loss", "1 − µ", "wrong", "")
-    return [Sentence(heading), Table(columns, rows, shown=len(rows))]
+    return [Sentence(heading), shown]
 
 
-def printed_outcome(record: Mapping[str, Any]) -> list[Block]:
+def printed_outcome(record: Row) -> list[Block]:
     """What a hardening cost, and where its weights are."""
     calls, lines = record["calls"], []
     if record["chosen"] == 0:

@@ -18,9 +18,11 @@ from brittle.report.blocks import (
     Rule,
     category_axis,
 )
+from brittle.report.page.section import Row
 from brittle.report.page.words import number
-from brittle.report.sections.before_after.changes import QUANTITIES, ClassChanges, Difference
+from brittle.report.sections.before_after.changes import QUANTITIES, change, side
 from brittle.report.sections.before_after.record import Candidate, Record
+from brittle.report.sections.marks import chart
 
 MOST_NUMBERED = 10  # rounds; past so many the figure does not number them
 FAR = 0.1  # of clean accuracy: a bound so far below every candidate is said, not drawn
@@ -31,19 +33,21 @@ def is_far(record: Record) -> bool:
     return record.least < min(each.accuracy_clean for each in record.rounds) - FAR
 
 
-def candidate_figure(record: Record, difference: Difference) -> Figure:
+def candidate_figure(record: Record, difference: Row) -> Figure:
     """ρ against clean accuracy on the held-out images; a line leads from the untouched weights to a round's own."""
     untouched, best = record.rounds[0], record.rounds[record.chosen]
-    return Figure(
+    return chart(
         f"ρ against clean accuracy of {len(record.rounds)} candidates on the held-out images: untouched "
         f"{number(untouched.rho)} at {number(untouched.accuracy_clean)}, chosen {number(best.rho)} at "
         f"{number(best.accuracy_clean)}, least clean accuracy allowed {number(record.least)}",
-        (Panel(tuple(_candidates(record, difference)), Axis("clean accuracy", grid=True), Axis("ρ", grid=True)),),
+        _candidates(record, difference),
+        Axis("clean accuracy", grid=True),
+        Axis("ρ", grid=True),
         height=3.5,
     )
 
 
-def _candidates(record: Record, difference: Difference) -> Iterator[Mark]:
+def _candidates(record: Record, difference: Row) -> Iterator[Mark]:
     untouched, best = record.rounds[0], record.rounds[record.chosen]
     rounds: dict[int, list[Candidate]] = {}
     for each in record.rounds[1:]:
@@ -54,39 +58,38 @@ def _candidates(record: Record, difference: Difference) -> Iterator[Mark]:
         texts = (*[""] * (len(found) - 1), f"round {turn}") if len(rounds) <= MOST_NUMBERED else ()
         yield Line(Role("neutral"), x, y, "solid", "hair", faint=True)
         yield Points(Role("neutral", "candidates"), x[1:], y[1:], texts=texts)
-    first = ClassifierName(difference.before, "untouched" if record.chosen else "untouched, and chosen")
+    first = ClassifierName(difference["before"], "untouched" if record.chosen else "untouched, and chosen")
     yield Points(first, (untouched.accuracy_clean,), (untouched.rho,))
     if record.chosen:
-        yield Points(ClassifierName(difference.after, "chosen"), (best.accuracy_clean,), (best.rho,))
+        yield Points(ClassifierName(difference["after"], "chosen"), (best.accuracy_clean,), (best.rho,))
     if not is_far(record):
         yield Rule(record.least, of=Role("reference"), dash="dashed", text="least clean accuracy allowed")
 
 
-def class_figure(difference: Difference, classes: Sequence[ClassChanges]) -> Figure:
+def class_figure(difference: Row, classes: Sequence[Row]) -> Figure:
     """A row per class and a panel per quantity: the difference with its simultaneous interval, around zero, in the
     colour of the better one."""
     sides: dict[int, Of] = {
-        1: ClassifierName(difference.after),
-        -1: ClassifierName(difference.before),
+        1: ClassifierName(difference["after"]),
+        -1: ClassifierName(difference["before"]),
         0: Role("neutral"),
     }
 
     def marks(quantity: str) -> Iterator[Mark]:
         yield Rule(0.0)
         for place, each in enumerate(classes):
-            change = each.of(quantity)
-            low, high = change.bounds or (None, None)
-            yield Intervals(sides[change.side], (place,), (low,), (high,), "x")
-            yield Points(sides[change.side], (change.value,), (place,), hollow=True)
+            who, found = sides[side(each, quantity)], change(each, quantity)
+            yield Intervals(who, (place,), (found.low,), (found.high,), "x")
+            yield Points(who, (found.value,), (place,), hollow=True)
 
-    told = ", ".join(f"{each.name} {number(each.rho, sign='+')}" for each in classes[:5])
+    told = ", ".join(f"{each['class']} {number(each['rho'], sign='+')}" for each in classes[:5])
     return Figure(
         f"after − before per class, the least gain in ρ first: {told}",
         tuple(
             Panel(
                 tuple(marks(quantity)),
                 Axis(name, grid=True),
-                category_axis([row.name for row in classes], falling=True),
+                category_axis([row["class"] for row in classes], falling=True),
             )
             for quantity, name in QUANTITIES.items()
         ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from brittle.report.page.section import MeasureRun
-from brittle.report.sections.before_after.changes import Bounds, Difference, levels
+from brittle.report.page.section import MeasureRun, Row
+from brittle.report.sections.before_after.changes import levels
 
 FILE = "harden.json"
 EQUAL = 1e-6
@@ -21,7 +22,7 @@ class Candidate:
     round: int
     way: float
     rho: float
-    interval: Bounds
+    interval: tuple[float, float] | None
     accuracy_nuisance: float
     accuracy_clean: float
     loss: float | None = None
@@ -95,7 +96,7 @@ class RecordFound(NamedTuple):
     caution: str = ""
 
 
-def read_record(run: MeasureRun, differences: list[Difference]) -> RecordFound:
+def read_record(run: MeasureRun) -> RecordFound:
     """The record beside a run, where it is a hardening's."""
     if run.whole.path is None:
         return RecordFound()
@@ -104,7 +105,7 @@ def read_record(run: MeasureRun, differences: list[Difference]) -> RecordFound:
         return RecordFound()
     try:
         record = TypeAdapter(Record).validate_json(path.read_bytes())
-        wrong = _foreign(record, run, differences)
+        wrong = _foreign(record, run)
     except ValidationError as error:
         first = error.errors()[0]
         wrong = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
@@ -118,18 +119,18 @@ def read_record(run: MeasureRun, differences: list[Difference]) -> RecordFound:
     )
 
 
-def _foreign(record: Record, run: MeasureRun, differences: list[Difference]) -> str:
+def _foreign(record: Record, run: MeasureRun) -> str:
     """Why the record is not of this run, if it isn't."""
     if record.chosen >= len(record.rounds):
         return f"candidate {record.chosen} is chosen of {len(record.rounds)}"
+    differences: Sequence[Row] = run.summary["differences"]
     if len(differences) != 1:
         return f"it is of one image set and nuisance, and this run has {len(differences)}"
     (difference,) = differences
     gained = record.after.rho - record.before.rho
     measured = levels(run, difference)
-    same = abs(gained - difference.rho) <= EQUAL
-    for name, recorded in ((difference.before, record.before), (difference.after, record.after)):
-        if name in measured:
-            known = measured[name]["rho"].value
-            same = same and known is not None and abs(known - recorded.rho) <= EQUAL
+    same = abs(gained - difference["rho"]) <= EQUAL
+    for end, recorded in (("before", record.before), ("after", record.after)):
+        if difference[end] in measured:
+            same = same and abs(measured[difference[end]]["rho"] - recorded.rho) <= EQUAL
     return "" if same else "before and after are not those of this run"

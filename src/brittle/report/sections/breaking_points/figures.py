@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, Figure, Mark, Panel, Points, Rule
+from brittle.report.blocks import Axis, Figure, Mark, Points, Rule
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.breaking_points.words import unit
-from brittle.report.sections.marks import curve
+from brittle.report.sections.marks import chart, curve
 from brittle.report.sections.tables import who
 
 MOST_CURVES = 8
@@ -25,16 +25,12 @@ def survival_figure(rows: Sequence[Row]) -> Figure:
         if row["median"] is not None:
             marks.append(Points(who(row), (row["median"],), (0.5,)))
     some = f" Eight of {len(rows)} classifiers, from the one that breaks last to the one that breaks first."
-    return Figure(
+    return chart(
         f"share of paths of {', '.join(row['classifier'] for row in shown)} that are not broken, against "
         f"{unit(rows[0])}",
-        (
-            Panel(
-                tuple(marks),
-                Axis(unit(rows[0]), low=0, high=rows[0]["limit"]),
-                Axis("share of paths not yet broken", low=0, high=1, grid=True),
-            ),
-        ),
+        marks,
+        Axis(unit(rows[0]), low=0, high=rows[0]["limit"]),
+        Axis("share of paths not yet broken", low=0, high=1, grid=True),
         "Share of paths of a classifier’s own correct images that are not broken yet; bands are "
         f"{percent(rows[0]['confidence'])} intervals over images, each for one severity and not for the whole curve, "
         f"marks are medians.{some * (len(rows) > len(shown))}",

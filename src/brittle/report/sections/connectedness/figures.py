@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from brittle.report.blocks import Axis, Bars, ClassifierName, Figure, Mark, Panel, Role, Text, category_axis
+from brittle.report.blocks import Axis, Bars, ClassifierName, Figure, Mark, Role, Text, category_axis
 from brittle.report.page.section import Row
 from brittle.report.sections.connectedness.words import sizes
+from brittle.report.sections.marks import chart
 
 ROW = 0.28  # inches
 LABELLED = 0.04  # of the axis: narrower bubbles have no room for their number
@@ -32,15 +33,11 @@ def bubble_figure(classes: Sequence[Row], reading: Text) -> Figure:
             )
         )
     told = "; ".join(f"{row['class']}: {sizes(row['sizes'])}" for row in classes)
-    return Figure(
+    return chart(
         f"images in each bubble, class by class: {told}",
-        (
-            Panel(
-                tuple(marks),
-                Axis("images", low=0, high=most),
-                category_axis([row["class"] for row in classes], falling=True),
-            ),
-        ),
+        marks,
+        Axis("images", low=0, high=most),
+        category_axis([row["class"] for row in classes], falling=True),
         reading,
         height=ROW * len(classes) + 0.8,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, Figure, Mark, Panel, Role, Rule, category_axis
+from brittle.report.blocks import Axis, Figure, Mark, Role, Rule, category_axis
 from brittle.report.blocks.wording import plain, share
 from brittle.report.page.section import Row
-from brittle.report.sections.marks import whiskers
+from brittle.report.sections.marks import chart, whiskers
 from brittle.report.sections.tables import who
 
 MOST_SHOWN = 8  # classifiers in a figure
@@ -32,15 +32,11 @@ def bias_figure(rows: Sequence[Row], also: Sequence[Row]) -> Figure:
     told = ", ".join(f"{row['classifier']} {plain((share(row, 'shape_bias', 'none', 1),))}" for row in shown)
     given = ", dotted grey ones that of those whose decisions were given" if also else ""
     some = f" The first {MOST_SHOWN} of {len(rows)} classifiers." if len(rows) > MOST_SHOWN else ""
-    return Figure(
+    return chart(
         f"shape bias by class; overall {told}",
-        (
-            Panel(
-                tuple(marks),
-                Axis("shape bias: answers by shape / (by shape + by texture)", TICKS, 0.0, 1.0),
-                category_axis(names, "shape of the stimulus", falling=True),
-            ),
-        ),
+        marks,
+        Axis("shape bias: answers by shape / (by shape + by texture)", TICKS, 0.0, 1.0),
+        category_axis(names, "shape of the stimulus", falling=True),
         f"Shape bias by the shape of the stimulus; upright lines are the classifiers’ overall shape bias{given}. A "
         f"class has few shape images: its interval is rough.{some}",
         height=1.2 + 0.36 * len(names),

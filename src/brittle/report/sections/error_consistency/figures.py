@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Cells, Estimate, Figure, Panel, category_axis
+from brittle.report.blocks import Cells, Estimate, Figure, category_axis
 from brittle.report.blocks.wording import plain
 from brittle.report.page.section import Row
+from brittle.report.sections.marks import chart
 
 MOST_NUMBERED = 16  # deciders up to whom every κ is written down
 MOST_TOLD = 20  # pairs in words
@@ -29,4 +30,4 @@ def kappa_figure(pairs: Sequence[Row]) -> Figure:
         f"{pair['first']} and {pair['second']} {plain((kappa(pair, bounds=False),))}" for pair in pairs[:MOST_TOLD]
     )
     axes = category_axis(names[:-1], slanted=len(names) > 4), category_axis(names[1:], falling=True)
-    return Figure(f"error consistency κ. {told}", (Panel((cells,), *axes),), height=min(9.0, 0.9 + 0.42 * len(names)))
+    return chart(f"error consistency κ. {told}", [cells], *axes, height=min(9.0, 0.9 + 0.42 * len(names)))

@@ -8,7 +8,7 @@ from brittle.report.blocks import Axis, Bars, Cells, Figure, Line, Mark, Panel, 
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.failure_points import words
-from brittle.report.sections.marks import curve
+from brittle.report.sections.marks import chart, curve
 from brittle.report.sections.tables import who
 
 MOST_CLASSES, AT_EACH_END = 32, 15
@@ -80,15 +80,11 @@ def histogram_figure(rows: Sequence[Row], of: int) -> Figure:
     ticks = [(float(tick), f"{entries[tick]['value']:g}") for tick in range(0, len(entries), step)]
     untouched = " at 0 those that are wrong untouched, and" if words.origin(rows[0]) else ""
     lines = " Lines: all that are wrong here, which counts an image at every severity at which it is wrong."
-    return Figure(
+    return chart(
         f"first failures of {_told(rows)} at each {rows[0]['unit']}, and those that never fail",
-        (
-            Panel(
-                tuple(marks),
-                Axis(rows[0]["unit"], (*ticks, (float(len(entries)), "never")), -0.5, len(entries) + 0.5),
-                Axis("share of paths", grid=True),
-            ),
-        ),
+        marks,
+        Axis(rows[0]["unit"], (*ticks, (float(len(entries)), "never")), -0.5, len(entries) + 0.5),
+        Axis("share of paths", grid=True),
         f"Bars: paths that fail here for the first time;{untouched} on the right those that never fail: together all "
         f"paths.{lines if rows[0]['only'] is None else ''}{_cut(rows, of)}",
     )

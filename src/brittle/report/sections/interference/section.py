@@ -11,7 +11,6 @@ from brittle.report.blocks import (
     Cell,
     Figure,
     Group,
-    Panel,
     Role,
     Rule,
     Sentence,
@@ -29,6 +28,7 @@ from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.comparisons import capped
 from brittle.report.sections.distortion import also, gathers, points
 from brittle.report.sections.interference import sentences
+from brittle.report.sections.marks import chart
 from brittle.report.sections.references import MARCU_2022
 from brittle.report.sections.tables import Making, bare, count, table, text
 
@@ -155,15 +155,11 @@ def _figure(row: Row) -> Figure:
         for run in range(runs)
     )
     evenly = Rule(max(0.0, row["points_lost"]) / row["classes"], "x", Role("worse"), "dashed")
-    return Figure(
+    return chart(
         f"change of wrong predictions into each class, {row['group']} under {row['nuisance']}: {points(row)}",
-        (
-            Panel(
-                (*bars, Rule(0.0, "x"), evenly),
-                category_axis([each["class"] for each in shown], slanted=count > 6),
-                Axis("wrong predictions, change\nin points of all images", grid=True),
-            ),
-        ),
+        (*bars, Rule(0.0, "x"), evenly),
+        category_axis([each["class"] for each in shown], slanted=count > 6),
+        Axis("wrong predictions, change\nin points of all images", grid=True),
         "Bars: change of wrong predictions into each class, one bar per run; dashed: what each would gain if errors "
         "were spread evenly.",
     )

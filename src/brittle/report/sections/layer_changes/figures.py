@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, Figure, Line, Mark, Panel
+from brittle.report.blocks import Axis, Figure, Line, Mark
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.layered import apart, layer_axis
-from brittle.report.sections.marks import intervals
+from brittle.report.sections.marks import chart, intervals
 from brittle.report.sections.tables import who
 
 
@@ -23,15 +23,11 @@ def changes_figure(rows: Sequence[Row]) -> Figure:
         marks.append(Line(who(row), at, tuple(middle for _, middle, _ in known), weight="thin", markers=True))
         marks.append(intervals(who(row), at, ends, weight="thick"))
     names = ", ".join(row["classifier"] for row in rows)
-    return Figure(
+    return chart(
         f"size of targeted changes of each layer of {names}, relative to what it gives",
-        (
-            Panel(
-                tuple(marks),
-                layer_axis(rows[0]["layers"]),
-                Axis("change of the layer, relative to its rms", low=0, grid=True),
-            ),
-        ),
+        marks,
+        layer_axis(rows[0]["layers"]),
+        Axis("change of the layer, relative to its rms", low=0, grid=True),
         f"Points are medians, bars {percent(rows[0]['confidence'])} intervals, each holding on its own.",
         height=3.8,
     )

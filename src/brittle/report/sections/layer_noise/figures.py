@@ -9,7 +9,7 @@ from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.layer_noise.words import is_weights
 from brittle.report.sections.layered import apart, layer_axis
-from brittle.report.sections.marks import curve, intervals
+from brittle.report.sections.marks import chart, curve, intervals
 from brittle.report.sections.tables import who
 
 
@@ -67,15 +67,11 @@ def depth_figure(rows: Sequence[Row]) -> Figure:
         at = [each["number"] / max(1, row["last"] - 1) for each in known]
         means, ends = ([each[key] for each in known] for key in ("mean", "interval"))
         marks += curve(who(row), at, means, ends, markers=True)
-    return Figure(
+    return chart(
         f"mean σ* of {_names(rows)} against the place of the layer",
-        (
-            Panel(
-                tuple(marks),
-                Axis("place of the layer, from input (0) to output (1)", low=0, high=1),
-                Axis("mean σ* of the noise", low=0, high=1.04 * rows[0]["limit"], grid=True),
-            ),
-        ),
+        marks,
+        Axis("place of the layer, from input (0) to output (1)", low=0, high=1),
+        Axis("mean σ* of the noise", low=0, high=1.04 * rows[0]["limit"], grid=True),
         "The same means where classifiers have other layers each. σ is relative to what a layer gives: a lower curve "
         "is not by itself a worse network.",
         height=3.4,

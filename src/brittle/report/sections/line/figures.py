@@ -24,7 +24,7 @@ from brittle.report.blocks import (
 )
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent, short
-from brittle.report.sections.marks import curve, whiskers
+from brittle.report.sections.marks import chart, curve, whiskers
 
 STEPS = (0.01, 0.02, 0.05, 0.1)  # between ticks of a probit axis
 MOST_TICKS = 7
@@ -145,15 +145,11 @@ def gains_figure(row: Row) -> Figure | None:
         marks += whiskers(who, [place], [point["gain"]], [point["gain_interval"]], "x")
     count = len(row["points"])
     cut = f" Of {count} models the {MOST_DRAWN} with the highest and lowest gains." if count > MOST_DRAWN else ""
-    return Figure(
+    return chart(
         "gains over the line, by model",
-        (
-            Panel(
-                tuple(marks),
-                Axis("accuracy under shifts beyond the line of the other baseline models", grid=True),
-                category_axis([point["model"] for point in shown], falling=True),
-            ),
-        ),
+        marks,
+        Axis("accuracy under shifts beyond the line of the other baseline models", grid=True),
+        category_axis([point["model"] for point in shown], falling=True),
         "Accuracy under shifts beyond the line of the other baseline models (leave-one-out), with "
         f"{percent(row['confidence'])} intervals for a model on that line, for all {row['models']} at once: one that "
         f"does not hold 0 lies off it.{cut}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from brittle.report.blocks import (
     Cells,
     ClassifierName,
     Figure,
-    Intervals,
     Line,
     Mark,
     Panel,
@@ -23,7 +22,10 @@ from brittle.report.blocks import (
     Rule,
     category_axis,
 )
+from brittle.report.page.section import Row
 from brittle.report.page.words import percent, short
+from brittle.report.sections.marks import chart, intervals
+from brittle.report.sections.tables import who
 from brittle.statistics.selective import risk_coverage
 
 Numbers = NDArray[np.float64]
@@ -112,41 +114,32 @@ def bubble_figure(bubbles: Sequence[Bubble], names: Sequence[str]) -> Figure:
 
 
 def _bubble(classifier: str, changes: Numbers, rim: float) -> list[Mark]:
-    who, angle = ClassifierName(classifier), 2 * np.pi * np.arange(len(changes)) / len(changes)
+    of, angle = ClassifierName(classifier), 2 * np.pi * np.arange(len(changes)) / len(changes)
     there = np.flatnonzero(np.isfinite(changes))
     closed = np.append(there, there[:1])
     failed = tuple(angle[np.isinf(changes)].tolist())
-    outline = Line(
-        who,
-        tuple(angle[closed].tolist()),
-        tuple((100 * changes[closed]).tolist()),
-        markers=len(changes) <= MARKED_CLASSES,
-    )
-    return [outline, Points(who, failed, (rim,) * len(failed), "cross")]
+    x, y = tuple(angle[closed].tolist()), tuple((100 * changes[closed]).tolist())
+    outline = Line(of, x, y, markers=len(changes) <= MARKED_CLASSES)
+    return [outline, Points(of, failed, (rim,) * len(failed), "cross")]
 
 
-def accuracy_figure(found: Mapping[str, Sizes], rows: Sequence[Mapping[str, Any]]) -> Figure:
+def accuracy_figure(found: Mapping[str, Sizes], rows: Sequence[Row]) -> Figure:
     """The share of images that are right and that no change found so far of at most ε moves."""
     marks: list[Mark] = [Rule(level, dash="dotted", text=f"{level}/255") for level in MARKED]
     for row in rows:
-        who, sizes = ClassifierName(row["classifier"]), found[row["classifier"]]
+        sizes = found[row["classifier"]]
         ends = np.sort(np.where(sizes.correct, sizes.left, -1.0))
         grid = np.concatenate(([0.0], np.unique(ends[(ends > 0) & np.isfinite(ends)]), [1.0]))
         right = tuple(float((ends > epsilon).mean()) for epsilon in grid)
-        at = tuple(255 * each["epsilon"] for each in row["accuracy"])
-        low, high = zip(*(each["interval"] for each in row["accuracy"]), strict=True)
-        marks.append(Line(who, tuple((255 * grid).tolist()), right, step="level"))
-        marks.append(Intervals(who, at, low, high, weight="thick"))
+        at = (255 * each["epsilon"] for each in row["accuracy"])
+        marks.append(Line(who(row), tuple((255 * grid).tolist()), right, step="level"))
+        marks.append(intervals(who(row), at, (each["interval"] for each in row["accuracy"]), weight="thick"))
     told = ", ".join(f"{row['classifier']} {row['accuracy'][0]['accuracy']:.3f} untouched" for row in rows)
-    return Figure(
+    return chart(
         f"Upper bounds on robust accuracy against ε: {told}",
-        (
-            Panel(
-                tuple(marks),
-                Axis("ε, on the scale of 0 to 255", low=0, high=MOST_LEVEL),
-                Axis("accuracy at most", low=0, high=1, grid=True),
-            ),
-        ),
+        marks,
+        Axis("ε, on the scale of 0 to 255", low=0, high=MOST_LEVEL),
+        Axis("accuracy at most", low=0, high=1, grid=True),
         "The share of images that are right and whose label no change found of at most ε moves, whatever its "
         "probability: an upper bound on robust accuracy, since a smaller change may exist. Bars are "
         f"{percent(rows[0]['confidence'])} intervals for all ε of a classifier at once.",
@@ -175,6 +168,6 @@ def risk_figure(found: Mapping[str, Sizes]) -> Figure:
     )
 
 
-def _risk(who: Role, score: Numbers, wrong: NDArray[np.bool_]) -> Line:
+def _risk(of: Role, score: Numbers, wrong: NDArray[np.bool_]) -> Line:
     curve = risk_coverage(score, wrong)
-    return Line(who, tuple(curve.coverage.tolist()), tuple(curve.risk.tolist()))
+    return Line(of, tuple(curve.coverage.tolist()), tuple(curve.risk.tolist()))

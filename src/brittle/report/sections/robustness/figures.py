@@ -18,7 +18,7 @@ from brittle.report.blocks import (
 )
 from brittle.report.page.section import Row
 from brittle.report.page.words import listed
-from brittle.report.sections.marks import intervals
+from brittle.report.sections.marks import chart, intervals
 from brittle.report.sections.robustness.curves import Curve
 
 MOST_CLASSES, AT_EACH_END = 32, 15
@@ -112,15 +112,11 @@ def class_figure(nuisance: str, rows: Sequence[Row]) -> Figure:
         for mark in _classes(row, {shown[0]: at for at, shown in enumerate(classes) if shown}, turn, height)
     ]
     names = [each[1] for each in classes if each]
-    return Figure(
+    return chart(
         f"ρ per class under {nuisance}, weakest first: {listed(names)}",
-        (
-            Panel(
-                tuple(marks),
-                Axis("ρ of the class", low=0.0, high=1.0, grid=True),
-                category_axis(["⋮" if each is None else each[1] for each in classes], falling=True),
-            ),
-        ),
+        marks,
+        Axis("ρ of the class", low=0.0, high=1.0, grid=True),
+        category_axis(["⋮" if each is None else each[1] for each in classes], falling=True),
         height=0.7 + len(classes) * max(0.26, 0.15 * len(rows)),
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, Figure, Line, Mark, Panel, category_axis
+from brittle.report.blocks import Axis, Figure, Line, Mark, category_axis
 from brittle.report.blocks.wording import plain, share
 from brittle.report.page.section import Row
-from brittle.report.sections.marks import intervals
+from brittle.report.sections.marks import chart, intervals
 from brittle.report.sections.shuffling import words
 from brittle.report.sections.tables import who
 
@@ -35,4 +35,4 @@ def shuffled_figure(rows: Sequence[Row]) -> Figure:
         category_axis(["untouched", *grids], "patches that are shuffled"),
         Axis("accuracy", None, 0.0, 1.0, grid=True),
     )
-    return Figure(f"accuracy on shuffled patches. {told}", (Panel(tuple(marks), *axes),))
+    return chart(f"accuracy on shuffled patches. {told}", marks, *axes)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.report.blocks import Block, ClassifierName, Count, Estimate, Group, Sentence, Styled, Table
+from brittle.report.page.section import Row
 from brittle.report.page.words import EVERYTHING, counted
-from brittle.report.sections.weak_points.draws import Row, nowhere, telling
+from brittle.report.sections.weak_points.draws import nowhere, telling
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 10
 MOST_ENTRIES = 16  # in detail

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +14,11 @@ from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED, judged
 from brittle.measures.weak_points.summary import parameter_names
 from brittle.nuisances.base.seeds import SEED_NAMES
 from brittle.random import fold, stream_root, uniform
+from brittle.report.page.section import Row
 from brittle.types import Nuisance, ParameterUnits, ReadableTheta
 
 SHOWN = "weak points shown"  # the stream that says which draws are shown
 
-Row = Mapping[str, Any]
 Columns = dict[str, NDArray[Any]]  # numbers of θ, by name
 
 

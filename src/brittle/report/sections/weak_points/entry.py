@@ -18,11 +18,11 @@ from brittle.report.blocks import (
     Table,
     Text,
 )
-from brittle.report.page.section import MeasureRun
+from brittle.report.page.section import MeasureRun, Row
 from brittle.report.page.words import number
 from brittle.report.sections.weak_points import sentences
 from brittle.report.sections.weak_points.brief import island, quality, share_of
-from brittle.report.sections.weak_points.draws import Row, nowhere
+from brittle.report.sections.weak_points.draws import nowhere
 from brittle.report.sections.weak_points.evidence import Evidence, evidence, pooled_images
 from brittle.report.sections.weak_points.figures import flow_figure
 

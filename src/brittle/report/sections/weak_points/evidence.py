@@ -16,13 +16,12 @@ from brittle.engine.view import View
 from brittle.errors import BrittleError
 from brittle.measures.clean.measure import clean_columns
 from brittle.report.blocks import Figure, Strip
-from brittle.report.page.section import MeasureRun
+from brittle.report.page.section import MeasureRun, Row
 from brittle.report.renderers.resolve import place_of
 from brittle.report.sections.weak_points import strips
 from brittle.report.sections.weak_points.draws import (
     Columns,
     Draws,
-    Row,
     columns,
     read_draws,
     shown_images,

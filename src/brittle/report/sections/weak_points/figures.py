@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.report.blocks import Axis, Bars, Cells, Figure, Line, Mark, Panel, Role, Series, category_axis
-from brittle.report.sections.weak_points.draws import Columns, Row
+from brittle.report.page.section import Row
+from brittle.report.sections.marks import chart
+from brittle.report.sections.weak_points.draws import Columns
 
 MOST_CLASSES, MOST_BARS = 20, 20
 LETTERS = 75  # of all labels along an axis; past these they are slanted
@@ -53,7 +55,7 @@ def flow_figure(flows: Sequence[Row]) -> Figure:
     slanted = max(map(len, ends)) * len(ends) > LETTERS
     x = category_axis(ends, "label that the classifier gives instead", slanted=slanted)
     y = category_axis(starts, "label of the image", falling=True)
-    return Figure(about, (Panel((cells,), x, y),), height=1.3 + 0.36 * len(starts))
+    return chart(about, [cells], x, y, height=1.3 + 0.36 * len(starts))
 
 
 def _flow_bars(flows: Sequence[Row], about: str) -> Figure:
@@ -62,7 +64,7 @@ def _flow_bars(flows: Sequence[Row], about: str) -> Figure:
     bars = Bars(Role("first"), at, shares, width=0.7, along="x", texts=tuple(_percent(flow["share"]) for flow in flows))
     x = Axis("share of all weak points of another label, %", low=0.0, high=1.1 * max(shares), grid=True)
     y = category_axis(map(_flow, flows), falling=True)
-    return Figure(about, (Panel((bars,), x, y),), height=0.8 + 0.27 * len(flows))
+    return chart(about, [bars], x, y, height=0.8 + 0.27 * len(flows))
 
 
 def _flow(flow: Row) -> str:

@@ -10,9 +10,10 @@ import pyarrow as pa
 from brittle.errors import BrittleError
 from brittle.report.blocks import Pictures
 from brittle.report.page.loaded import LoadedRun
+from brittle.report.page.section import Row
 from brittle.report.renderers.picture_file import write_strips
 from brittle.report.renderers.resolve import pixels_of
-from brittle.report.sections.weak_points.draws import Row, read_draws, shown_images
+from brittle.report.sections.weak_points.draws import read_draws, shown_images
 from brittle.report.sections.weak_points.strips import strips
 
 

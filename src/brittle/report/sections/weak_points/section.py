@@ -9,14 +9,13 @@ import pyarrow as pa
 
 from brittle.report.blocks import Block, Group, Sentence, Styled, Table, Text, Weighted
 from brittle.report.page.fewer import MOST_CLASSIFIERS, some_of
-from brittle.report.page.section import MeasureRun, Summary
+from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection
 from brittle.report.sections.flatten import arrow
 from brittle.report.sections.references import FAWZI_2016, VEHTARI_2021, VEHTARI_2024
 from brittle.report.sections.weak_points import sentences
 from brittle.report.sections.weak_points.brief import overview, printed, share_of
-from brittle.report.sections.weak_points.draws import Row
 from brittle.report.sections.weak_points.entry import entry_group
 
 MOST_HEADLINES = 3  # per image set, on top of the report

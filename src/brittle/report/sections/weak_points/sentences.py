@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
+from brittle.report.page.section import Row
 from brittle.report.page.words import counted, listed, number
-from brittle.report.sections.weak_points.draws import Row, telling
+from brittle.report.sections.weak_points.draws import telling
 
 FLOWS, PARAMETERS = 3, 2
 ONE_SIDED = 0.7  # of the shifts: how much of them must point one way to be called a direction

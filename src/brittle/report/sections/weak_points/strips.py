@@ -11,8 +11,9 @@ from brittle.engine.replay import Replay
 from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED
 from brittle.report.blocks import Answer, At, Card, Original, Strip
 from brittle.report.page.loaded import LoadedRun
+from brittle.report.page.section import Row
 from brittle.report.renderers.resolve import place_of
-from brittle.report.sections.weak_points.draws import Draws, Row, random_mistakes
+from brittle.report.sections.weak_points.draws import Draws, random_mistakes
 
 DRAWS = 8
 PRIOR_DRAWS, PRIOR_NUMBERS = 512, 1 << 22
