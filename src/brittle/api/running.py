@@ -9,17 +9,18 @@ from typing import Any
 
 from brittle.api.asked import refuse_nothing, values_of, values_of_run
 from brittle.api.shown import shown, unseen, warn
-from brittle.commands import Command, ExecutionOptions
+from brittle.commands import Command, ExecutionOptions, Selection
 from brittle.engine import run as engine
 from brittle.engine.inputs import Inputs
 from brittle.engine.open import open_inputs
 from brittle.errors import BrittleError
 from brittle.measures.commands import built_in
-from brittle.registry.options import checked
+from brittle.registry.options import checked, options_of
 from brittle.results import Run
 from brittle.study import Study
 
 COMMANDS = {command.measure: command for command in built_in()}
+DEFAULTS = {field.name: field.default for field in options_of(Selection).values()}  # of others None
 HOW = frozenset({*ExecutionOptions.__dataclass_fields__, "out", "progress"})  # what goes with a study, too
 
 
@@ -64,8 +65,8 @@ def _refuse_beside_study(given: Mapping[str, Any]) -> None:
             "no images are given", "Give them after the classifiers, or a study alone, such as 'study.toml'."
         )
     for key in given.keys() - HOW - {"classifiers"}:
-        value = given[key]
-        if value is not None and not (isinstance(value, (int, tuple)) and not value):  # its default
+        value, default = given[key], DEFAULTS.get(key)
+        if value is not default and not (isinstance(value, (int, str, tuple)) and value == default):
             raise BrittleError(f"{key} is given, and no images", "Give images too, or a study alone, which holds all.")
 
 
