@@ -1,5 +1,7 @@
 """Several things given from Python: each by a name of its own, and none lost silently."""
 
+import inspect
+
 import pytest
 
 import brittle
@@ -84,6 +86,14 @@ def test_what_is_misspelt_is_answered_with_what_was_meant():
 def test_what_is_neither_a_study_nor_things_and_measures_is_refused(arguments, words):
     with pytest.raises(BrittleError, match=words):
         brittle.run(*arguments)
+
+
+def test_a_study_alone_may_be_given_with_every_option_at_its_default():
+    options = {name: each.default for name, each in inspect.signature(brittle.run).parameters.items()}
+    found = brittle.run(**options | {"classifiers": study()})
+    assert found["measures"]["robustness"]["results"][0]["images"] == 5
+    with pytest.raises(BrittleError, match="seed is given, and no images"):
+        brittle.run(study(), seed=3)
 
 
 def test_what_a_measure_is_derived_from_may_have_any_name():

@@ -1,8 +1,8 @@
 """Study files: lists or tables, subsets, and one line for everything that is wrong with one."""
 
 import pytest
+from engine_runs import run
 
-from brittle.api import run
 from brittle.changes import differences
 from brittle.classifiers.bundled import FASHION_LABELS
 from brittle.engine.assemble import assemble

@@ -6,9 +6,9 @@ import tomllib
 import numpy as np
 import pytest
 import torch
+from engine_runs import run
 from safetensors.torch import save_file
 
-from brittle.api import run
 from brittle.engine import runs
 from brittle.errors import BrittleError
 from brittle.report.html import write_report

@@ -2,8 +2,8 @@
 computed again, and no number changes."""
 
 import pytest
+from engine_runs import run
 
-from brittle.api import run
 from brittle.engine.open import open_inputs
 from brittle.errors import BrittleError
 

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from engine_runs import run
 
-from brittle.api import run
 from brittle.engine import runs
 from brittle.engine.job import FORMAT
 from brittle.errors import BrittleError

@@ -5,10 +5,9 @@ from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
-from engine_runs import run_study
+from engine_runs import run, run_study
 from odd_measures import KINDS, Borrower
 
-from brittle.api import run
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.measures import measures

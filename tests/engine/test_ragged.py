@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 import tomli_w
 import torch
+from engine_runs import run
 from PIL import Image
 
 from brittle import classifier, image_set, measure
-from brittle.api import run
 from brittle.engine.memory_store import MemoryStore
 from brittle.errors import BrittleError
 

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
+from engine_runs import run
 
-from brittle.api import run
 from brittle.engine.disk import Disk
 from brittle.engine.unit_file import KEY, encoded
 from brittle.errors import BrittleError, Failure

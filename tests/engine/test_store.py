@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from engine_runs import run
 from small_store import CELL, OTHER, files, folder, results, stored, unit, with_diagnosis, write
 
-from brittle.api import run
 from brittle.engine.memory_store import MemoryStore
 from brittle.engine.store import FolderStore, Merging, gaps, whole_tables
 from brittle.measures.base import draw_column, tabled

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from engine_runs import run
 from small_store import CELL, OTHER, files, folder, results, rows, stored, unit, with_diagnosis, write
 
-from brittle.api import run
 from brittle.engine.disk import Disk
 from brittle.engine.store import FolderStore, gaps
 from brittle.errors import BrittleError, Failure

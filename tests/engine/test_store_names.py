@@ -1,9 +1,9 @@
 """Names become folders that stay apart."""
 
 import pytest
+from engine_runs import run
 from small_store import results
 
-from brittle.api import run
 from brittle.engine.store import refuse_same_folders, safe_name
 from brittle.errors import BrittleError
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from engine_runs import run
 
-from brittle.api import run
 from brittle.engine.store import FolderStore
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,12 +15,12 @@ from brittle.engine.inputs import Inputs
 from brittle.engine.open import open_inputs
 from brittle.errors import BrittleError
 from brittle.measures.commands import built_in
-from brittle.registry.options import checked
+from brittle.registry.options import checked, options_of
 from brittle.results import Run
 from brittle.study import Study
 
 COMMANDS = {command.measure: command for command in built_in()}
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(Selection)}
+DEFAULTS = {field.name: field.default for field in options_of(Selection).values()}  # of others None
 HOW = frozenset({*ExecutionOptions.__dataclass_fields__, "out", "progress"})  # what goes with a study, too
 
 
@@ -66,7 +65,8 @@ def _refuse_beside_study(given: Mapping[str, Any]) -> None:
             "no images are given", "Give them after the classifiers, or a study alone, such as 'study.toml'."
         )
     for key in given.keys() - HOW - {"classifiers"}:
-        if given[key] not in (None, (), DEFAULTS.get(key)):
+        value, default = given[key], DEFAULTS.get(key)
+        if value is not default and not (isinstance(value, (int, str, tuple)) and value == default):
             raise BrittleError(f"{key} is given, and no images", "Give images too, or a study alone, which holds all.")
 
 
