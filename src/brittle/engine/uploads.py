@@ -24,12 +24,12 @@ class Uploads:
 
     def __call__(self, groups: list[ShapeGroup]) -> list[ShapeGroup]:
         with torch.cuda.stream(self._stream):
-            found = [
-                ShapeGroup(places, Batch(*map(self._moved, (batch.images, batch.labels, batch.ids))))
-                for places, batch in groups
-            ]
+            found = [ShapeGroup(places, self._on_device(batch)) for places, batch in groups]
         self._stream.synchronize()
         return found
+
+    def _on_device(self, batch: Batch) -> Batch:
+        return Batch(self._moved(batch.images), self._moved(batch.labels), self._moved(batch.ids))
 
     def _moved(self, values: Tensor) -> Tensor:
         found = torch.empty(values.shape, dtype=values.dtype, device=self.device)
@@ -48,5 +48,5 @@ def taken(batch: Batch) -> Batch:
     if batch.images.device.type == "cuda":
         stream = torch.cuda.current_stream(batch.images.device)
         for values in (batch.images, batch.labels, batch.ids):
-            values.record_stream(stream)  # type: ignore[no-untyped-call]
+            values.record_stream(stream)
     return batch
