@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow fuzz faults lint types check bench docs api bundled sample clean
+.PHONY: demo test test-slow fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs api bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -37,8 +37,20 @@ TIMES ?= 100
 faults: .venv/test-ready
 	$(BIN)/python -m benchmarks.faults --times $(TIMES) --out benchmarks/faults/result.md
 
+# The guard: a few minutes on a CPU, ratios with their environment in benchmarks/results/cpu.json.
 bench: .venv/bench-ready
-	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python -m benchmarks.guard
+
+# Under 10 minutes on a GPU, with the Python that has a torch for it: make bench-gpu PYTHON=python3.
+bench-gpu:
+	PYTHONPATH=src $(PYTHON) -m benchmarks.guard.gpu --out benchmarks/results
+
+# What these two wrote beside what is committed; fails on a loss of more than 3 % beyond noise.
+bench-compare: .venv/test-ready
+	$(BIN)/python -m benchmarks.guard.compare
+
+# The tables of benchmarks/README.md that have peers.
+bench-tables: .venv/bench-ready
 	$(BIN)/python benchmarks/nuisances.py
 	$(BIN)/python benchmarks/samplers.py
 	$(BIN)/python benchmarks/perturbation.py
@@ -53,6 +65,7 @@ docs: .venv/test-ready
 	$(BIN)/python docs/weak_points.py
 	$(BIN)/python docs/mixes.py
 	$(BIN)/python docs/python.py
+	$(BIN)/python docs/speed.py
 
 # The bundled weights (delete those that are there) and images, from FashionMNIST's four gzipped idx files in FASHION.
 idx = idx:$(FASHION)/$(1)-images-idx3-ubyte.gz,labels=$(FASHION)/$(1)-labels-idx1-ubyte.gz

@@ -22,8 +22,9 @@ from brittle.engine.job import Job
 from brittle.engine.ledger import IMAGES_KEPT, CellGroup, image_range
 from brittle.engine.replay import replay_of
 from brittle.engine.store import TABLE_NAME, together
+from brittle.engine.uploads import Uploads, taken
 from brittle.errors import BrittleError, Failure
-from brittle.images.base import ShapeGroup, shape_of
+from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.measures.answers import Answers
 from brittle.measures.base import ROWS, BadAnswer, Cell, Given, Pending, Piece, Tables, Task
 from brittle.measures.graphs import Graphs
@@ -59,6 +60,7 @@ class Worker:
         self.graphs = Graphs(job.graphs)
         self._kept: OrderedDict[tuple[str, range | tuple[int, ...]], Future[list[ShapeGroup]]] = OrderedDict()
         self._reader, self._reading = ThreadPoolExecutor(1), threading.Lock()
+        self._uploads = Uploads(job.device) if job.device.type == "cuda" else None
 
     def close(self) -> None:
         self._reader.shutdown(cancel_futures=True)
@@ -91,7 +93,7 @@ class Worker:
                 self._check_late(group, batch, places[0])
                 pieces = _pieces(block.units, places)
                 if pieces:
-                    found.append(self._evaluated(group, span, batch, places, pieces, given, tick))
+                    found.append(self._evaluated(group, span, taken(batch), places, pieces, given, tick))
         return found
 
     def _no_images(self) -> Batch:
@@ -188,13 +190,17 @@ class Worker:
         key, there = (images, places), self.job.images[images].images
         with self._reading:
             if key not in self._kept:
-                # On a CPU they become numbers once: a division for every draw costs more than memory does.
-                stored = self.job.device.type != "cpu"
-                self._kept[key] = self._reader.submit(there.groups, places, self.job.device, stored=stored)
+                self._kept[key] = self._reader.submit(self._on_device, there, places)
             self._kept.move_to_end(key)
             while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:
                 self._kept.popitem(last=False)
             return self._kept[key]
+
+    def _on_device(self, images: ImageSet, places: range | tuple[int, ...]) -> list[ShapeGroup]:
+        if self._uploads is not None:
+            return self._uploads(images.groups(places, stored=True))
+        # On a CPU they become numbers once: a division for every draw costs more than memory does.
+        return images.groups(places, self.job.device, stored=self.job.device.type != "cpu")
 
     def _bytes(self, key: tuple[str, range | tuple[int, ...]]) -> int:
         images, places = key

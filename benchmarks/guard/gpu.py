@@ -1,0 +1,352 @@
+"""The guard on a GPU: `python -m benchmarks.guard.gpu --out DIR`, which is `make bench-gpu`. Writes DIR/gpu.json.
+
+1,000 images × 100 draws through `brittle.measure`, beside the bare forward pass of the same network in the same
+numbers: eager, compiled, and compiled with its batch norms folded, each at the best of a few batch sizes. It keeps to a
+budget of minutes, the most telling cases first; what there was no time for is named. torch, torchvision or timm and
+what Brittle imports are all it needs. `--device cpu --tiny` tries the code where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import inspect
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+HERE = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(HERE), str(HERE / "src")]  # also as a plain file, where nothing is installed
+
+from benchmarks.guard import kernels  # noqa: E402
+from benchmarks.guard.networks import cnn  # noqa: E402
+from benchmarks.guard.surroundings import environment, load  # noqa: E402
+from benchmarks.guard.turns import Case, Measured, Unequal, entry, measured, timed  # noqa: E402
+
+NUISANCES = ("affine:alpha=50", "piecewise-affine", "occlusion", "noise:sigma=0.1", "fog", "jpeg")
+NAMED = {"ResNet-50": "resnet50", "VGG-16": "vgg16", "ViT-B/16": "vit_b_16"}
+TIMM = {"resnet50": "resnet50", "vgg16": "vgg16", "vit_b_16": "vit_base_patch16_224"}
+SMALL = "CNN 32/64"
+CLOSE = {torch.bfloat16: 0.05, torch.float32: 1e-3}  # of the spread of log p, between two ways to compute a network
+
+
+@dataclass(frozen=True)
+class Size:
+    images: int
+    draws: int
+    side: int  # of large images
+    batches: tuple[int, ...]
+    small_batches: tuple[int, ...]
+    turns: int  # of large networks; small ones take a few more
+    seconds: float  # of a turn of the bare side
+
+
+FULL = Size(1000, 100, 224, (256, 512), (8192, 32768), 3, 1.0)
+TINY = Size(8, 2, 64, (4, 8), (4, 8), 2, 0.01)
+
+
+@dataclass
+class Subject:
+    """A network, what it computes in, and its bare forward passes at their best batches."""
+
+    name: str
+    network: nn.Module
+    numbers: torch.dtype
+    channels: int
+    side: int
+    classes: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="the folder that gpu.json goes to")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="next to nothing of everything, to try the code")
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="only cases whose name holds a word")
+    parser.add_argument("--budget", type=float, default=500.0, help="seconds after which no further case is begun")
+    asked = parser.parse_args()
+    refuse_missing()
+    bench = Bench(torch.device(asked.device), TINY if asked.tiny else FULL, time.monotonic() + asked.budget)
+    warnings.simplefilter("ignore")
+    for name, nuisances in plan(bench):
+        wanted = [each for each in nuisances if not asked.only or any(word in f"{name}, {each}" for word in asked.only)]
+        if wanted:
+            bench.measure(name, wanted, asked.out)
+    bench.written(asked.out)
+    print(bench.table())
+
+
+def plan(bench: Bench) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The most telling first."""
+    yield "ResNet-50", NUISANCES
+    yield SMALL, NUISANCES
+    yield "ViT-B/16", NUISANCES[:1]
+    yield "VGG-16", NUISANCES[:1]
+
+
+class Bench:
+    """What is measured on one device, until the time is up."""
+
+    def __init__(self, device: torch.device, size: Size, until: float) -> None:
+        self.device, self.size, self.until = device, size, until
+        self.cases: dict[str, Measured] = {}
+        self.skipped: dict[str, str] = {}
+        self.bare: dict[str, dict[str, Any]] = {}
+        torch.backends.cudnn.benchmark = True  # for both sides
+        self.finish: Callable[[], Any] = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+
+    def measure(self, name: str, nuisances: list[str], out: Path) -> None:
+        """One network under some nuisances; what there is, is written after each, whatever comes next."""
+        print(f"{name}: bare forward passes", file=sys.stderr, flush=True)
+        try:
+            subject = self.subject(name)
+            ways = self.ways(subject)
+        except Exception as error:  # no torchvision or timm, broken beside this torch, or no memory
+            self.skipped |= {f"{name}, {each}": told(error) for each in nuisances}
+            return
+        for nuisance in nuisances:
+            case = f"{name}, {nuisance}"
+            if time.monotonic() > self.until:
+                self.skipped[case] = "the time was up"
+                continue
+            print(f"{case}, {self.until - time.monotonic():.0f} s left", file=sys.stderr, flush=True)
+            self.beside_bare(case, subject, nuisance, ways)
+            self.written(out)
+        torch.compiler.reset()
+
+    def subject(self, name: str) -> Subject:
+        torch.manual_seed(0)
+        if name == SMALL:
+            return Subject(name, cnn().eval(), torch.float32, 1, 28, 10)
+        network = by_name(NAMED[name], self.size.side).to(self.device)
+        subject = Subject(name, network, torch.bfloat16, 3, self.size.side, 1000)
+        settle(network, self.images(subject)[0][:32].to(self.device).float().div(255))
+        return subject
+
+    def images(self, subject: Subject) -> tuple[Tensor, Tensor]:
+        """uint8, as images come, and their labels: the same on every machine."""
+        generator = torch.Generator().manual_seed(0)
+        coarse = torch.rand(self.size.images, subject.channels, 8, 8, generator=generator)
+        fine = nn.functional.interpolate(coarse, (subject.side, subject.side), mode="bilinear")
+        return fine.mul(255).round().byte(), torch.arange(self.size.images) % subject.classes
+
+    def ways(self, subject: Subject) -> dict[str, Callable[[], Any]]:
+        """The bare forward pass in every way at its best batch: what works through about a turn's time, by name; how
+        many images that are stands in `bare`."""
+        network = subject.network.to(self.device, subject.numbers, memory_format=torch.channels_last)
+        sizes = self.size.small_batches if subject.name == SMALL else self.size.batches
+        pixels, _ = self.images(subject)
+        resident = pixels[torch.arange(max(sizes)) % len(pixels)].to(self.device).to(subject.numbers).div(255)
+        backend = "eager" if self.size is TINY else "inductor"  # compiling for a CPU takes minutes, and shows nothing
+        made = {"eager": network, "compiled": torch.compile(network, backend=backend, dynamic=False)}
+        if folded := with_folded_norms(network):
+            made["folded, compiled"] = torch.compile(folded, backend=backend, dynamic=False)
+        found = {}
+        self.bare[subject.name] = {}
+        for way, module in made.items():
+            rates = {}
+            for size in sizes:
+                batch = resident[:size].contiguous(memory_format=torch.channels_last)
+                rates[size] = self.rate(partial(forward, module, batch), size)
+            best = max(rates, key=lambda size: rates[size])
+            batch = resident[:best].contiguous(memory_format=torch.channels_last)
+            calls = max(1, round(self.size.seconds * rates[best] / best))
+            found[way] = partial(several, module, batch, calls)
+            self.bare[subject.name][way] = {"batch": best, "rate": float(f"{rates[best]:.5g}"), "images": calls * best}
+        return found
+
+    def rate(self, work: Callable[[], Any], images: int) -> float:
+        """Images per second, the best of a few after two to warm up."""
+        for _ in range(2):
+            work()
+        return images / min(timed(work, self.finish)[0].wall for _ in range(3))
+
+    def beside_bare(self, name: str, subject: Subject, nuisance: str, ways: dict[str, Callable[[], Any]]) -> None:
+        """One case for each way, with the turns of all of them in one loop: theirs share ours."""
+        import brittle
+
+        images, draws = self.size.images, self.size.draws
+        pixels, labels = (each.numpy() for each in self.images(subject))
+        measure = partial(
+            brittle.measure,
+            *(as_measured(brittle, subject), (pixels, labels), nuisance),
+            samples=draws,
+            device=str(self.device),
+            progress=False,
+            **options(brittle, subject),
+        )
+        best = max(ways, key=lambda way: self.bare[subject.name][way]["rate"])
+        count = images * (draws + 1)
+        about = (
+            f"{subject.name} in {str(subject.numbers).removeprefix('torch.')}, {images:,} images of "
+            f"{subject.side}×{subject.side} × {draws} draws of {nuisance}, against its bare forward pass, {best}, at "
+            f"batch {self.bare[subject.name][best]['batch']:,}"
+        )
+        case = Case(
+            name=name,
+            about=about,
+            ours=measure,
+            theirs=ways[best],
+            equal=partial(self.equal, subject, pixels, labels, count),
+            work=(count, self.bare[subject.name][best]["images"]),
+        )
+        try:
+            turns = self.size.turns + (2 if subject.name == SMALL else 0)
+            self.cases[name] = measured(case, turns, finish=self.finish)
+        except Unequal:
+            raise
+        except Exception as error:  # a nuisance that needs what is not there must not end the others
+            self.skipped[name] = told(error)
+            return
+        self.cases[name].profile = kernels.shares(measure, self.device)
+
+    def equal(self, subject: Subject, pixels: Any, labels: Any, count: int, found: Any, _: Any) -> str:
+        """The classifier that was measured is the network: log p of the labels of untouched images."""
+        import brittle
+
+        if found["calls"] != count:
+            raise Unequal(f"{subject.name}: {found['calls']} images were classified, and {count} were meant to be")
+        some = min(64, len(labels))
+        how: dict[str, Any] = {"device": str(self.device), "progress": False}
+        how |= options(brittle, subject, brittle.clean)
+        rows = brittle.clean(as_measured(brittle, subject), (pixels[:some], labels[:some]), **how).rows
+        batch = torch.from_numpy(pixels[:some]).to(self.device).to(subject.numbers).div(255)
+        log_p = forward(subject.network, batch.contiguous(memory_format=torch.channels_last)).float().log_softmax(1)
+        alone = log_p.gather(1, torch.from_numpy(labels[:some]).to(self.device)[:, None])[:, 0].cpu()
+        by_id = torch.from_numpy(rows["image"].to_numpy().copy())
+        apart = float((alone[by_id] - torch.from_numpy(rows["log_p_label"].to_numpy().copy())).abs().max())
+        spread = float(log_p.std())
+        if not apart <= CLOSE[subject.numbers] * spread:
+            raise Unequal(f"{subject.name}: log p of untouched images differs by up to {apart:.3g} of {spread:.3g}")
+        return f"log p(label) of {some} untouched images ({apart:.2g} apart, where all log p spread by {spread:.2g})"
+
+    def result(self) -> dict[str, Any]:
+        gpu = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
+        around = environment(device=gpu, threads=torch.get_num_threads(), turns=self.size.turns, load=load())
+        return {
+            "environment": around | {"cuda": torch.version.cuda},
+            "cases": {name: entry(each, "wall") for name, each in self.cases.items()},
+            "bare": self.bare,
+            "waits": {},
+            "skipped": self.skipped,
+        }
+
+    def written(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(self.result(), indent=1, ensure_ascii=False) + "\n"
+        (folder / "gpu.json").write_text(text, encoding="utf-8")
+
+    def table(self) -> str:
+        lines = [
+            "| case | measure, images/s | ratio to bare, range | where the time goes |",
+            "| --- | --- | --- | --- |",
+        ]
+        for name, each in self.result()["cases"].items():
+            low, high = each["interval"]
+            parts = ", ".join(f"{part} {share:.0%}" for part, share in list(each["profile"].items())[:5])
+            ours = f"{each['rates']['ours']:,.0f}"
+            lines.append(f"| {name} | {ours} | {each['ratio']:.3g} [{low:.3g}, {high:.3g}] | {parts} |")
+        lines += ["", "| bare forward pass | batch | images/s |", "| --- | --- | --- |"]
+        for name, ways in self.bare.items():
+            lines += [f"| {name}, {way} | {each['batch']:,} | {each['rate']:,.0f} |" for way, each in ways.items()]
+        lines += ["", *(f"left out: {name}: {why}" for name, why in self.skipped.items())]
+        return "\n".join(lines)
+
+
+def told(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def by_name(name: str, side: int) -> nn.Module:
+    """With random weights, from torchvision or else from timm."""
+    of_one_size = name.startswith("vit")
+    try:
+        from torchvision import models
+    except Exception:  # missing, or broken beside this torch
+        import timm
+
+        size = {"img_size": side} if of_one_size else {}
+        network: nn.Module = timm.create_model(TIMM[name], pretrained=False, **size)
+        return network
+    size = {"image_size": side} if of_one_size else {}
+    made: nn.Module = getattr(models, name)(weights=None, **size)
+    return made
+
+
+@torch.no_grad()
+def settle(network: nn.Module, images: Tensor) -> None:
+    """Evaluation mode, after batch norms with random weights have seen images: outputs would overflow otherwise."""
+    norms = [part for part in network.modules() if isinstance(part, nn.BatchNorm2d)]
+    momenta = [part.momentum for part in norms]
+    if norms:
+        for part in norms:
+            part.momentum = None  # a plain mean
+        network.train()
+        network(images)
+    for part, momentum in zip(norms, momenta, strict=True):
+        part.momentum = momentum
+    network.eval()
+
+
+def refuse_missing() -> None:
+    """In one line, where packages that Brittle imports are not there: a machine that nothing can be installed on."""
+    try:
+        import brittle
+
+        _ = brittle.measure, brittle.clean
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"Brittle imports {error.name}, which is not here: put it on PYTHONPATH") from None
+
+
+def options(brittle: Any, subject: Subject, function: Any = None) -> dict[str, Any]:
+    """What this version of Brittle can be told about precision, in the network's numbers; {} where it is told nothing:
+    the module itself is then in these numbers."""
+    known = inspect.signature(function or brittle.measure).parameters
+    words = {torch.bfloat16: "bf16", torch.float32: "float32"}
+    return {"precision": words[subject.numbers]} if "precision" in known else {}
+
+
+def as_measured(brittle: Any, subject: Subject) -> nn.Module:
+    """The network as it is given to Brittle: in float32 where Brittle itself is told the precision."""
+    if options(brittle, subject):
+        return copy.deepcopy(subject.network).float()
+    return subject.network
+
+
+def with_folded_norms(network: nn.Module) -> nn.Module | None:
+    """The network with batch norms folded into convolutions; None where it has none, or can't be traced."""
+    from torch.fx.experimental.optimization import fuse
+
+    if not any(isinstance(part, nn.BatchNorm2d) for part in network.modules()):
+        return None
+    numbers = next(network.parameters()).dtype
+    try:
+        folded = fuse(copy.deepcopy(network).float())
+    except Exception:  # whatever torch.fx can't trace
+        return None
+    made: nn.Module = folded.to(dtype=numbers, memory_format=torch.channels_last)
+    return made
+
+
+@torch.inference_mode()
+def forward(module: nn.Module, batch: Tensor) -> Tensor:
+    found: Tensor = module(batch)
+    return found
+
+
+def several(module: nn.Module, batch: Tensor, calls: int) -> None:
+    for _ in range(calls):
+        forward(module, batch).log_softmax(1)
+
+
+if __name__ == "__main__":
+    main()
