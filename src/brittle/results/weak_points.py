@@ -69,7 +69,7 @@ class WeakPoints(Result):
     def picture(self, path: str | Path, images: int | Sequence[int] = 8) -> Path:
         """Writes a picture (PNG, or what the name ends in): images and what the classifier takes them for when they
         are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
-        from brittle.report.sections.weak_points.picture import write_weak_points  # matplotlib, when something is drawn
+        from brittle.report.sections.weak_points.strips import write_weak_points  # matplotlib, when something is drawn
 
         if not isinstance(images, int):
             for id in images:

@@ -28,8 +28,7 @@ from brittle.report.page.section import MeasureRun
 from brittle.report.renderers.figures import as_svg
 from brittle.report.renderers.html import HtmlRenderer, groups_in
 from brittle.report.renderers.resolve import Resolved, resolve
-from brittle.report.sections.robustness.curves import curves
-from brittle.report.sections.robustness.figures import class_figure, curve_figure, shown_classes
+from brittle.report.sections.robustness.figures import class_figure, curve_figure, curves, shown_classes
 from brittle.report.sections.robustness.results import Results
 from brittle.report.sections.robustness.section import RobustnessSection
 from brittle.report.sections.robustness.sentences import STOPPED, cautions, findings, limits, ranks

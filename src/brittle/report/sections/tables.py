@@ -47,7 +47,7 @@ def count(key: str, of: str = "") -> Making:
     return made
 
 
-def number(key: str, interval: str = "", **more: Any) -> Making:
+def estimated(key: str, interval: str = "", **more: Any) -> Making:
     """A number with its interval. A key may lead into a row's own rows: `errors.change.auroc`."""
     return lambda row: estimate(*_within(row, key), interval, **more)
 
@@ -59,7 +59,7 @@ def part(key: str, interval: str = "", places: int = 1, **more: Any) -> Making:
 
 def bare(key: str, places: int = 3, **more: Any) -> Making:
     """A number without its interval."""
-    return number(key, "none", places=places, **more)
+    return estimated(key, "none", places=places, **more)
 
 
 def bare_share(key: str, places: int = 1) -> Making:

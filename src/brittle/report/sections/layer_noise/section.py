@@ -22,7 +22,7 @@ from brittle.report.sections.layered import (
     with_same_layers,
 )
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
-from brittle.report.sections.tables import bare, bare_share, number, pairs, table, text
+from brittle.report.sections.tables import bare, bare_share, estimated, pairs, table, text
 
 LEADS, DIFFERS = 0.4, 0.42  # how much findings matter
 MOST_FINDINGS = 3
@@ -196,6 +196,6 @@ def _layers(row: Row) -> Group:
         ("never changed", bare_share("unbroken")),
         ("spread", bare("spread", 2)),
         ("of repeats", bare("spread_of_repeats", 2)),
-        ("P* of the new label", number("p_star", places=2)),
+        ("P* of the new label", estimated("p_star", places=2)),
         *[(f"mean σ* over the {common.get('averaged')} images all get right", bare("common.mean", 2))] * bool(common),
     )

@@ -14,7 +14,7 @@ from brittle.report.page.pictures import EXACT_UP_TO
 from brittle.report.page.section import MeasureRun
 from brittle.report.page.words import pixels
 from brittle.report.sections.robustness.answers import Place, Reach, StoredAnswer, StoredAnswers
-from brittle.report.sections.robustness.curves import Curve
+from brittle.report.sections.robustness.figures import Curve
 from brittle.report.sections.robustness.results import Results
 
 IMAGES, DRAWS, MISTAKES = 6, 6, 6

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.report.blocks import Block, ClassifierName, Count, Estimate, Group, Sentence, Styled, Table
 from brittle.report.page.section import Row
-from brittle.report.page.words import counted
-from brittle.report.renderers.console import EVERYTHING
+from brittle.report.page.words import EVERYTHING, counted
 from brittle.report.sections.weak_points.draws import nowhere, telling
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 10
