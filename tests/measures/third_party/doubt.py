@@ -12,7 +12,8 @@ from brittle.measures import register
 from brittle.measures.base import Measure
 from brittle.measures.plan import Grid
 from brittle.registry import option
-from brittle.report.blocks import ClassifierName, Estimate, Table
+from brittle.report.blocks import Table
+from brittle.report.blocks.text import ClassifierName, Estimate
 from brittle.report.sections.base import BaseSection
 
 

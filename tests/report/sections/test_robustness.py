@@ -19,7 +19,8 @@ from brittle.engine.kept_json import kept_text, read_kept
 from brittle.measures.robustness.summary import ranked_apart
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
-from brittle.report.blocks import Answer, Block, Card, Drawn, Group, Original, Pictures, Strip
+from brittle.report.blocks import Block, Group, Pictures
+from brittle.report.blocks.pictures import Answer, Card, Drawn, Original, Strip
 from brittle.report.blocks.wording import plain
 from brittle.report.console import as_text
 from brittle.report.html import write_report

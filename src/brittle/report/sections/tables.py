@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from brittle.report.blocks import ClassifierName, Column, Count, Table, TableCell
+from brittle.report.blocks import Column, Table
+from brittle.report.blocks.text import ClassifierName, Count, TableCell
 from brittle.report.blocks.wording import estimate, share
 from brittle.report.page.section import Row
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, TableCell, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.text import Estimate, Styled, TableCell, Text
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import counted, percent

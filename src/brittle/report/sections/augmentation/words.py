@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from brittle.report.blocks import Axis, Figure, Intervals, Mark, Points, Series
+from brittle.report.blocks.figure import Axis, Figure, Intervals, Mark, Points, Series
 from brittle.report.page.section import Row
 from brittle.report.page.words import counted, number
 from brittle.report.sections.marks import chart

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brittle.report.blocks import Block, Group, Sentence, Span, Styled
+from brittle.report.blocks import Block, Group, Sentence
+from brittle.report.blocks.text import Span, Styled
 from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import counted
 from brittle.report.sections.before_after.changes import change, images_of, least_first

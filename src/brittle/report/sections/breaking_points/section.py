@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import (
-    Axis,
-    Block,
-    Cell,
-    Estimate,
-    Figure,
-    Group,
-    Mark,
-    Points,
-    Rule,
-    Sentence,
-    Styled,
-    Table,
-    Text,
-    Weighted,
-)
+from brittle.report.blocks import Block, Cell, Group, Sentence, Table, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Mark, Points, Rule
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.page.section import MeasureRun, Row, Summary, compared
 from brittle.report.page.words import listed, percent
 from brittle.report.sections import register

@@ -10,22 +10,10 @@ import torch
 
 from brittle.measures.connectedness.search import CURVED
 from brittle.measures.connectedness.tables import PICTURES, kept_paths
-from brittle.report.blocks import (
-    Axis,
-    Bars,
-    Block,
-    Card,
-    ClassifierName,
-    Figure,
-    Mark,
-    Pictures,
-    Pixels,
-    Role,
-    Sentence,
-    Strip,
-    Text,
-    category_axis,
-)
+from brittle.report.blocks import Block, Pictures, Sentence
+from brittle.report.blocks.figure import Axis, Bars, Figure, Mark, Role, category_axis
+from brittle.report.blocks.pictures import Card, Pixels, Strip
+from brittle.report.blocks.text import ClassifierName, Text
 from brittle.report.page.pictures import data_uri
 from brittle.report.page.section import MeasureRun, Row
 from brittle.report.page.words import number

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Group, Sentence, Styled, Table, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import Styled
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import sentence
 from brittle.report.sections import register

@@ -6,22 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from brittle.measures.corruption_error.options import PUBLISHED
-from brittle.report.blocks import (
-    Axis,
-    Block,
-    Estimate,
-    Figure,
-    Group,
-    Mark,
-    Panel,
-    Rule,
-    Sentence,
-    Styled,
-    Table,
-    Text,
-    Weighted,
-    category_axis,
-)
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Mark, Panel, Rule, category_axis
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.fewer import some_of
 from brittle.report.page.section import MeasureRun, Row, Summary

@@ -6,26 +6,10 @@ from collections.abc import Sequence
 
 from brittle.images.cue_conflict import TEXTURE
 from brittle.measures.clean.measure import clean_columns
-from brittle.report.blocks import (
-    Axis,
-    Block,
-    Card,
-    Count,
-    Figure,
-    Group,
-    Mark,
-    Original,
-    Pictures,
-    Role,
-    Rule,
-    Sentence,
-    Span,
-    Strip,
-    Styled,
-    TableCell,
-    Weighted,
-    category_axis,
-)
+from brittle.report.blocks import Block, Group, Pictures, Sentence, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Mark, Role, Rule, category_axis
+from brittle.report.blocks.pictures import Card, Original, Strip
+from brittle.report.blocks.text import Count, Span, Styled, TableCell
 from brittle.report.blocks.wording import plain, share
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import percent

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Cells, Estimate, Figure, Group, Sentence, Styled, category_axis
+from brittle.report.blocks import Block, Group, Sentence
+from brittle.report.blocks.figure import Cells, Figure, category_axis
+from brittle.report.blocks.text import Estimate, Styled
 from brittle.report.blocks.wording import plain, share
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import counted, percent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brittle.report.blocks import Block, Count, Estimate, Sentence, Table, TableCell
+from brittle.report.blocks import Block, Sentence, Table
+from brittle.report.blocks.text import Count, Estimate, TableCell
 from brittle.report.blocks.wording import points
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.section import Row

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import (
-    Axis,
-    Bars,
-    Block,
-    Cell,
-    Figure,
-    Group,
-    Role,
-    Rule,
-    Sentence,
-    Styled,
-    TableCell,
-    Text,
-    Weighted,
-    category_axis,
-)
+from brittle.report.blocks import Block, Cell, Group, Sentence, Weighted
+from brittle.report.blocks.figure import Axis, Bars, Figure, Role, Rule, category_axis
+from brittle.report.blocks.text import Styled, TableCell, Text
 from brittle.report.blocks.wording import estimate, p_value
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import sentence

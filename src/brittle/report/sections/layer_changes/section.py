@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, Block, Estimate, Figure, Group, Line, Mark, Sentence, Styled, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Line, Mark
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.blocks.wording import estimate
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import counted, percent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register

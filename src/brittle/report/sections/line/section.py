@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from brittle.report.blocks import Block, ClassifierName, Group, Sentence, Styled, Table, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import ClassifierName, Styled
 from brittle.report.blocks.wording import p_value
 from brittle.report.page import words
 from brittle.report.page.section import MeasureRun, Row, Summary

@@ -7,21 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from brittle.report.blocks import (
-    Block,
-    Cell,
-    ClassifierName,
-    Column,
-    Estimate,
-    Group,
-    Sentence,
-    Styled,
-    Table,
-    TableCell,
-    Text,
-    Verdict,
-    Weighted,
-)
+from brittle.report.blocks import Block, Cell, Column, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import ClassifierName, Estimate, Styled, TableCell, Text, Verdict
 from brittle.report.blocks.wording import bounded, estimate, plain
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import counted, number, percent

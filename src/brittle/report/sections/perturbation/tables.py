@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, Sentence, Table, TableCell
+from brittle.report.blocks import Block, Sentence, Table
+from brittle.report.blocks.text import TableCell
 from brittle.report.blocks.wording import share
 from brittle.report.page.section import Row
 from brittle.report.page.words import intervals_hold, percent

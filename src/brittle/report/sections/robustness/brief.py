@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, Group, Sentence, Styled
+from brittle.report.blocks import Block, Group, Sentence
+from brittle.report.blocks.text import Styled
 from brittle.report.page.section import Row
 from brittle.report.page.words import EVERYTHING, counted, listed, number, percent
 from brittle.report.sections.comparisons import at_once, better, minus, tie_or

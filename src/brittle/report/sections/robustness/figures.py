@@ -7,18 +7,8 @@ from typing import NamedTuple
 
 from brittle.nuisances import nuisances
 from brittle.registry import options_of
-from brittle.report.blocks import (
-    Axis,
-    Bars,
-    ClassifierName,
-    Figure,
-    Line,
-    Mark,
-    Panel,
-    Points,
-    Rule,
-    category_axis,
-)
+from brittle.report.blocks.figure import Axis, Bars, Figure, Line, Mark, Panel, Points, Rule, category_axis
+from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import Row
 from brittle.report.page.words import listed
 from brittle.report.sections.marks import chart, intervals

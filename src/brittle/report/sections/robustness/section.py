@@ -7,18 +7,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from brittle.report.blocks import (
-    Block,
-    Column,
-    Count,
-    Group,
-    Sentence,
-    Styled,
-    Table,
-    TableCell,
-    Text,
-    Weighted,
-)
+from brittle.report.blocks import Block, Column, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import Count, Styled, TableCell, Text
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import interval, number, percent, span
 from brittle.report.sections import register

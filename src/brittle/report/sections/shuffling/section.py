@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import (
-    Axis,
-    Block,
-    Figure,
-    Group,
-    Line,
-    Mark,
-    Sentence,
-    Styled,
-    Table,
-    TableCell,
-    Weighted,
-    category_axis,
-)
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Line, Mark, category_axis
+from brittle.report.blocks.text import Styled, TableCell
 from brittle.report.blocks.wording import p_value, plain, share
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import counted, number, percent

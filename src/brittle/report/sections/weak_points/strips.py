@@ -12,7 +12,8 @@ import torch
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
 from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED
-from brittle.report.blocks import Answer, At, Card, Original, Pictures, Strip
+from brittle.report.blocks import Pictures
+from brittle.report.blocks.pictures import Answer, At, Card, Original, Strip
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import Row
 from brittle.report.renderers.picture_file import write_strips
