@@ -28,7 +28,7 @@ from torch import Tensor
 import brittle
 from brittle.measures.weak_points.diagnosis import TRUSTED
 from brittle.nuisances.ops.rectangles import union_area
-from brittle.report.blocks import Card, Pixels, Strip
+from brittle.report.blocks.pictures import Card, Pixels, Strip
 from brittle.report.page.pictures import data_uri
 from brittle.report.renderers.canvas import STYLE
 from brittle.report.renderers.figures import SCALES

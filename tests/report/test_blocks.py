@@ -11,7 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from brittle.report.blocks import ClassifierName, Count, Estimate, Group, Sentence, Styled, Table, Verdict
+from brittle.report.blocks import Group, Sentence, Table
+from brittle.report.blocks.text import ClassifierName, Count, Estimate, Styled, Verdict
 from brittle.report.blocks.wording import plain
 from brittle.report.page.colours import looks
 from brittle.report.page.loaded import load

@@ -70,7 +70,7 @@ class WeakPoints(Result, kind="weak-points"):
         are transformed, as in Fawzi & Frossard's figure 2. `images`: how many, or their ids."""
         # matplotlib, when something is drawn
         from brittle.report.page.loaded import loaded_of
-        from brittle.report.sections.weak_points.picture import write_weak_points
+        from brittle.report.sections.weak_points.strips import write_weak_points
 
         if not isinstance(images, int):
             for id in images:

@@ -11,7 +11,7 @@ import pytest
 
 from brittle.report.console import as_text, one_table
 from brittle.report.page.words import p_value
-from brittle.report.sections.line import words as line_words
+from brittle.report.sections.line.section import _correlated
 from brittle.report.sections.ranking import words as rank_words
 
 KINDS = ("corruption-error", "ranking", "line")
@@ -126,7 +126,7 @@ def test_findings_say_how_the_best_stands_beside_the_reference_and_whether_ranki
 def test_p_values_in_words() -> None:
     assert [p_value(None), p_value(0.0001), p_value(0.642)] == ["–", "< 0.001", "0.64"]
     entry = {"correlation": -0.358, "p_value": 0.642, "models": 5}
-    assert line_words.partial(entry) == "−0.36 (p = 0.64; 5 models)"
+    assert _correlated(entry) == "−0.36 (p = 0.64; 5 models)"
 
 
 def test_classifiers_that_are_all_alike_leave_no_line_and_a_page_that_says_so(

@@ -19,7 +19,8 @@ from brittle.engine.kept_json import kept_text, read_kept
 from brittle.measures.robustness.summary import ranked_apart
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
-from brittle.report.blocks import Answer, Block, Card, Drawn, Group, Original, Pictures, Strip
+from brittle.report.blocks import Block, Group, Pictures
+from brittle.report.blocks.pictures import Answer, Card, Drawn, Original, Strip
 from brittle.report.blocks.wording import plain
 from brittle.report.console import as_text
 from brittle.report.html import write_report
@@ -28,8 +29,7 @@ from brittle.report.page.section import MeasureRun
 from brittle.report.renderers.figures import as_svg
 from brittle.report.renderers.html import HtmlRenderer, groups_in
 from brittle.report.renderers.resolve import Resolved, resolve
-from brittle.report.sections.robustness.curves import curves
-from brittle.report.sections.robustness.figures import class_figure, curve_figure, shown_classes
+from brittle.report.sections.robustness.figures import class_figure, curve_figure, curves, shown_classes
 from brittle.report.sections.robustness.results import Results
 from brittle.report.sections.robustness.section import RobustnessSection
 from brittle.report.sections.robustness.sentences import STOPPED, cautions, findings, limits, ranks

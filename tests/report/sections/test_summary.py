@@ -105,7 +105,8 @@ def test_values_are_written_briefly(value: Any, shown: str) -> None:
 
 
 OTHER = """
-from brittle.report.blocks import ClassifierName, Estimate, Group, Raw, Sentence, Table, Weighted
+from brittle.report.blocks import Group, Raw, Sentence, Table, Weighted
+from brittle.report.blocks.text import ClassifierName, Estimate
 from brittle.report.sections.base import BaseSection
 
 class LetterSection(BaseSection):

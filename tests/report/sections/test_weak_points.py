@@ -20,7 +20,9 @@ from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
 from brittle.measures.weak_points.summary import entry_warnings, missed_regions
 from brittle.nuisances import nuisances
-from brittle.report.blocks import Cells, Figure, Original, Pictures, Strip, Table
+from brittle.report.blocks import Pictures, Table
+from brittle.report.blocks.figure import Cells, Figure
+from brittle.report.blocks.pictures import Original, Strip
 from brittle.report.blocks.wording import number_of, plain
 from brittle.report.console import as_text
 from brittle.report.page.section import MeasureRun

@@ -16,8 +16,9 @@ from brittle.engine.view import SetFacts
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
 from brittle.nuisances import nuisances
-from brittle.report.blocks import Block, Cell, Group, Sentence, Text, Weighted
-from brittle.report.blocks import Figure as BlockFigure
+from brittle.report.blocks import Block, Cell, Group, Sentence, Weighted
+from brittle.report.blocks.figure import Figure as BlockFigure
+from brittle.report.blocks.text import Text
 from brittle.report.blocks.wording import plain
 from brittle.report.page.colours import Look, looks
 from brittle.report.page.jinja import environment

@@ -7,21 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text as RichText
 
-from brittle.report.blocks import (
-    Block,
-    ClassifierName,
-    Column,
-    Figure,
-    Group,
-    Pictures,
-    Raw,
-    Sentence,
-    Styled,
-    Table,
-    Text,
-    cell_spans,
-    spans,
-)
+from brittle.report.blocks import Block, Column, Group, Pictures, Raw, Sentence, Table
+from brittle.report.blocks.figure import Figure
+from brittle.report.blocks.text import ClassifierName, Styled, Text, cell_spans, spans
 from brittle.report.blocks.wording import plain, said
 from brittle.report.page.words import EVERYTHING, counted
 from brittle.report.renderers.names_table import NamesTable

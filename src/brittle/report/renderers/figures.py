@@ -16,15 +16,13 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from brittle.report.blocks import (
+from brittle.report.blocks import Block, Group
+from brittle.report.blocks.figure import (
     Axis,
     Band,
     Bars,
-    Block,
     Cells,
-    ClassifierName,
     Figure,
-    Group,
     Image,
     Intervals,
     Line,
@@ -36,6 +34,7 @@ from brittle.report.blocks import (
     Rule,
     Series,
 )
+from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.colours import DASHES, OKABE_ITO, Look
 from brittle.report.page.pictures import from_uri
 from brittle.report.page.words import short

@@ -10,21 +10,14 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from brittle.errors import BrittleError
-from brittle.report.blocks import (
-    Block,
-    Card,
-    Cell,
+from brittle.report.blocks import Block, Cell, Column, Group, Pictures, Sentence, Table
+from brittle.report.blocks.figure import Figure
+from brittle.report.blocks.pictures import Card, Pixels
+from brittle.report.blocks.text import (
     ClassifierName,
-    Column,
     Count,
     Estimate,
-    Figure,
-    Group,
-    Pictures,
-    Pixels,
-    Sentence,
     Span,
-    Table,
     TableCell,
     Text,
     Verdict,

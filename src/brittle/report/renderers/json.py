@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from brittle.report.blocks import VERSION, Block, Text
+from brittle.report.blocks import VERSION, Block
 from brittle.report.blocks.base import piece
+from brittle.report.blocks.text import Text
 
 SCHEMA = Path(__file__).parent / "blocks.schema.json"
 

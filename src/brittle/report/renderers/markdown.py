@@ -5,22 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import (
-    Block,
-    Column,
-    Figure,
-    Group,
-    Pictures,
-    Raw,
-    Sentence,
-    Span,
-    Styled,
-    Table,
-    TableCell,
-    Text,
-    cell_spans,
-    spans,
-)
+from brittle.report.blocks import Block, Column, Group, Pictures, Raw, Sentence, Table
+from brittle.report.blocks.figure import Figure
+from brittle.report.blocks.text import Span, Styled, TableCell, Text, cell_spans, spans
 from brittle.report.blocks.wording import said
 from brittle.report.renderers.console import SHOWN
 

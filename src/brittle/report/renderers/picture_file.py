@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from brittle.errors import BrittleError
 from brittle.files import write_durably
-from brittle.report.blocks import Card, Pixels, Strip
+from brittle.report.blocks.pictures import Card, Pixels, Strip
 from brittle.report.blocks.wording import plain
 from brittle.report.page.pictures import EXACT_UP_TO, from_uri, to_picture
 from brittle.report.page.words import short

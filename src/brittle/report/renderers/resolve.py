@@ -12,7 +12,8 @@ from torch import Tensor
 from brittle.engine.replay import Replay
 from brittle.images.pixels import by_shape
 from brittle.nuisances import nuisance as open_nuisance
-from brittle.report.blocks import At, Block, Card, Drawn, Group, Original, Pictures, Source
+from brittle.report.blocks import Block, Group, Pictures
+from brittle.report.blocks.pictures import At, Card, Drawn, Original, Source
 from brittle.report.page.loaded import LoadedRun
 from brittle.types import Classifier
 

@@ -7,18 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from brittle.report.blocks import (
-    Block,
-    ClassifierName,
-    Count,
-    Estimate,
-    Group,
-    Sentence,
-    Table,
-    TableCell,
-    Text,
-    Weighted,
-)
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import ClassifierName, Count, Estimate, TableCell, Text
 from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import in_words
 from brittle.report.sections.flatten import arrow, arrow_of, columns_of, flat, rows_of, text

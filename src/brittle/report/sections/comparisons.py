@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Text, Verdict, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.text import Estimate, Text, Verdict
 from brittle.report.blocks.wording import estimate, plain, points
 from brittle.report.page.section import Row, compared
 from brittle.report.page.words import EVERYTHING, percent

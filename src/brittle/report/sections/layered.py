@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from brittle.report.blocks import Axis, Block, Group, Sentence, Styled, Text, category_axis
+from brittle.report.blocks import Block, Group, Sentence
+from brittle.report.blocks.figure import Axis, category_axis
+from brittle.report.blocks.text import Styled, Text
 from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import number
 from brittle.report.sections.base import BaseSection

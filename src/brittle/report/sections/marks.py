@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from brittle.report.blocks import Axis, Band, Figure, Intervals, Line, Mark, Of, Panel, Points, Text
+from brittle.report.blocks.figure import Axis, Band, Figure, Intervals, Line, Mark, Of, Panel, Points
+from brittle.report.blocks.text import Text
 
 Ends = Iterable[Sequence[float | None] | None]
 Values = Iterable[float | None]

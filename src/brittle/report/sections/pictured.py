@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from brittle.engine.view import View
-from brittle.report.blocks import Answer, Block, Card, Original, Sentence, Text
+from brittle.report.blocks import Block, Sentence
+from brittle.report.blocks.pictures import Answer, Card, Original
+from brittle.report.blocks.text import Text
 from brittle.report.page.section import MeasureRun
 
 MOST_CLASSIFIERS = 4  # whose answers stand beneath a picture

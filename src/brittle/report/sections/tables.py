@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from brittle.report.blocks import ClassifierName, Column, Count, Table, TableCell
+from brittle.report.blocks import Column, Table
+from brittle.report.blocks.text import ClassifierName, Count, TableCell
 from brittle.report.blocks.wording import estimate, share
 from brittle.report.page.section import Row
 
@@ -47,7 +48,7 @@ def count(key: str, of: str = "") -> Making:
     return made
 
 
-def number(key: str, interval: str = "", **more: Any) -> Making:
+def estimated(key: str, interval: str = "", **more: Any) -> Making:
     """A number with its interval. A key may lead into a row's own rows: `errors.change.auroc`."""
     return lambda row: estimate(*_within(row, key), interval, **more)
 
@@ -59,7 +60,7 @@ def part(key: str, interval: str = "", places: int = 1, **more: Any) -> Making:
 
 def bare(key: str, places: int = 3, **more: Any) -> Making:
     """A number without its interval."""
-    return number(key, "none", places=places, **more)
+    return estimated(key, "none", places=places, **more)
 
 
 def bare_share(key: str, places: int = 1) -> Making:

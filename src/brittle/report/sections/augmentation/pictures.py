@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 
 from brittle.measures.augmentation.augmented import SHARE, augmented, in_pairs, opened
-from brittle.report.blocks import Card, Original, Pictures, Pixels, Strip
+from brittle.report.blocks import Pictures
+from brittle.report.blocks.pictures import Card, Original, Pixels, Strip
 from brittle.report.page.pictures import data_uri
 from brittle.report.page.section import MeasureRun
 from brittle.types import Batch

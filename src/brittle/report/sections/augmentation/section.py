@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, TableCell, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.text import Estimate, Styled, TableCell, Text
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.section import MeasureRun, Summary
 from brittle.report.page.words import counted, percent
 from brittle.report.sections import register
 from brittle.report.sections.augmentation import words
-from brittle.report.sections.augmentation.figures import scatter
 from brittle.report.sections.augmentation.pictures import pictures
-from brittle.report.sections.augmentation.words import Line, Value
+from brittle.report.sections.augmentation.words import Line, Value, scatter
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.grouped import by_set, with_set
 from brittle.report.sections.references import GONTIJO_LOPES_2020, MARCU_2022, WAUDBY_SMITH_2023
-from brittle.report.sections.tables import WHO, bare, number, table, text, who
+from brittle.report.sections.tables import WHO, bare, estimated, table, text, who
 
 LEADS = 0.3
 MOST_PRINTED = 40
 MOST_FINDINGS = 2
-AUGMENTATION, AFFINITY = ("augmentation", text("augmentation")), ("affinity", number("affinity", places=1))
+AUGMENTATION, AFFINITY = ("augmentation", text("augmentation")), ("affinity", estimated("affinity", places=1))
 LIMITS = (
     "Affinity says how far augmented images are from what the reference classifier knows, not whether training with "
     "them helps: neither high affinity nor high diversity is desirable in itself (Marcu & Prügel-Bennett 2022, "
@@ -63,7 +63,7 @@ class AugmentationSection(BaseSection):
             ("", who),
             AUGMENTATION,
             AFFINITY,
-            ("accuracy", number("accuracy_augmented")),
+            ("accuracy", estimated("accuracy_augmented")),
             ("clean", bare("accuracy_clean")),
             shown=MOST_PRINTED,
         )
@@ -139,7 +139,7 @@ def _by_classifier(run: MeasureRun) -> Iterator[Block]:
         AUGMENTATION,
         *[("image set", text("image_set"))] * run.many_sets,
         AFFINITY,
-        ("accuracy augmented", number("accuracy_augmented")),
+        ("accuracy augmented", estimated("accuracy_augmented")),
         ("clean", bare("accuracy_clean")),
         ("measured on", words.clusters),
         by=0,

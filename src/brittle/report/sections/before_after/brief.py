@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brittle.report.blocks import Block, Group, Sentence, Span, Styled
+from brittle.report.blocks import Block, Group, Sentence
+from brittle.report.blocks.text import Span, Styled
 from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import counted
 from brittle.report.sections.before_after.changes import change, images_of, least_first
-from brittle.report.sections.tables import bare, number, table
+from brittle.report.sections.tables import bare, estimated, table
 
 SHORT = {"rho": "ρ", "accuracy_nuisance": "accuracy", "accuracy_clean": "clean accuracy"}
 BESIDE = {
@@ -47,7 +48,7 @@ def printed_rounds(record: Row) -> list[Block]:
         [dict.fromkeys(BESIDE.values()) | row | {"place": place} for place, row in enumerate(rounds)],
         ("round", lambda row: str(row["round"])),
         ("way", lambda row: f"{row['way']:g}"),
-        ("ρ", number("rho", "interval")),
+        ("ρ", estimated("rho", "interval")),
         *((name, bare(key)) for name, key in BESIDE.items()),
         ("", lambda row: "chosen" * (row["place"] == record["chosen"])),
         shown=len(rounds),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from brittle.report.blocks import Estimate
+from brittle.report.blocks.text import Estimate
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.section import MeasureRun, Row
 from brittle.report.page.words import listed, number

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import (
+from brittle.report.blocks.figure import (
     Axis,
-    ClassifierName,
     Figure,
     Intervals,
     Line,
@@ -18,6 +17,7 @@ from brittle.report.blocks import (
     Rule,
     category_axis,
 )
+from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import Row
 from brittle.report.page.words import number
 from brittle.report.sections.before_after.changes import QUANTITIES, change, side

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from brittle.report.blocks import Block, Cell, ClassifierName, Column, Group, Sentence, TableCell, Verdict, Weighted
+from brittle.report.blocks import Block, Cell, Column, Group, Sentence, Weighted
+from brittle.report.blocks.text import ClassifierName, TableCell, Verdict
 from brittle.report.blocks.wording import bounded
 from brittle.report.page.section import MeasureRun, Row, Summary, compared
 from brittle.report.page.words import counted, percent

@@ -11,7 +11,9 @@ from brittle.engine.view import View
 from brittle.measures.breaking_points.measure import BreakingPoints
 from brittle.measures.breaking_points.summary import Points, points_of
 from brittle.measures.severities import Severities
-from brittle.report.blocks import Block, Card, ClassifierName, Drawn, Pictures, Sentence, Strip
+from brittle.report.blocks import Block, Pictures, Sentence
+from brittle.report.blocks.pictures import Card, Drawn, Strip
+from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import MeasureRun, Row
 from brittle.report.sections.breaking_points.words import places
 from brittle.report.sections.pictured import MOST_CLASSIFIERS, ShownImage, answer, readable, shown_image

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Cell, Estimate, Group, Sentence, Styled, Table, Text, Weighted
+from brittle.report.blocks import Block, Cell, Group, Sentence, Table, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Mark, Points, Rule
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.page.section import MeasureRun, Row, Summary, compared
 from brittle.report.page.words import listed, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.breaking_points import words
-from brittle.report.sections.breaking_points.figures import survival_figure
 from brittle.report.sections.breaking_points.pictures import at_the_break
+from brittle.report.sections.breaking_points.words import unit
 from brittle.report.sections.comparisons import against, at_once, better, both, capped, minus, tie_or, verdict
 from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.grouped import cells, with_set
+from brittle.report.sections.marks import chart, curve
 from brittle.report.sections.references import CLOPPER_PEARSON_1934, UREM, WAUDBY_SMITH_2023
-from brittle.report.sections.tables import WHO, bare, bare_share, count, number, pairs, part, table, text, who
+from brittle.report.sections.tables import WHO, bare, bare_share, count, estimated, pairs, part, table, text, who
 
+MOST_CURVES = 8
 LEADS = 0.45  # how much a finding matters
 MOST_FINDINGS = 3
 MOST_FLOWS, PRINTED_FLOWS = 5, 3
@@ -145,7 +149,7 @@ def _part(run: MeasureRun, rows: Sequence[Row], compared: Sequence[Row]) -> Grou
     mean = f"{words.mean_is(first)}{never if first['unbroken'] else ''}"
     blocks: list[Block] = [
         pairs(("unit", words.unit(first)), ("paths", words.how(first)), ("mean", mean)),
-        survival_figure(rows),
+        _figure(rows),
         _table(rows),
         *distortion_blocks(run.summary, images, nuisance),
     ]
@@ -168,11 +172,11 @@ def _table(rows: Sequence[Row]) -> Table:
         ("correct", count("correct", "images")),
         ("mean", words.mean),
         *[("% of 255", bare("percent", 1))] * first["of_255"],
-        *[(f"mean over the {averaged} images all get right", number("common.mean", "interval", places=places))]
+        *[(f"mean over the {averaged} images all get right", estimated("common.mean", "interval", places=places))]
         * (first["common"] is not None),
         ("median", words.median),
         ("never broke", part("unbroken")),
-        ("P* of the new label", number("p_star", places=2)),
+        ("P* of the new label", estimated("p_star", places=2)),
         ("spread over images", bare("spread", places)),
         ("over repeats", bare("spread_of_repeats", places)),
     )
@@ -191,8 +195,8 @@ def _as_confidence(rows: Sequence[Row]) -> Group:
         rows,
         WHO,
         ("errors", count("as_confidence.errors")),
-        ("AUROC, breaking point", number("as_confidence.breaking_point_auroc")),
-        ("AUROC, softmax", number("as_confidence.softmax_auroc")),
+        ("AUROC, breaking point", estimated("as_confidence.breaking_point_auroc")),
+        ("AUROC, softmax", estimated("as_confidence.softmax_auroc")),
         ("risk area, breaking point", bare("as_confidence.breaking_point_risk_area")),
         ("risk area, softmax", bare("as_confidence.softmax_risk_area")),
     )
@@ -208,3 +212,35 @@ def _flows(rows: Sequence[Row]) -> Table:
         ("share of its breaks", part("share")),
         by=0,
     )
+
+
+def _figure(rows: Sequence[Row]) -> Figure:
+    """A curve per classifier, with an interval for each severity."""
+    shown, marks = _spread(rows), list[Mark]([Rule(0.5, "x", dash="dotted")])
+    for row in shown:
+        survival = row["survival"]
+        if survival["share"]:
+            ends = zip(survival["low"], survival["high"], strict=True)
+            marks += curve(who(row), survival["values"], survival["share"], ends, step="level")
+        if row["median"] is not None:
+            marks.append(Points(who(row), (row["median"],), (0.5,)))
+    some = f" Eight of {len(rows)} classifiers, from the one that breaks last to the one that breaks first."
+    return chart(
+        f"share of paths of {', '.join(row['classifier'] for row in shown)} that are not broken, against "
+        f"{unit(rows[0])}",
+        marks,
+        Axis(unit(rows[0]), low=0, high=rows[0]["limit"]),
+        Axis("share of paths not yet broken", low=0, high=1, grid=True),
+        "Share of paths of a classifier’s own correct images that are not broken yet; bands are "
+        f"{percent(rows[0]['confidence'])} intervals over images, each for one severity and not for the whole curve, "
+        f"marks are medians.{some * (len(rows) > len(shown))}",
+        height=3.6,
+    )
+
+
+def _spread(rows: Sequence[Row]) -> Sequence[Row]:
+    """As many classifiers as a figure can show, from the one that breaks last to the one that breaks first."""
+    if len(rows) <= MOST_CURVES:
+        return rows
+    order = sorted(rows, key=lambda row: -(row["mean"] or 0.0))
+    return [order[place * (len(order) - 1) // (MOST_CURVES - 1)] for place in range(MOST_CURVES)]

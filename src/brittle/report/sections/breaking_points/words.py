@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from brittle.report.blocks import Estimate, wording
+from brittle.report.blocks import wording
+from brittle.report.blocks.text import Estimate
 from brittle.report.blocks.wording import estimate
 from brittle.report.page.section import Row
 from brittle.report.page.words import counted

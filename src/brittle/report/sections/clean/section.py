@@ -11,7 +11,7 @@ from brittle.report.page.words import listed, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding
 from brittle.report.sections.grouped import by_set
-from brittle.report.sections.tables import WHO, bare, count, number, table, text, who
+from brittle.report.sections.tables import WHO, bare, count, estimated, table, text, who
 
 ACCURACY = 0.45  # how much the finding matters
 SET, IMAGES = ("image set", text("image_set")), ("images", count("images"))
@@ -29,7 +29,7 @@ class CleanSection(BaseSection):
         rows = summary["results"]
         if not rows:
             return [Group(self.title, (Sentence(NOTHING),))]
-        accuracy = ("accuracy", number("accuracy_clean"))
+        accuracy = ("accuracy", estimated("accuracy_clean"))
         shown = table(rows, ("", who), SET, IMAGES, accuracy, CONFIDENCE)
         return [Group(self.title, (shown, Sentence(f"{percent(rows[0]['confidence'])} intervals")))]
 
@@ -39,7 +39,7 @@ class CleanSection(BaseSection):
             return [Sentence(f"{NOTHING.capitalize()}.")]
         labelled = any(row["accuracy_clean"] is not None for row in rows)
         above = ": where it exceeds accuracy, a classifier is more certain than it is right" if labelled else ""
-        accuracy = (Column("accuracy", "share"), number("accuracy_clean"))
+        accuracy = (Column("accuracy", "share"), estimated("accuracy_clean"))
         holds = (
             f"{percent(rows[0]['confidence'])} intervals, each holding on its own, for the population that the images "
             "were drawn from."

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Group, Sentence, Styled, Table, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import Styled
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import sentence
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.comparisons import MOST_PRINTED, capped
 from brittle.report.sections.connectedness import words
-from brittle.report.sections.connectedness.figures import bubble_figure
-from brittle.report.sections.connectedness.pictures import films
+from brittle.report.sections.connectedness.figures import bubble_figure, films
 from brittle.report.sections.grouped import with_set
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
-from brittle.report.sections.tables import WHO, bare, count, number, table, text
+from brittle.report.sections.tables import WHO, bare, count, estimated, table, text
 
 LEADS = 0.35  # how much a finding matters
 MOST_DRAWN = 40  # classes in the figure
@@ -139,7 +139,7 @@ def _totals(results: Sequence[Row], many_sets: bool) -> Table:
         ("classes in one bubble", count("in_one_bubble", "measured_classes")),
         ("bubbles, at most", count("bubbles")),
         ("images alone", count("alone")),
-        ("straight share of random pairs", number("straight_share")),
+        ("straight share of random pairs", estimated("straight_share")),
         ("pairs tried", count("pairs")),
         *((how, count(how)) for how in ("straight", "curved", "unknown")),
     )

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from brittle.measures.corruption_error.options import PUBLISHED
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Table, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Mark, Panel, Rule, category_axis
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.blocks.wording import estimate, plain
 from brittle.report.page.fewer import some_of
 from brittle.report.page.section import MeasureRun, Row, Summary
-from brittle.report.page.words import counted, percent
-from brittle.report.page.words import number as decimal
+from brittle.report.page.words import counted, number, percent, short
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
-from brittle.report.sections.corruption_error.figures import errors_figure
 from brittle.report.sections.grouped import by_set, with_set
+from brittle.report.sections.marks import whiskers
 from brittle.report.sections.references import CNS_BENCH_2025, HENDRYCKS_2019
-from brittle.report.sections.tables import WHO, Titled, bare, number, table, text, who
+from brittle.report.sections.tables import WHO, Titled, bare, estimated, table, text, who
 
+MOST_SHIFTS = 20
+BOTH = {"ce": ("mce", "CE"), "rce": ("mean_rce", "rCE")}
 LEADS = 0.4
 MOST_SHIFTS = 2  # with columns of their own on the console
 MOST_OPEN = 60  # rows of a table that is not folded away
@@ -95,9 +99,9 @@ def _printed(rows: Sequence[Row]) -> Group:
     shown = table(
         rows,
         ("", who),
-        (names[0], number("mce")),
-        (names[1], number("mean_rce")),
-        ("drop", number("drop_over_images")),
+        (names[0], estimated("mce")),
+        (names[1], estimated("mean_rce")),
+        ("drop", estimated("drop_over_images")),
         *map(_ce, range(len(own)), own),
         noun="classifier",
     )
@@ -125,12 +129,12 @@ def _part(run: MeasureRun, images: str, group: list[Row]) -> Group:
         table(
             rows,
             WHO,
-            (names[0], number("mce")),
-            (names[1], number("mean_rce")),
-            (f"drop, mean over images{' of all shifts' * several}", number("drop_over_images")),
+            (names[0], estimated("mce")),
+            (names[1], estimated("mean_rce")),
+            (f"drop, mean over images{' of all shifts' * several}", estimated("drop_over_images")),
         ),
         Sentence(_intervals(first), "note"),
-        errors_figure([row for row in rows if row["classifier"] in shown], len(rows)),
+        _figure([row for row in rows if row["classifier"] in shown], len(rows)),
     ]
     if first["reference"] == PUBLISHED:
         text = (
@@ -156,7 +160,7 @@ def _intervals(row: Row) -> str:
 
 def _every_shift(rows: Sequence[Row]) -> Table:
     def errors(shift: Row) -> str:
-        shown = [decimal(error, 2) for error in shift["errors"][:MOST_ERRORS]]
+        shown = [number(error, 2) for error in shift["errors"][:MOST_ERRORS]]
         return " ".join(shown) + " …" * (len(shift["errors"]) > MOST_ERRORS)
 
     places = range(len(rows[0]["shifts"]))
@@ -164,9 +168,50 @@ def _every_shift(rows: Sequence[Row]) -> Table:
         [row["shifts"][place] | {"classifier": row["classifier"]} for place in places for row in rows],
         ("shift", text("nuisance")),
         WHO,
-        ("CE", number("ce")),
-        ("rCE", number("rce")),
+        ("CE", estimated("ce")),
+        ("rCE", estimated("rce")),
         ("error at 0", bare("error_clean")),
         (f"errors, by {rows[0]['shifts'][0]['unit']}", errors),
         by=0,
     )
+
+
+def _figure(rows: Sequence[Row], of: int) -> Figure:
+    """A line per shift, a mark per classifier, with intervals; the last line is the mean over shifts. `of`: how many
+    classifiers there are."""
+    shifts = rows[0]["shifts"]
+    several = len(shifts) > 1
+    without = all(shift["error_clean"] is None for shift in shifts)
+    names = [shift["nuisance"] for shift in shifts[:MOST_SHIFTS]] + ["mean over shifts"] * several
+    offsets = [(place + 0.5) / len(rows) - 0.5 for place in range(len(rows))]
+    panels = [
+        Panel(
+            (
+                Rule(1.0, dash="dashed"),
+                *chain(*(_marks(*each, key) for each in zip(rows, offsets, strict=True))),
+            ),
+            Axis(f"{BOTH[key][1]} (1 is {short(rows[0]['reference'], 20)})", grid=True),
+            category_axis(names, falling=True),
+        )
+        for key in BOTH
+        if key == "ce" or not without
+    ]
+    told = "CE" if without else "CE and rCE"
+    some = f" Of {of} classifiers {len(rows)} are shown." if len(rows) < of else ""
+    return Figure(
+        f"{told} of {', '.join(row['classifier'] for row in rows)} under every shift, with intervals",
+        tuple(panels),
+        f"{told} of every shift; bars are intervals.{some}",
+        height=min(14.0, 1.4 + max(0.5, 0.11 * len(rows)) * len(names)),
+        share="y",
+    )
+
+
+def _marks(row: Row, off: float, key: str) -> Iterable[Mark]:
+    """One classifier, its marks a little apart from those of others."""
+    mean = BOTH[key][0]
+    found = [(shift[key], shift[f"{key}_interval"]) for shift in row["shifts"][:MOST_SHIFTS]]
+    if len(row["shifts"]) > 1:
+        found.append((row[mean], row[f"{mean}_interval"]))
+    at = (place + 0.7 * off for place in range(len(found)))
+    return whiskers(who(row), at, (value for value, _ in found), (ends for _, ends in found), "x", weight="thin")

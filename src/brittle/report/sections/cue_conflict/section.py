@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Count, Group, Sentence, Span, Styled, TableCell, Weighted
+from brittle.images.cue_conflict import TEXTURE
+from brittle.measures.clean.measure import clean_columns
+from brittle.report.blocks import Block, Group, Pictures, Sentence, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Mark, Role, Rule, category_axis
+from brittle.report.blocks.pictures import Card, Original, Strip
+from brittle.report.blocks.text import Count, Span, Styled, TableCell
 from brittle.report.blocks.wording import plain, share
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.comparisons import capped, differences, higher, in_points
-from brittle.report.sections.cue_conflict.figures import bias_figure
-from brittle.report.sections.cue_conflict.pictures import stimuli
 from brittle.report.sections.grouped import by_set, of_set, on_set
+from brittle.report.sections.marks import chart, whiskers
+from brittle.report.sections.pictured import MOST_CLASSIFIERS, clean_answers, readable, shown_image
 from brittle.report.sections.references import GEIRHOS_2019, OWEN_2007
 from brittle.report.sections.tables import count, part, table, who
 
+MOST_STIMULI = 8
+MOST_SHOWN = 8  # classifiers in a figure
+TICKS = ((0.0, "0\ntexture"), (0.25, "0.25"), (0.5, "0.5"), (0.75, "0.75"), (1.0, "1\nshape"))
 LEADS = 0.4  # how much a finding matters
 MOST_FINDINGS = 3
 SHAPE_BIAS = "shape bias"
@@ -105,12 +113,56 @@ def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
                 "binomial interval of as many trials as there were such images.",
                 "note",
             ),
-            bias_figure(rows, also),
+            _figure(rows, also),
             *differences(of_set(run.summary["comparisons"], images), lambda pair: SHAPE_BIAS),
-            *stimuli(run, images, [row["classifier"] for row in rows]),
+            *_stimuli(run, images, [row["classifier"] for row in rows]),
         ),
     )
 
 
 def _in_conflict(row: Row) -> TableCell:
     return Count(row["shape_answers"]), " and ", Count(row["texture_answers"], row["in_conflict"])
+
+
+def _figure(rows: Sequence[Row], also: Sequence[Row]) -> Figure:
+    """A line per class, a mark per classifier with its interval, and its overall shape bias as an upright line."""
+    shown = rows[:MOST_SHOWN]
+    names = [each["class"] for each in shown[0]["per_class"]]
+    step = 0.7 / len(shown)
+    marks: list[Mark] = [
+        Rule(each["shape_bias"], of=Role("prior"), dash="dotted") for each in also if each["shape_bias"] is not None
+    ]
+    for place, row in enumerate(shown):
+        own = row["per_class"]
+        at = [line - 0.35 + (place + 0.5) * step for line in range(len(own))]
+        biases, ends = ([each[key] for each in own] for key in ("shape_bias", "shape_bias_interval"))
+        marks += whiskers(who(row), at, biases, ends, "x")
+        if row["shape_bias"] is not None:
+            marks.append(Rule(row["shape_bias"], of=who(row), dash="own"))
+    told = ", ".join(f"{row['classifier']} {plain((share(row, 'shape_bias', 'none', 1),))}" for row in shown)
+    given = ", dotted grey ones that of those whose decisions were given" if also else ""
+    some = f" The first {MOST_SHOWN} of {len(rows)} classifiers." if len(rows) > MOST_SHOWN else ""
+    return chart(
+        f"shape bias by class; overall {told}",
+        marks,
+        Axis("shape bias: answers by shape / (by shape + by texture)", TICKS, 0.0, 1.0),
+        category_axis(names, "shape of the stimulus", falling=True),
+        f"Shape bias by the shape of the stimulus; upright lines are the classifiers’ overall shape bias{given}. A "
+        f"class has few shape images: its interval is rough.{some}",
+        height=1.2 + 0.36 * len(names),
+    )
+
+
+def _stimuli(run: MeasureRun, images: str, classifiers: Sequence[str]) -> list[Block]:
+    """The first stimuli in planned order, not selected; or why there are none."""
+    view, instead = readable(run, images)
+    if view is None:
+        return instead
+    subject, cards = view.images[images], []
+    clean = {name: clean_columns(view, name, images) for name in classifiers[:MOST_CLASSIFIERS]}
+    for place in range(min(MOST_STIMULI, len(subject))):
+        image, answers = shown_image(view, images, place), clean_answers(run, clean, images, place)
+        above = f"{image.label}, {subject.columns[TEXTURE][place]}"
+        cards.append(Card(Original(images, image.id), above, image.name, answers))
+    note = Sentence("Above each its shape and its texture; ✓ where the answer is the shape.", "note")
+    return [Group("Some stimuli, not selected", (note, Pictures((Strip(tuple(cards)),))))]

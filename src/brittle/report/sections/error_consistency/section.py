@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Group, Sentence, Styled
+from brittle.report.blocks import Block, Group, Sentence
+from brittle.report.blocks.figure import Cells, Figure, category_axis
+from brittle.report.blocks.text import Estimate, Styled
 from brittle.report.blocks.wording import plain, share
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import counted, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, remarks
 from brittle.report.sections.comparisons import FIRST, MOST_PAIRS, SECOND, capped
-from brittle.report.sections.error_consistency.figures import kappa, kappa_figure
 from brittle.report.sections.grouped import by_set, of_set, on_set
+from brittle.report.sections.marks import chart
 from brittle.report.sections.references import GEIRHOS_2020
 from brittle.report.sections.tables import count, part, table
 
+MOST_NUMBERED = 16  # deciders up to whom every κ is written down
+MOST_TOLD = 20  # pairs in words
 MOST_IN_FIGURE = 40  # deciders in a matrix of κ
 LIMIT = "Error consistency says that errors fall on the same images, not that the wrong answers are the same."
 NOTHING = dict.fromkeys(("images", "observed", "expected"))  # is known of means over people
@@ -56,14 +60,14 @@ def _printed(summary: Summary, images: str, pairs: Sequence[Row]) -> Group:
 def _consistency(pair: Row) -> str:
     observed, expected = (plain((share(pair, key, places=1),)) for key in ("observed", "expected"))
     return (
-        f"{pair['first']} and {pair['second']}: {plain((kappa(pair),))}, both right or both wrong on {observed} of "
+        f"{pair['first']} and {pair['second']}: {plain((_kappa(pair),))}, both right or both wrong on {observed} of "
         f"{counted(pair['images'], 'image')}, {expected} by chance"
     )
 
 
 def _people(row: Row) -> str:
     who = "people with one another" if row["decider"] == "people" else f"{row['decider']} with people"
-    return f"{who}, mean over {row['people']}: {plain((kappa(row),))}"
+    return f"{who}, mean over {row['people']}: {plain((_kappa(row),))}"
 
 
 def _part(run: MeasureRun, images: str, pairs: Sequence[Row]) -> Group:
@@ -78,7 +82,7 @@ def _part(run: MeasureRun, images: str, pairs: Sequence[Row]) -> Group:
                 "Cohen’s κ between the errors of two (Geirhos et al. 2020): 1 where they are wrong on the same images, "
                 "0 where only as often as independent errors at their accuracies would be."
             ),
-            *([kappa_figure(pairs)] if 3 <= len(deciders) <= MOST_IN_FIGURE else []),
+            *([_figure(pairs)] if 3 <= len(deciders) <= MOST_IN_FIGURE else []),
             table(
                 [*shown, *map(_with_people, people)],
                 FIRST,
@@ -86,7 +90,7 @@ def _part(run: MeasureRun, images: str, pairs: Sequence[Row]) -> Group:
                 ("images", count("images")),
                 ("both right or both wrong", part("observed")),
                 ("by chance", part("expected")),
-                ("κ", kappa),
+                ("κ", _kappa),
             ),
             Sentence(f"{percent(pairs[0]['confidence'])} bootstrap intervals, each on its own.{more}", "note"),
         ),
@@ -96,3 +100,23 @@ def _part(run: MeasureRun, images: str, pairs: Sequence[Row]) -> Group:
 def _with_people(row: Row) -> Row:
     whom = "one another" if row["decider"] == "people" else "people"
     return {**NOTHING, **row, "first": row["decider"], "second": f"{whom}, mean over {row['people']}"}
+
+
+def _kappa(pair: Row, *, bounds: bool = True) -> Estimate:
+    """0.68 [0.57, 0.77]"""
+    low, high = (pair["interval"] if bounds else None) or (None, None)
+    return Estimate(pair["kappa"], low, high, places=2, missing="undefined")
+
+
+def _figure(pairs: Sequence[Row]) -> Figure:
+    """Cohen's κ of every pair, as a matrix."""
+    names = list(dict.fromkeys(name for pair in pairs for name in (pair["first"], pair["second"])))
+    found = {(pair["second"], pair["first"]): pair["kappa"] for pair in pairs}
+    values = tuple(tuple(found.get((below, above)) for above in names[:-1]) for below in names[1:])
+    texts = tuple(tuple("" if v is None else plain((Estimate(v, places=2),)) for v in row) for row in values)
+    cells = Cells(values, texts=texts if len(names) <= MOST_NUMBERED else (), label="κ")
+    told = "; ".join(
+        f"{pair['first']} and {pair['second']} {plain((_kappa(pair, bounds=False),))}" for pair in pairs[:MOST_TOLD]
+    )
+    axes = category_axis(names[:-1], slanted=len(names) > 4), category_axis(names[1:], falling=True)
+    return chart(f"error consistency κ. {told}", [cells], *axes, height=min(9.0, 0.9 + 0.42 * len(names)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Axis, Bars, Cells, Figure, Line, Mark, Panel, Rule, category_axis
+from brittle.report.blocks.figure import Axis, Bars, Cells, Figure, Line, Mark, Panel, Rule, category_axis
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.failure_points import words

@@ -8,7 +8,8 @@ import numpy as np
 
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.trajectories import Trajectories, trajectories
-from brittle.report.blocks import Answer, Block, Card, Drawn, Original, Pictures, Sentence, Strip
+from brittle.report.blocks import Block, Pictures, Sentence
+from brittle.report.blocks.pictures import Answer, Card, Drawn, Original, Strip
 from brittle.report.page.section import MeasureRun, Row
 from brittle.report.sections.pictured import MOST_CLASSIFIERS, answer, readable, shown_image
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from brittle.report.blocks import Block, Cell, Estimate, Group, Sentence, Styled, Text, Weighted
+from brittle.report.blocks import Block, Cell, Group, Sentence, Weighted
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.blocks.wording import bounded, plain, points
 from brittle.report.page.fewer import some_of
 from brittle.report.page.section import MeasureRun, Row, Summary, compared

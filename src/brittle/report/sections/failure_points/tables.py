@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brittle.report.blocks import Block, Count, Estimate, Sentence, Table, TableCell
+from brittle.report.blocks import Block, Sentence, Table
+from brittle.report.blocks.text import Count, Estimate, TableCell
 from brittle.report.blocks.wording import points
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.section import Row
 from brittle.report.sections.comparisons import verdict
 from brittle.report.sections.failure_points import words
-from brittle.report.sections.tables import WHO, Titled, bare, count, number, pairs, part, table, text, who
+from brittle.report.sections.tables import WHO, Titled, bare, count, estimated, pairs, part, table, text, who
 
 MOST_COLUMNS = 8  # severities on the console
 MOST_SEVERITIES = 21  # on the page
@@ -70,7 +71,7 @@ def in_full(rows: Sequence[Row]) -> Table:
         WHO,
         *[("wrong at 0", count("wrong_at_0", "images"))] * words.origin(rows[0]),
         ("mean failure point", words.mean),
-        *[("narrowed", number("refined.mean", places=words.places(rows[0])))] * (rows[0]["refined"] is not None),
+        *[("narrowed", estimated("refined.mean", places=words.places(rows[0])))] * (rows[0]["refined"] is not None),
         ("median", words.median),
         ("never fails", part("never")),
         ("right again after failing", recovered),
@@ -103,10 +104,10 @@ def by_severity(rows: Sequence[Row], names: Mapping[str, LabelNames]) -> Iterato
         [{**entry, "classifier": row["classifier"]} for row in rows for entry in _thinned(row, MOST_SEVERITIES)],
         WHO,
         (rows[0]["unit"], bare("value", 6, format="significant")),
-        *[("accuracy", number("accuracy"))] * whole,
+        *[("accuracy", estimated("accuracy"))] * whole,
         *[("drop, points", lambda entry: points(entry, "drop"))] * (whole and drops),
-        *[("confidence", number("mean_confidence"))] * whole,
-        ("failed by then", number("failed")),
+        *[("confidence", estimated("mean_confidence"))] * whole,
+        ("failed by then", estimated("failed")),
         ("fail here first", count("first_failures")),
         *[("wrong here", count("wrong"))] * whole,
         *[(key.upper(), bare(key)) for key in ("ece", "nll", "aurc") if whole],

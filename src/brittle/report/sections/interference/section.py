@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import (
-    Axis,
-    Bars,
-    Block,
-    Cell,
-    Figure,
-    Group,
-    Role,
-    Rule,
-    Sentence,
-    Styled,
-    TableCell,
-    Text,
-    Weighted,
-    category_axis,
-)
+from brittle.report.blocks import Block, Cell, Group, Sentence, Weighted
+from brittle.report.blocks.figure import Axis, Bars, Figure, Role, Rule, category_axis
+from brittle.report.blocks.text import Styled, TableCell, Text
 from brittle.report.blocks.wording import estimate, p_value
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import sentence
@@ -27,11 +14,16 @@ from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.comparisons import capped
 from brittle.report.sections.distortion import also, gathers, points
-from brittle.report.sections.interference import sentences
 from brittle.report.sections.marks import chart
 from brittle.report.sections.references import MARCU_2022
 from brittle.report.sections.tables import Making, bare, count, table, text
 
+LIMITS = (
+    "The DI index says that errors gather in one class, not why: the distortion may bring features of that class, or "
+    "destroy those of others.",
+    "Its maximum and its positive part bias it upwards: read it against the chance level beside it, not against zero.",
+    "The interval over runs is a bootstrap of a handful of runs, and rough.",
+)
 LEADS = 0.4
 MOST_CLASSES = 24
 MOST_PRINTED = 30
@@ -74,7 +66,7 @@ class InterferenceSection(BaseSection):
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
         gathering = [row for row in run.summary["results"] if gathers(row)][:3]
-        return [finding(f"{sentences.headline(row)}.", LEADS) for row in gathering]
+        return [finding(f"{_headline(row)}.", LEADS) for row in gathering]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         rows, means = run.summary["results"], "how much of what a nuisance gets wrong goes to one class"
@@ -94,7 +86,7 @@ class InterferenceSection(BaseSection):
                 ("top in runs", count("agreeing_runs", "runs")),
             ),
             *(_group(row, run.many_sets, place < MOST_OPEN) for place, row in enumerate(rows)),
-            *remarks(f"DI: {means}, over the runs of a model.", sentences.LIMITS, references=(MARCU_2022,)),
+            *remarks(f"DI: {means}, over the runs of a model.", LIMITS, references=(MARCU_2022,)),
         ]
 
 
@@ -104,7 +96,7 @@ def _about(row: Row, many_sets: bool) -> str:
 
 
 def _remarks(row: Row) -> str:
-    said = (points(row), sentences.consistency(row), sentences.two_classes(row))
+    said = (points(row), _consistency(row), _two_classes(row))
     return "; ".join(filter(None, said))
 
 
@@ -128,7 +120,7 @@ def _index(row: Row) -> TableCell:
 
 
 def _group(row: Row, many_sets: bool, unfolded: bool) -> Group:
-    found, few = sentences.consistency(row), sentences.two_classes(row)
+    found, few = _consistency(row), _two_classes(row)
     names_class = row["runs"] > 1 and row["di"] is not None  # which is written as it is
     said = " ".join([f"{found}." if names_class else sentence(found), *([sentence(few)] if few else [])])
     return Group(
@@ -163,3 +155,23 @@ def _figure(row: Row) -> Figure:
         "Bars: change of wrong predictions into each class, one bar per run; dashed: what each would gain if errors "
         "were spread evenly.",
     )
+
+
+def _consistency(row: Row) -> str:
+    if row["di"] is None:
+        return "the index is undefined"
+    if row["runs"] == 1:
+        return "one run: whether others favour the same class is unknown"
+    return f"{row['top_class']} is the top class of {row['agreeing_runs']} of {row['runs']} runs"
+
+
+def _headline(row: Row) -> str:
+    """For the top of the report, where errors gather."""
+    return (
+        f"Under {row['nuisance']}, errors of {row['group']} gather in {row['top_class']}: {points(row)}. "
+        f"That is more than chance gives (DI {row['di']:.2f}, by chance {row['chance_spread']['mean']:.2f})"
+    )
+
+
+def _two_classes(row: Row) -> str:
+    return "with two classes every error goes to the other one: the index says little" if row["classes"] == 2 else ""

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Group, Sentence, Styled, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.figure import Axis, Figure, Line, Mark
+from brittle.report.blocks.text import Estimate, Styled, Text
+from brittle.report.blocks.wording import estimate
 from brittle.report.page.section import MeasureRun, Row, Summary
-from brittle.report.page.words import percent
-from brittle.report.sections import register
+from brittle.report.page.words import counted, percent
+from brittle.report.sections import layered, register
 from brittle.report.sections.base import finding, remarks
 from brittle.report.sections.comparisons import verdict
 from brittle.report.sections.grouped import by_set, of_set, on_set
-from brittle.report.sections.layer_changes import words
-from brittle.report.sections.layer_changes.figures import changes_figure
 from brittle.report.sections.layered import (
     LayeredSection,
+    apart,
     compared_layers,
     each_layer,
+    layer_axis,
+    moves,
     printed_layers,
     printed_pairs,
     with_same_layers,
 )
+from brittle.report.sections.marks import chart, intervals
 from brittle.report.sections.references import UREM
-from brittle.report.sections.tables import bare, bare_share, pairs, table, text
+from brittle.report.sections.tables import Making, bare, bare_share, pairs, table, text, who
 
 LEADS = 0.4  # how much findings matter
 MOST_FINDINGS = 3
@@ -57,7 +62,7 @@ class LayerChangesSection(LayeredSection):
         ]
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        return [finding(words.extremes(row), LEADS) for row in run.summary["results"][:MOST_FINDINGS]]
+        return [finding(_extremes(row), LEADS) for row in run.summary["results"][:MOST_FINDINGS]]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         first = run.summary["results"][0]
@@ -84,8 +89,8 @@ def _printed(row: Row) -> Group:
     return printed_layers(
         row,
         "change of what a layer gives at which a target is predicted",
-        (words.trend(row), words.which(row)),
-        ("rms", words.sized("relative")),
+        (_trend(row), _which(row)),
+        ("rms", _sized("relative")),
         ("max", bare("linf")),
         ("max / rms", bare("linf_relative", 2)),
         ("reached", bare_share("reached")),
@@ -98,13 +103,13 @@ def _printed_pairs(at_once: str, compared: Sequence[Row]) -> Group:
         f"share of the {first['images']} images of {first['image_set']} that both get right on which {first['first']} "
         f"needs a larger relative change than {first['second']}{at_once}"
     )
-    columns = ("", text("layer")), ("share of images", words.sized("larger", "interval")), verdict("needs more")
+    columns = ("", text("layer")), ("share of images", _sized("larger", "interval")), verdict("needs more")
     return Group((Styled(about, "soft"),), (table(compared, *columns, noun="layer"),))
 
 
 def _closing(row: Row) -> str:
     return (
-        f"{words.how(row)}. Medians over images classified correctly, with {percent(row['confidence'])} intervals; "
+        f"{_how(row)}. Medians over images classified correctly, with {percent(row['confidence'])} intervals; "
         "failures count as larger than anything found. rms: root mean square of the change over that of what the layer "
         f"gives; sizes are upper bounds on the smallest change; seed {row['seed']}."
     )
@@ -112,7 +117,7 @@ def _closing(row: Row) -> str:
 
 def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
     """One image set: a figure for every group of classifiers with the same layers."""
-    which = "; ".join(f"{row['classifier']}: {words.which(row)}" for row in rows)
+    which = "; ".join(f"{row['classifier']}: {_which(row)}" for row in rows)
     compared = of_set(run.summary["comparisons"], images)
     note = (
         "Share of images on which the first needs the larger relative change, ties counted half; intervals hold for "
@@ -121,15 +126,15 @@ def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
     return Group(
         on_set(run, images, "Targeted changes from input to output"),
         (
-            pairs(("search", words.how(rows[0])), ("median", MEDIAN), ("layers", f"{which}; the weights are left out")),
-            *map(changes_figure, with_same_layers(rows)),
-            *(Sentence(f"{row['classifier']}: {said}. {WOULD_FALL}") for row in rows if (said := words.trend(row))),
+            pairs(("search", _how(rows[0])), ("median", MEDIAN), ("layers", f"{which}; the weights are left out")),
+            *map(_figure, with_same_layers(rows)),
+            *(Sentence(f"{row['classifier']}: {said}. {WOULD_FALL}") for row in rows if (said := _trend(row))),
             *map(_layers, rows),
             *compared_layers(
                 "Which classifier needs more, on the images that both get right",
                 note,
                 compared,
-                ("share", words.sized("larger", "interval")),
+                ("share", _sized("larger", "interval")),
                 verdict("needs more"),
             ),
         ),
@@ -139,8 +144,74 @@ def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
 def _layers(row: Row) -> Group:
     return each_layer(
         row,
-        ("relative size", words.sized("relative")),
+        ("relative size", _sized("relative")),
         ("greatest change", bare("linf")),
-        ("over the layer’s rms", words.sized("linf_relative")),
+        ("over the layer’s rms", _sized("linf_relative")),
         ("target reached", bare_share("reached")),
+    )
+
+
+def _size(layer: Row, key: str, interval: str = "") -> Estimate:
+    """0.18 [0.16, 0.19]; what lies among the failures is ∞."""
+    among_failures = layer.get(interval or f"{key}_interval") is not None
+    return estimate(layer, key, interval, places=2, missing="∞" if among_failures else "–")
+
+
+def _sized(key: str, interval: str = "") -> Making:
+    """The same as a column."""
+    return lambda layer: _size(layer, key, interval)
+
+
+def _how(row: Row) -> str:
+    """Adam until p(target) ≥ 0.9, 1 target per image drawn by the seed, steps of 0.02 rms, failed after 300"""
+    return (
+        f"Adam until p(target) ≥ {row['share']:g}; {counted(row['targets'], 'target')} per image, drawn by the seed; "
+        f"steps of {row['rate']:g} of the layer’s root mean square, failed after {row['steps']}; not clipped"
+    )
+
+
+def _trend(row: Row) -> str:
+    found = row["depth_correlation"]
+    if found is None:
+        return ""
+    return f"the relative size {moves(found['relative'])} from input to output"
+
+
+def _which(row: Row) -> str:
+    """all 10 layers; 11 of 59 layers, evenly spaced: the weights are not among them"""
+    return layered.which(row, row["last"])
+
+
+def _extremes(row: Row) -> Text:
+    known = sorted((each for each in row["layers"] if each["relative"] is not None), key=lambda each: each["relative"])
+    if not known:
+        return f"No layer of {row['classifier']} could be changed so that targets are predicted on half of the images."
+    least, most = known[0], known[-1]
+    said = f"the layer {least['layer']} (", _size(least, "relative"), " of its rms)"
+    if least is most:
+        return "A targeted change of ", *said, f" makes {row['classifier']} predict a target."
+    return (
+        *(f"The smallest targeted changes of {row['classifier']} are those of ", *said),
+        *(f", the largest those of the layer {most['layer']} (", _size(most, "relative"), ")."),
+    )
+
+
+def _figure(rows: Sequence[Row]) -> Figure:
+    """Relative size against layer, one curve per classifier."""
+    marks: list[Mark] = []
+    for place, row in enumerate(rows):
+        layers = zip(apart(rows, place), row["layers"], strict=True)
+        known = [(x, each["relative"], each["relative_interval"]) for x, each in layers if each["relative"] is not None]
+        at = tuple(x for x, _, _ in known)
+        ends = ((low, middle if high is None else high) for _, middle, (low, high) in known)
+        marks.append(Line(who(row), at, tuple(middle for _, middle, _ in known), weight="thin", markers=True))
+        marks.append(intervals(who(row), at, ends, weight="thick"))
+    names = ", ".join(row["classifier"] for row in rows)
+    return chart(
+        f"size of targeted changes of each layer of {names}, relative to what it gives",
+        marks,
+        layer_axis(rows[0]["layers"]),
+        Axis("change of the layer, relative to its rms", low=0, grid=True),
+        f"Points are medians, bars {percent(rows[0]['confidence'])} intervals, each holding on its own.",
+        height=3.8,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Axis, Figure, Line, Mark, Panel, Points, Rule
+from brittle.report.blocks.figure import Axis, Figure, Line, Mark, Panel, Points, Rule
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent
 from brittle.report.sections.layer_noise.words import is_weights

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import percent
 from brittle.report.sections import register
@@ -22,7 +23,7 @@ from brittle.report.sections.layered import (
     with_same_layers,
 )
 from brittle.report.sections.references import UREM, WAUDBY_SMITH_2023
-from brittle.report.sections.tables import bare, bare_share, number, pairs, table, text
+from brittle.report.sections.tables import bare, bare_share, estimated, pairs, table, text
 
 LEADS, DIFFERS = 0.4, 0.42  # how much findings matter
 MOST_FINDINGS = 3
@@ -196,6 +197,6 @@ def _layers(row: Row) -> Group:
         ("never changed", bare_share("unbroken")),
         ("spread", bare("spread", 2)),
         ("of repeats", bare("spread_of_repeats", 2)),
-        ("P* of the new label", number("p_star", places=2)),
+        ("P* of the new label", estimated("p_star", places=2)),
         *[(f"mean σ* over the {common.get('averaged')} images all get right", bare("common.mean", 2))] * bool(common),
     )

@@ -9,19 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from brittle.report.blocks import (
-    Axis,
-    ClassifierName,
-    Figure,
-    Line,
-    Mark,
-    Panel,
-    Points,
-    Role,
-    Rule,
-    Series,
-    category_axis,
-)
+from brittle.report.blocks.figure import Axis, Figure, Line, Mark, Panel, Points, Role, Rule, Series, category_axis
+from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent, short
 from brittle.report.sections.marks import chart, curve, whiskers

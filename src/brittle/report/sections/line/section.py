@@ -6,19 +6,21 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from brittle.report.blocks import Block, ClassifierName, Group, Sentence, Styled, Table, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import ClassifierName, Styled
 from brittle.report.blocks.wording import p_value
+from brittle.report.page import words
 from brittle.report.page.section import MeasureRun, Row, Summary
-from brittle.report.page.words import listed, percent
+from brittle.report.page.words import listed, number, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.grouped import with_set
-from brittle.report.sections.line import words
 from brittle.report.sections.line.figures import by_severity, gains_figure, scatter
 from brittle.report.sections.references import CNS_BENCH_2025, MILLER_2021, TAORI_2020
-from brittle.report.sections.tables import bare, count, number, pairs, table, text
+from brittle.report.sections.tables import bare, count, estimated, pairs, table, text
 
+SAME_IMAGES = "both accuracies are of the same images, whose luck they share: some of the correlation is due to that"
 LEADS = 0.35
 MOST_PRINTED = 16
 MOST_OPEN = 12  # models in a table that is not folded away
@@ -71,13 +73,11 @@ class LineSection(BaseSection):
 
 def _headline(row: Row) -> str:
     found = row["lines"]["plain"]
-    apart = [point["model"] for point in row["points"] if words.beyond(point)]
+    apart = [point["model"] for point in row["points"] if _lies_off(point)]
     off = f"; {listed(apart)} {'lies' if len(apart) == 1 else 'lie'} off the line" if apart else ""
-    same = f" {words.SAME_IMAGES.capitalize()}." if row.get("same_images") else ""
+    same = f" {SAME_IMAGES.capitalize()}." if row.get("same_images") else ""
     goes = "goes with" if found["p_value"] < 0.05 else "can’t be told to go with"
-    return (
-        f"Over {row['models']} models, accuracy under shifts {goes} accuracy without: {words.line(found)}{off}.{same}"
-    )
+    return f"Over {row['models']} models, accuracy under shifts {goes} accuracy without: {_through(found)}{off}.{same}"
 
 
 def _models(points: Sequence[Row], first: str) -> Table:
@@ -86,8 +86,8 @@ def _models(points: Sequence[Row], first: str) -> Table:
         (first, lambda point: ClassifierName(point["classifiers"][0], point["model"])),
         ("accuracy", bare("accuracy")),
         ("under shifts", bare("accuracy_shifted")),
-        ("gain", number("gain", signed=True)),
-        ("effective robustness (probit)", number("effective_robustness", signed=True)),
+        ("gain", estimated("gain", signed=True)),
+        ("effective robustness (probit)", estimated("effective_robustness", signed=True)),
         shown=MOST_PRINTED,
         noun="model",
     )
@@ -95,11 +95,11 @@ def _models(points: Sequence[Row], first: str) -> Table:
 
 def _printed(row: Row) -> Group:
     lines = row["lines"]
-    same = [Sentence(f"{words.SAME_IMAGES} (id = … names other images)")] if row.get("same_images") else []
+    same = [Sentence(f"{SAME_IMAGES} (id = … names other images)")] if row.get("same_images") else []
     ordered = sorted(row["points"], key=lambda point: -(point["gain"] if point["gain"] is not None else -9))
     within = [f" within {entry['family']}" if entry["family"] else "" for entry in row["partial"]]
     partial = [
-        f"partial correlation of {entry['attribute']}{where}, given accuracy: {words.partial(entry)}"
+        f"partial correlation of {entry['attribute']}{where}, given accuracy: {_correlated(entry)}"
         for entry, where in zip(row["partial"], within, strict=True)
     ]
     return Group(
@@ -108,7 +108,7 @@ def _printed(row: Row) -> Group:
             f", {row['models']} models: {row['shifted']}, against {row['identical']}",
         ),
         (
-            Sentence(f"{words.line(lines['plain'])}; on probit axes {words.line(lines['probit'])}"),
+            Sentence(f"{_through(lines['plain'])}; on probit axes {_through(lines['probit'])}"),
             *same,
             _models(ordered, ""),
             *map(Sentence, partial),
@@ -121,12 +121,12 @@ def _printed(row: Row) -> Group:
 
 
 def _part(run: MeasureRun, row: Row) -> Group:
-    same = (f"; {words.SAME_IMAGES}. The option ", Styled("id", "code"), " names other images.")
+    same = (f"; {SAME_IMAGES}. The option ", Styled("id", "code"), " names other images.")
     about = pairs(
         ("in-distribution", (row["identical"], *(same if row.get("same_images") else ()))),
         ("under shifts", row["shifted"]),
-        ("line", words.line(row["lines"]["plain"])),
-        ("on probit axes", words.line(row["lines"]["probit"])),
+        ("line", _through(row["lines"]["plain"])),
+        ("on probit axes", _through(row["lines"]["probit"])),
     )
     blocks: list[Block] = [about, scatter(row)]
     if row["lines"]["plain"]["slope"] is not None:
@@ -151,9 +151,9 @@ def _partial(entries: Sequence[Row]) -> Group:
         ("attribute", text("attribute")),
         ("among", lambda entry: entry["family"] or "all"),
         ("models", count("models")),
-        ("correlation", number("correlation", "interval", signed=True)),
+        ("correlation", estimated("correlation", "interval", signed=True)),
         ("p", lambda entry: p_value(entry["p_value"])),
-        ("of its logarithm", number("log_correlation", "log_interval", signed=True)),
+        ("of its logarithm", estimated("log_correlation", "log_interval", signed=True)),
         ("p", lambda entry: p_value(entry["log_p_value"])),
         ("tells an effect by itself", lambda entry: "yes" if entry["by_itself"] else "no"),
     )
@@ -163,3 +163,36 @@ def _partial(entries: Sequence[Row]) -> Group:
         "otherwise whatever else differs may be behind it."
     )
     return Group("Partial correlations, given accuracy without a shift", (shown, Sentence(note, "note")))
+
+
+def _equals(value: float | None) -> str:
+    """p = 0.03; p < 0.001"""
+    said = words.p_value(value)
+    return f"p {said}" if said.startswith("<") else f"p = {said}"
+
+
+def _ends(bounds: Sequence[float]) -> str:
+    return f"[{number(bounds[0], 2)}, {number(bounds[1], 2)}]"
+
+
+def _through(found: Row) -> str:
+    """slope 1.32 [1.07, 1.58], correlation 0.98 (p < 0.001)"""
+    if found["slope"] is None:
+        return "no line: accuracies do not vary"
+    return (
+        f"slope {number(found['slope'], 2)} {_ends(found['slope_interval'])}, correlation "
+        f"{number(found['correlation'], 2)} ({_equals(found['p_value'])})"
+    )
+
+
+def _correlated(entry: Row) -> str:
+    """−0.36 (p = 0.64; 5 models)"""
+    if entry["correlation"] is None:
+        return "undefined: it follows from accuracy alone"
+    return f"{number(entry['correlation'], 2)} ({_equals(entry['p_value'])}; {entry['models']} models)"
+
+
+def _lies_off(point: Row, name: str = "gain") -> bool:
+    """Whether a model's gain is more than a model on the line could have."""
+    ends = point[f"{name}_interval"]
+    return ends is not None and (ends[0] > 0 or ends[1] < 0)

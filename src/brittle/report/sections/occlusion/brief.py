@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, Estimate, Group, Sentence, Styled, Table, TableCell
+from brittle.report.blocks import Block, Group, Sentence, Table
+from brittle.report.blocks.text import Estimate, Styled, TableCell
 from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import EVERYTHING, counted, interval, percent
 from brittle.report.sections.occlusion import words

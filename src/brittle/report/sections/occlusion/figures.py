@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brittle.report.blocks import Axis, ClassifierName, Figure, Line, Mark, Panel, Rule
+from brittle.report.blocks.figure import Axis, Figure, Line, Mark, Panel, Rule
+from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import Row
 from brittle.report.page.words import short
 from brittle.report.sections.marks import curve

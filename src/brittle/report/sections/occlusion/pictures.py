@@ -10,7 +10,8 @@ import torch
 
 from brittle.engine.view import View
 from brittle.measures.occlusion.measure import Occlusion
-from brittle.report.blocks import Answer, At, Block, Card, Pictures, Sentence, Strip
+from brittle.report.blocks import Block, Pictures, Sentence
+from brittle.report.blocks.pictures import Answer, At, Card, Strip
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.occlusion import words
 from brittle.report.sections.pictured import MOST_CLASSIFIERS, answer_of, readable, shown_image

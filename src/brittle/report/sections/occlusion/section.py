@@ -7,25 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from brittle.report.blocks import (
-    Block,
-    Cell,
-    ClassifierName,
-    Column,
-    Estimate,
-    Group,
-    Sentence,
-    Styled,
-    Table,
-    TableCell,
-    Text,
-    Verdict,
-    Weighted,
-)
+from brittle.report.blocks import Block, Cell, Column, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import ClassifierName, Estimate, Styled, TableCell, Text, Verdict
 from brittle.report.blocks.wording import bounded, estimate, plain
 from brittle.report.page.section import MeasureRun, Row, Summary
-from brittle.report.page.words import counted, percent
-from brittle.report.page.words import number as decimal
+from brittle.report.page.words import counted, number, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.comparisons import FIRST, MOST_PAIRS, SECOND, both
@@ -38,7 +24,7 @@ from brittle.report.sections.occlusion.figures import COLUMNS, curves
 from brittle.report.sections.occlusion.pictures import pictures
 from brittle.report.sections.occlusion.words import Model
 from brittle.report.sections.references import FIELLER_1954, MARCU_2022, WAUDBY_SMITH_2023
-from brittle.report.sections.tables import Making, Titled, bare, number, pairs, part, table, text
+from brittle.report.sections.tables import Making, Titled, bare, estimated, pairs, part, table, text
 
 LEADS, COMPARED = 0.4, 0.43  # how much findings matter
 MOST_FINDINGS = 3
@@ -129,8 +115,8 @@ def _alone(model: Model) -> str:
     row, point = model.row, _middle(model.points)
     hiding = "Hidden as drawn" if point["share"] is None else f"With {words.share(point['share'])} hidden"
     fall = (
-        f"{hiding} by {row['nuisance']}, {model.name} is right on {decimal(point['accuracy'])} of {row['image_set']}, "
-        f"untouched on {decimal(row['accuracy_clean'])}"
+        f"{hiding} by {row['nuisance']}, {model.name} is right on {number(point['accuracy'])} of {row['image_set']}, "
+        f"untouched on {number(row['accuracy_clean'])}"
     )
     value, bounds = words.interplay(point)
     return f"{fall}." if value is None else f"{fall}; iOcclusion is {plain((bounded(value, bounds, places=2),))}."
@@ -211,7 +197,7 @@ class _Part:
 
     def _table(self, models: Sequence[Model]) -> Table:
         trained: list[Titled] = [
-            (Column(("A(train", P, ")")), number("at.train_accuracy")),
+            (Column(("A(train", P, ")")), estimated("at.train_accuracy")),
             ("A(train)", bare("whole.train_accuracy_clean")),
             (Column(("gap", P)), bare("at.gap")),
             ("gap", bare("whole.gap")),
@@ -223,9 +209,9 @@ class _Part:
             ("model" if self.grouped else "classifier", _model),
             ("hidden", lambda each: _hidden(each["at"])),
             ("of the pixels", part("at.hidden")),
-            (Column(("A(test", P, ")")), number("at.accuracy")),
+            (Column(("A(test", P, ")")), estimated("at.accuracy")),
             ("A(test)", bare("whole.accuracy_clean")),
-            ("A/A₀", number("at.relative")),
+            ("A/A₀", estimated("at.relative")),
             *(trained if self.trained else ()),
             by=0,
         )
@@ -245,7 +231,7 @@ class _Part:
 
         robust = verdict("more_robust")
         trained: list[Titled] = [
-            ("iOcclusion", number("iocclusion", places=2)),
+            ("iOcclusion", estimated("iocclusion", places=2)),
             ("keeps more of its gap", lambda pair: "–" if pair["more_robust"] is None else robust(pair)),
         ]
         cut = f" The first {MOST_PAIRS}; all are in summary.json." if len(points) > MOST_PAIRS else ""
@@ -259,7 +245,7 @@ class _Part:
             SECOND,
             ("nuisance", text("nuisance")),
             ("hidden", _hidden),
-            (Column(("A(test", P, ")")), number("accuracy", signed=True)),
+            (Column(("A(test", P, ")")), estimated("accuracy", signed=True)),
             ("more accurate", verdict("more_accurate")),
             *(trained if self.trained else ()),
         )
@@ -276,7 +262,7 @@ def _interplay(each: Row) -> TableCell:
 
 def _ratios(each: Row) -> TableCell:
     mean, spread = (each["at"].get(f"{key}_of_ratios") for key in ("mean", "spread"))
-    return Estimate(mean, places=2), "" if spread is None else f" ± {decimal(spread, 2)}"
+    return Estimate(mean, places=2), "" if spread is None else f" ± {number(spread, 2)}"
 
 
 def _hidden(point: Row) -> Estimate:

@@ -11,7 +11,8 @@ import torch
 from brittle.images.base import ImageSet
 from brittle.measures.perturbation.sizes import Sizes
 from brittle.measures.perturbation.work import PICTURES
-from brittle.report.blocks import Card, Original, Pictures, Pixels, Strip
+from brittle.report.blocks import Pictures
+from brittle.report.blocks.pictures import Card, Original, Pixels, Strip
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.pictures import data_uri
 from brittle.report.sections.perturbation import words

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from brittle.measures.perturbation.sizes import Sizes, matrix
-from brittle.report.blocks import Block, ClassifierName, Estimate, Group, Sentence, Styled, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Weighted
+from brittle.report.blocks.text import ClassifierName, Estimate, Styled, Text
 from brittle.report.blocks.wording import estimate
 from brittle.report.page.label_names import LabelNames
 from brittle.report.page.section import MeasureRun, Row, Summary, compared

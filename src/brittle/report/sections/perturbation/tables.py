@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, Sentence, Table, TableCell
+from brittle.report.blocks import Block, Sentence, Table
+from brittle.report.blocks.text import TableCell
 from brittle.report.blocks.wording import share
 from brittle.report.page.section import Row
 from brittle.report.page.words import intervals_hold, percent
 from brittle.report.sections.comparisons import minus, verdict
 from brittle.report.sections.perturbation import words
-from brittle.report.sections.tables import WHO, bare, bare_share, count, number, pairs, part, table, text, who
+from brittle.report.sections.tables import WHO, bare, bare_share, count, estimated, pairs, part, table, text, who
 
 MEAN, LEAST = part("mean", places=2), part("smallest.mean", "interval", 2)
 
@@ -145,8 +146,8 @@ def as_confidence(rows: Sequence[Row]) -> Iterator[Block]:
         rows,
         WHO,
         ("errors", count("errors.errors", "images")),
-        ("AUROC, least change", number("errors.change.auroc")),
-        ("AUROC, greatest probability", number("errors.max_softmax.auroc")),
+        ("AUROC, least change", estimated("errors.change.auroc")),
+        ("AUROC, greatest probability", estimated("errors.max_softmax.auroc")),
         ("area, least change", bare("errors.change.risk_coverage_area")),
         ("area, greatest probability", bare("errors.max_softmax.risk_coverage_area")),
         ("least area possible", bare("errors.least_area")),

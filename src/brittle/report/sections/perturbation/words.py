@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brittle.imagenet import shown
-from brittle.report.blocks import Count, Estimate
+from brittle.report.blocks.text import Count, Estimate
 from brittle.report.blocks.wording import share
 from brittle.report.page.section import Row
 from brittle.report.page.words import listed, percent

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from brittle.report.blocks import Block, Group, Sentence, Styled
+from brittle.report.blocks import Block, Group, Sentence
+from brittle.report.blocks.text import Styled
 from brittle.report.page.section import Row
 from brittle.report.page.words import EVERYTHING, counted, listed, number, percent
 from brittle.report.sections.comparisons import at_once, better, minus, tie_or
 from brittle.report.sections.robustness.results import Results
 from brittle.report.sections.robustness.sentences import STOPPED, told
-from brittle.report.sections.tables import Titled, bare, table, text, who
-from brittle.report.sections.tables import number as measured
+from brittle.report.sections.tables import Titled, bare, estimated, table, text, who
 
 MOST_PAIRS = 10  # told one by one under a nuisance; past these, how many classifiers the best one beats
 A_SUITE = 5  # nuisances from which on they share a table
@@ -39,10 +39,8 @@ def printed(results: Results) -> list[Block]:
 def _suite(images: str, here: Results) -> Group:
     """Many nuisances in one table, a row per nuisance and classifier, with the means over all of them below."""
     several = len(here.classifiers) > 1
-    means = [
-        {"nuisance": "mean", "accuracy_worst": None, "accuracy_clean": None, "flip_rate": None, **row}
-        for row in here.means
-    ]
+    without = dict.fromkeys(("accuracy_worst", "accuracy_clean", "flip_rate"))
+    means = [{**without, **row, "nuisance": "mean"} for row in here.means]
     rows = [*here.rows[:MOST_ROWS_OF_A_SUITE], *means]
     lines = [f"mean: over the {here.means[0]['mean_of']}"] if here.means else []
     if (cut := len(here.rows) - MOST_ROWS_OF_A_SUITE) > 0:
@@ -95,12 +93,12 @@ def _remarks(row: Row) -> Iterator[str]:
 def _columns(here: Results, missing: str = "–") -> list[Titled]:
     """Under 80 columns wide for names of ordinary length."""
     labelled = [
-        ("accuracy", measured("accuracy_nuisance")),
+        ("accuracy", estimated("accuracy_nuisance")),
         *[(f"worst/{here.worst_of}", bare("accuracy_worst", missing=missing))] * bool(here.worst_of),
         ("clean", bare("accuracy_clean", missing=missing)),
     ]
     return [
-        ("ρ", measured("rho", "interval")),
+        ("ρ", estimated("rho", "interval")),
         *labelled * here.labelled,
         ("flips", bare("flip_rate", missing=missing)),
     ]

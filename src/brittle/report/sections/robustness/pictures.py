@@ -9,12 +9,13 @@ from functools import cached_property
 
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
-from brittle.report.blocks import Answer, Block, Card, Cell, Drawn, Group, Original, Pictures, Sentence, Strip
+from brittle.report.blocks import Block, Cell, Group, Pictures, Sentence
+from brittle.report.blocks.pictures import Answer, Card, Drawn, Original, Strip
 from brittle.report.page.pictures import EXACT_UP_TO
 from brittle.report.page.section import MeasureRun
 from brittle.report.page.words import pixels
 from brittle.report.sections.robustness.answers import Place, Reach, StoredAnswer, StoredAnswers
-from brittle.report.sections.robustness.curves import Curve
+from brittle.report.sections.robustness.figures import Curve
 from brittle.report.sections.robustness.results import Results
 
 IMAGES, DRAWS, MISTAKES = 6, 6, 6

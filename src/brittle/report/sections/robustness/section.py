@@ -7,21 +7,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from brittle.report.blocks import (
-    Block,
-    Column,
-    Count,
-    Group,
-    Sentence,
-    Styled,
-    Table,
-    TableCell,
-    Text,
-    Weighted,
-)
+from brittle.report.blocks import Block, Column, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import Count, Styled, TableCell, Text
 from brittle.report.page.section import MeasureRun, Row, Summary
-from brittle.report.page.words import interval, percent, span
-from brittle.report.page.words import number as decimal
+from brittle.report.page.words import interval, number, percent, span
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, remarks
 from brittle.report.sections.comparisons import minus, verdict
@@ -30,11 +19,10 @@ from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.references import FAWZI_2016, HOWARD_2021, WAUDBY_SMITH_2023
 from brittle.report.sections.robustness import sentences
 from brittle.report.sections.robustness.brief import printed
-from brittle.report.sections.robustness.curves import curves
-from brittle.report.sections.robustness.figures import AT_EACH_END, class_figure, curve_figure, shown_classes
+from brittle.report.sections.robustness.figures import AT_EACH_END, class_figure, curve_figure, curves, shown_classes
 from brittle.report.sections.robustness.pictures import falling, gallery, sizes
 from brittle.report.sections.robustness.results import Results
-from brittle.report.sections.tables import WHO, Titled, bare, count, number, pairs, table, text
+from brittle.report.sections.tables import WHO, Titled, bare, count, estimated, pairs, table, text
 
 NUISANCE = ("nuisance", text("nuisance"))
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
@@ -115,9 +103,9 @@ def _what(run: MeasureRun, results: Results) -> Table:
         )
     compared: tuple[tuple[str, str], ...] = ()
     if hoeffding is not None:
-        found = "none" if first["half_width"] is None else decimal(first["half_width"])
+        found = "none" if first["half_width"] is None else number(first["half_width"])
         said = (
-            f"Hoeffding’s half-width for the same number of images would be {decimal(hoeffding)}; found for "
+            f"Hoeffding’s half-width for the same number of images would be {number(hoeffding)}; found for "
             f"{first['classifier']} under {first['nuisance']}: {found}"
         )
         compared = (("for comparison", said),)
@@ -161,18 +149,18 @@ class _Parts:
             return f"{low}–{high}" if high > low else str(low)
 
         labelled: list[Titled] = [
-            ("accuracy under the nuisance", number("accuracy_nuisance")),
-            *[(f"worst of {worst}", number("accuracy_worst"))] * bool(worst),
-            ("clean accuracy", number("accuracy_clean")),
+            ("accuracy under the nuisance", estimated("accuracy_nuisance")),
+            *[(f"worst of {worst}", estimated("accuracy_worst"))] * bool(worst),
+            ("clean accuracy", estimated("accuracy_clean")),
         ]
         yield table(
             [row for nuisance in here.nuisances for row in here.under(nuisance).rows],
             NUISANCE,
             WHO,
-            (Column("ρ", "share"), number("rho", "interval")),
+            (Column("ρ", "share"), estimated("rho", "interval")),
             *[("rank", rank)] * compared,
             *labelled * here.labelled,
-            ("flip rate", number("flip_rate")),
+            ("flip rate", estimated("flip_rate")),
             *[("images × draws", _sizes)] * here.uneven,
             *(
                 (name, bare(key, missing="infinite" if key == "nll" else "–"))
@@ -217,14 +205,14 @@ class _Parts:
         fewer = len(here.shown) < len(here.classifiers)
         best = (pair for nuisance in here.nuisances for pair in here.under(nuisance).against_best)
         accuracy: list[Titled] = [
-            ("difference in accuracy", number("accuracy_nuisance_difference", "accuracy_nuisance_interval")),
+            ("difference in accuracy", estimated("accuracy_nuisance_difference", "accuracy_nuisance_interval")),
             verdict("more accurate", "accuracy_nuisance_better"),
         ]
         yield table(
             list(best) if fewer else here.pairs,
             NUISANCE,
             ("first − second", minus),
-            (Column("difference in ρ", "difference"), number("rho_difference", "rho_interval")),
+            (Column("difference in ρ", "difference"), estimated("rho_difference", "rho_interval")),
             verdict("more robust", "rho_better"),
             *accuracy * here.labelled,
             by=0 if len(here.classifiers) > 2 else None,
@@ -337,9 +325,9 @@ def _class_table(rows: Sequence[Row]) -> Table:
         ("class", text("named")),
         WHO,
         ("images", count("images")),
-        ("ρ", number("rho", "interval")),
+        ("ρ", estimated("rho", "interval")),
         ("simultaneous", lambda each: interval(each["interval_simultaneous"]) or "–"),
-        ("accuracy under the nuisance", number("accuracy_nuisance")),
+        ("accuracy under the nuisance", estimated("accuracy_nuisance")),
         ("clean accuracy", bare("accuracy_clean")),
         by=0,
     )

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from brittle.engine.view import View
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.shuffling.measure import Shuffling
-from brittle.report.blocks import Block, Card, Drawn, Group, Original, Pictures, Strip
+from brittle.report.blocks import Block, Group, Pictures
+from brittle.report.blocks.pictures import Card, Drawn, Original, Strip
 from brittle.report.page.section import MeasureRun
 from brittle.report.sections.pictured import MOST_CLASSIFIERS, answer_of, clean_answers, readable, shown_image
 

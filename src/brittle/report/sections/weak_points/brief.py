@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from brittle.measures.weak_points.diagnosis import TRUSTED
-from brittle.report.blocks import Block, ClassifierName, Count, Estimate, Group, Sentence, Styled, Table
+from brittle.report.blocks import Block, Group, Sentence, Table
+from brittle.report.blocks.text import ClassifierName, Count, Estimate, Styled
 from brittle.report.page.section import Row
 from brittle.report.page.words import EVERYTHING, counted
 from brittle.report.sections.weak_points.draws import nowhere, telling

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from brittle.measures.weak_points.diagnosis import FEWEST, GREATEST_K, GREATEST_RHAT, TRUSTED
-from brittle.report.blocks import (
-    Block,
-    Cell,
-    ClassifierName,
-    Count,
-    Estimate,
-    Group,
-    Pictures,
-    Sentence,
-    Styled,
-    Table,
-    Text,
-)
+from brittle.report.blocks import Block, Cell, Group, Pictures, Sentence, Table
+from brittle.report.blocks.text import ClassifierName, Count, Estimate, Styled, Text
 from brittle.report.page.section import MeasureRun, Row
 from brittle.report.page.words import number
 from brittle.report.sections.weak_points import sentences

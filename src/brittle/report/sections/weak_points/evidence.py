@@ -15,7 +15,8 @@ from brittle.engine.replay import Replay
 from brittle.engine.view import View
 from brittle.errors import BrittleError
 from brittle.measures.clean.measure import clean_columns
-from brittle.report.blocks import Figure, Strip
+from brittle.report.blocks.figure import Figure
+from brittle.report.blocks.pictures import Strip
 from brittle.report.page.section import MeasureRun, Row
 from brittle.report.renderers.resolve import place_of
 from brittle.report.sections.weak_points import strips

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.report.blocks import Axis, Bars, Cells, Figure, Line, Mark, Panel, Role, Series, category_axis
+from brittle.report.blocks.figure import Axis, Bars, Cells, Figure, Line, Mark, Panel, Role, Series, category_axis
 from brittle.report.page.section import Row
 from brittle.report.sections.marks import chart
 from brittle.report.sections.weak_points.draws import Columns

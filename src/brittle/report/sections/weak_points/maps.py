@@ -16,7 +16,7 @@ from brittle.engine.replay import Replay
 from brittle.measures.outcomes import outcome
 from brittle.measures.weak_points.posterior import log_likelihood
 from brittle.memory import slices
-from brittle.report.blocks import Axis, Cells, Figure, Image, Panel, Points, Role
+from brittle.report.blocks.figure import Axis, Cells, Figure, Image, Panel, Points, Role
 from brittle.report.page.pictures import data_uri
 from brittle.report.sections.weak_points.figures import ends
 from brittle.types import Batch, Classifier, HidesPixels

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from brittle.report.blocks import Block, Group, Sentence, Styled, Table, Text, Weighted
+from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
+from brittle.report.blocks.text import Styled, Text
 from brittle.report.page.fewer import MOST_CLASSIFIERS, some_of
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.sections import register

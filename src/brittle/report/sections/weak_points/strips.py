@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
 import torch
 
 from brittle.engine.replay import Replay
+from brittle.errors import BrittleError
 from brittle.measures.weak_points.diagnosis import NOTHING, TRUSTED
-from brittle.report.blocks import Answer, At, Card, Original, Strip
+from brittle.report.blocks import Pictures
+from brittle.report.blocks.pictures import Answer, At, Card, Original, Strip
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import Row
-from brittle.report.renderers.resolve import place_of
-from brittle.report.sections.weak_points.draws import Draws, random_mistakes
+from brittle.report.renderers.picture_file import write_strips
+from brittle.report.renderers.resolve import pixels_of, place_of
+from brittle.report.sections.weak_points.draws import Draws, random_mistakes, read_draws, shown_images
 
 DRAWS = 8
 PRIOR_DRAWS, PRIOR_NUMBERS = 512, 1 << 22
@@ -83,3 +88,18 @@ def likelier(replay: Replay, row: Row) -> float | None:
     batch = replay.batch([place_of(replay.images.ids, row["id"])])
     density = replay.nuisance.log_prior(replay.prior(batch, count).double(), batch)
     return None if density is None else float((density < row["smallest_log_prior"]).double().mean())
+
+
+def write_weak_points(path: Path, run: LoadedRun, entry: Row, rows: pa.Table, images: int | Sequence[int]) -> None:
+    """Writes a picture of one entry of the summary: `rows` hold its draws, and `images` says how many images are shown,
+    or which by their ids."""
+    per_image = entry["per_image"]
+    if isinstance(images, int):
+        chosen = shown_images(per_image, images)
+    else:
+        by_id = {row["id"]: row for row in per_image}
+        chosen = [by_id[id] for id in images]
+    if not chosen:
+        raise BrittleError("there is no image to show: all are wrong untouched", "Name some by their ids.")
+    shown = strips(run, entry, chosen, read_draws([rows], [row["id"] for row in chosen]))
+    write_strips(path, shown, f"Weak points under {entry['nuisance']}", pixels_of(run, [Pictures(shown)]))
