@@ -26,7 +26,8 @@ ON_A_CPU = """
 
 A round is a process of its own; intervals are for the median over {rounds} rounds, by order statistics. What counts
 is the processor's time, of {threads} thread{s}: other processes were running (load {load} on {cores} cores), and it
-shows them least. The last column has the ratio by the clock, which differs where Brittle waits or works in another thread.
+shows them least. The last column has the ratio by the clock, which differs where Brittle waits, or works in another
+thread.
 """
 ON_A_GPU = """
 ## On a GPU
