@@ -14,10 +14,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from brittle.measures.base import Subject
-from brittle.measures.robustness.estimate import Reach
+from brittle.measures.base import ImageSetFacts
+from brittle.measures.robustness.estimate import PlanReach
 from brittle.measures.robustness.measure import Robustness
-from brittle.measures.robustness.summary import Finding, compare_all
+from brittle.measures.robustness.summary import ClassifierTally, compare_all
 from brittle.statistics import betting
 from brittle.statistics.betting import Array, Horizon
 
@@ -25,7 +25,7 @@ CLASSIFIERS, IMAGES, NUISANCES, TURNS = 25, 10_000, 13, 5
 PAIRS = CLASSIFIERS * (CLASSIFIERS - 1) // 2
 
 
-def made_up(measure: Robustness) -> dict[str, Finding]:
+def made_up(measure: Robustness) -> dict[str, ClassifierTally]:
     """Classifiers that find the same images hard, each a little better than the one before."""
     random = np.random.default_rng(0)
     easy = random.standard_normal(IMAGES)
@@ -33,7 +33,7 @@ def made_up(measure: Robustness) -> dict[str, Finding]:
     for number in range(CLASSIFIERS):
         margin, tally = easy + random.normal(1 + 0.05 * number, 0.5, IMAGES), measure.tally(IMAGES)
         tally.draws[:], tally.confidence[:], tally.correct[:] = 1, 1 / (1 + np.exp(-2 * margin)), margin > 0
-        found[f"classifier {number}"] = Finding(tally, Reach(IMAGES, 1, 1, True), {})
+        found[f"classifier {number}"] = ClassifierTally(tally, PlanReach(IMAGES, 1, 1, True), {})
     return found
 
 
@@ -46,7 +46,7 @@ def by_bisection(values: Array, delta: float, horizon: Horizon, population: int 
 def main() -> None:
     measure = Robustness(samples=1)
     labels = np.zeros(IMAGES, np.int64)
-    subject = Subject("made up", np.arange(IMAGES), labels, (), [""] * IMAGES, (1, 1, 1), IMAGES, labels)
+    subject = ImageSetFacts("made up", np.arange(IMAGES), labels, (), [""] * IMAGES, (1, 1, 1), IMAGES, labels)
     findings, ways = made_up(measure), {"now": betting.lower_end, "bisection alone": by_bisection}
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     said = {}

@@ -4,8 +4,8 @@
 
 DIR holds the four idx files of a data set. MNIST: `brittle train cnn-2`, a network for every seed, or --classifier;
 FashionMNIST: `bundled:plain`. A method gets --rounds rounds of --steps steps on --images training images. --test-images
-test images are split into a part that chooses the round (the greatest ρ̂, whatever it costs, of the rounds' own weights)
-and a part that is measured, the same images and θ for every method.
+test images are split into a part that chooses the round (the greatest ρ̂, whatever it costs, of the rounds' own
+weights) and a part that is measured, the same images and θ for every method.
 
 Compute is counted in classifier calls: one for every θ that sampling looks at, three for every image of a training step
 (forward and backward). Weak points cost both, so "prior, as many calls" gets as many steps more as sampling would pay.
@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 import torch
 
 import brittle
-from brittle.engine.runs import environment
+from brittle.engine.store.run_folder import environment
 from brittle.hardening.options import HardeningOptions
 from brittle.hardening.prepare import split_images
 from brittle.hardening.rounds import CALLS_OF_A_STEP

@@ -26,7 +26,7 @@ import brittle
 from brittle.training import trainable
 from brittle.training.data import TrainingImages
 from brittle.training.options import Recipe, TrainingOptions
-from brittle.training.plan import Plan, planned
+from brittle.training.plan import TrainingPlan, training_plan
 from brittle.training.trainer import optimiser_for, seeded, train
 
 MIXES = ("mixup", "cutmix", "fmix", "random-masks", "cutout")
@@ -39,14 +39,14 @@ def random_images(count: int, shape: tuple[int, int, int], classes: int, device:
     return TrainingImages(brittle.image_set((pixels, random.integers(0, classes, count)), name="noise"), device)
 
 
-def plans(kind: Any, device: torch.device, others: TrainingImages) -> dict[str, Plan]:
+def plans(kind: Any, device: torch.device, others: TrainingImages) -> dict[str, TrainingPlan]:
     moves: dict[str, Any] = {"crop": 4, "flip": True}
     wanted = {"none": TrainingOptions(), "crop and flip": TrainingOptions(**moves)}
     wanted |= {mix: TrainingOptions(mix=mix, **moves) for mix in MIXES}
     wanted["fmix, reformulated, with other images"] = TrainingOptions(
         mix="fmix", objective="reformulated", mix_with=others, **moves
     )
-    return {name: planned(kind, options, 0, device) for name, options in wanted.items()}
+    return {name: training_plan(kind, options, 0, device) for name, options in wanted.items()}
 
 
 def synchronise(device: torch.device) -> None:
@@ -96,7 +96,7 @@ def bare_rate(step: Callable[[], None], recipe: Recipe, steps: int, device: torc
 
 
 def epoch_rate(
-    module: nn.Module, data: TrainingImages, recipe: Recipe, plan: Plan, compiled: bool, epochs: int
+    module: nn.Module, data: TrainingImages, recipe: Recipe, plan: TrainingPlan, compiled: bool, epochs: int
 ) -> float:
     """Images a second; start, warm-up and capture are taken off by way of a training of one epoch."""
     seconds = []

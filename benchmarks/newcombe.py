@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from brittle.statistics.ratios import difference_of_shares
+from brittle.statistics.fieller import difference_of_shares
 
 CONFIDENCES = (0.8, 0.95, 0.99)
 SIZES = (5, 20, 100, 1000)

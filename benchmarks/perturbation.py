@@ -30,8 +30,8 @@ from brittle.classifiers import classifier
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.images import image_set
 from brittle.measures.lanes import lane_size
-from brittle.measures.perturbation.signs import signs
-from brittle.measures.targeted import Found, Goal, adam
+from brittle.measures.perturbation.signs import sign_search
+from brittle.measures.targeted_search import SearchGoal, SearchResult, adam_search
 
 SHARE, STEPS = 0.9, 1000
 RATES = (0.01, 0.005, 0.001)
@@ -59,10 +59,10 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.images)
 
-    def search(self, size: int, among: slice = slice(None), rate: float = 0.005) -> Found:
+    def search(self, size: int, among: slice = slice(None), rate: float = 0.005) -> SearchResult:
         images = self.images[among]
-        goal = Goal(self.origin[among], self.target[among], SHARE)
-        return adam(
+        goal = SearchGoal(self.origin[among], self.target[among], SHARE)
+        return adam_search(
             len(images), size, lambda pair: images[pair], lambda _, values: self.classifier.logits(values), goal,
             rate=rate, steps=STEPS, bounds=(0.0, 1.0),
         )  # fmt: skip
@@ -183,9 +183,9 @@ def _ours(pairs: Pairs, rate: float) -> Tensor:
 
 
 def _signs(pairs: Pairs, iterations: int) -> Tensor:
-    found = signs(
+    found = sign_search(
         len(pairs), 128, lambda pair: pairs.images[pair], lambda _, values: pairs.classifier.logits(values),
-        Goal(pairs.origin, pairs.target, SHARE), iterations=iterations, greatest=1.0, bounds=(0.0, 1.0),
+        SearchGoal(pairs.origin, pairs.target, SHARE), iterations=iterations, greatest=1.0, bounds=(0.0, 1.0),
     )  # fmt: skip
     return found.values
 
@@ -279,10 +279,10 @@ def exact(arguments: argparse.Namespace) -> None:
         target = (origin + 1) % classes
         least = np.array([_convex(weights, images[at], int(target[at])) for at in range(20)])
         for rate in (0.01, 0.001):
-            found = adam(
+            found = adam_search(
                 20, 20, lambda pair, images=images: images[pair],  # type: ignore[misc]
                 lambda _, values, weights=weights: values.flatten(1) @ weights,  # type: ignore[misc]
-                Goal(origin, target, SHARE), rate=rate, steps=20000,
+                SearchGoal(origin, target, SHARE), rate=rate, steps=20000,
             )  # fmt: skip
             gap = found.linf.numpy() / least
             assert bool(found.reached.all())

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from brittle.statistics.ranking import better, compared, holm, one_sigma, pairs
+from brittle.statistics.ranking import better, holm, one_sigma, pair_differences, pairs
 
 Array = npt.NDArray[np.float64]
 Verdicts = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ def by_overlap(scores: npt.NDArray[np.int64]) -> Verdicts:
 
 
 def by_tests(scores: npt.NDArray[np.int64]) -> Verdicts:
-    found = compared(scores, 1)
+    found = pair_differences(scores, 1)
     return better(found.difference, holm(found.p_value), 0.05)
 
 

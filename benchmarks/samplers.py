@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 
 from brittle.classifiers import classifier
-from brittle.engine.runs import environment
+from brittle.engine.store.run_folder import environment
 from brittle.images import image_set
 from brittle.measures.answers import Answers
 from brittle.measures.outcomes import Outcome

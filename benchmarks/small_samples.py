@@ -17,11 +17,11 @@ import numpy.typing as npt
 from scipy.special import expit
 from scipy.stats import norm
 
-from brittle.statistics.corruption_error import Errors, corruption_errors
+from brittle.statistics.betting_ratio import quotient_bounds
+from brittle.statistics.corruption_error import ShiftErrors, corruption_errors
 from brittle.statistics.crossed import enough, resampled, share_interval
+from brittle.statistics.fieller import SignedSample, difference_of_shares, ratio
 from brittle.statistics.intervals import simultaneous
-from brittle.statistics.ratio import quotient_bounds
-from brittle.statistics.ratios import Sample, difference_of_shares, ratio
 from brittle.statistics.survival import survival
 
 Array = npt.NDArray[np.float64]
@@ -90,7 +90,7 @@ def of_survival() -> None:
 # Occlusion.
 
 
-def moments(samples: Sequence[Sample]) -> tuple[float, float, float, float, float]:
+def moments(samples: Sequence[SignedSample]) -> tuple[float, float, float, float, float]:
     """N, D, their variances and covariance, from the items alone."""
     pairs = [np.cov(each.x, each.y) / len(each.x) for each in samples]
     above, below = (sum(each.sign * float(values.mean()) for each, values in part) for part in (
@@ -100,7 +100,7 @@ def moments(samples: Sequence[Sample]) -> tuple[float, float, float, float, floa
     return above, below, float(total[0, 0]), float(total[1, 1]), float(total[0, 1])
 
 
-def fieller(samples: Sequence[Sample], asked: float = Z) -> Ends | None:
+def fieller(samples: Sequence[SignedSample], asked: float = Z) -> Ends | None:
     """Told where the denominator is `asked` standard errors above 0."""
     above, below, var_above, var_below, both = moments(samples)
     if not below > max(asked, Z) * math.sqrt(var_below):
@@ -126,7 +126,7 @@ def of_relative() -> None:
             occluded = chance(random, kept, (many, count, masks)).mean(-1)
             truth = left + 0.02 * (1 - accuracy) / accuracy
             after = quotient_bounds(occluded, clean, 0.95)
-            before = [covers(fieller([Sample(*each)]), truth) for each in zip(occluded, clean, strict=True)]
+            before = [covers(fieller([SignedSample(*each)]), truth) for each in zip(occluded, clean, strict=True)]
             good = (after.low - CLOSE <= truth) & (truth <= after.high + CLOSE)
             width = float((after.high - after.low).mean())
             row(count, masks, f"{accuracy:g}", f"{left:g}", float(np.mean(before)), float(good.mean()), width)
@@ -157,12 +157,12 @@ def of_gaps() -> None:
             row(count, masks, f"{train:g}", f"{test:g}", *(hits / many).tolist(), width / many)
 
 
-def two_sets(random: np.random.Generator, count: int, train: float, test: float, left: float) -> list[Sample]:
+def two_sets(random: np.random.Generator, count: int, train: float, test: float, left: float) -> list[SignedSample]:
     """Images that are right with these chances, of which so many stay so."""
     found = []
     for sign, share in ((1, train), (-1, test)):
         clean = chance(random, share, (count,))
-        found.append(Sample(clean * chance(random, left, (count,)), clean, sign))
+        found.append(SignedSample(clean * chance(random, left, (count,)), clean, sign))
     return found
 
 
@@ -234,7 +234,7 @@ def of_corruption_errors() -> None:
                     np.where(alike, hardness < share, random.random((count, 3, paths)) < share).mean(-1)
                     for share in (error, other)
                 ]
-                own, reference = (Errors.of(np.arange(count), 1 - each, np.ones(count)) for each in wrong)
+                own, reference = (ShiftErrors.of(np.arange(count), 1 - each, np.ones(count)) for each in wrong)
                 found = corruption_errors({"own": {"shift": own}}, {"shift": reference}, 0.95, draws, study)
                 ends = percentiles(random, own.shifted, reference.shifted, draws), found["own"].ce["shift"].interval
                 for into, each in zip(told, ends, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import brittle
-from brittle.engine.runs import RunFolder
+from brittle.engine.store.run_folder import RunFolder
 from brittle.errors import BrittleError
 
 pytestmark = pytest.mark.warned("has a mean confidence of")

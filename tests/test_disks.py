@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import brittle
-from brittle.engine.disk import Disk
-from brittle.engine.runs import RunFolder
+from brittle.engine.store.filesystem import Filesystem
+from brittle.engine.store.run_folder import RunFolder
 from brittle.errors import BrittleError, Failure
 from brittle.files import remove_half_written, write_durably
 from brittle.training.train_network import _held
@@ -185,7 +185,7 @@ def test_a_folder_that_can_not_be_listed_is_named():
         def get_file_info(self, what):
             raise OSError(errno.EIO, "Cannot list directory 'there'. Detail: [errno 5] Input/output error")
 
-    for look in (Disk(Broken()).names, Disk(Broken()).is_file):
+    for look in (Filesystem(Broken()).names, Filesystem(Broken()).is_file):
         with pytest.raises(Failure, match=r"^there can't be read: Input/output error\. Check the disk"):
             look("there")
 

@@ -23,17 +23,17 @@ GROUND = (
     "registry",
     "errors",
     "files",
-    "own_files",
-    "names",
+    "contained_files",
+    "class_names",
     "imagenet",
-    "net",
+    "network_access",
     "progress",
     "notebook",
     "device",
     "memory",
     "allocator",
     "cached",
-    "changes",
+    "differences",
     "commands",
     "terminal",
 )
@@ -224,7 +224,7 @@ def registered(home: str) -> set[str]:
 def test_a_study_is_a_schema_that_opens_no_file():
     """Whatever may open a file, `engine.open` does before the schema sees a study."""
     allowed = (
-        {"changes", "errors", "registry"},
+        {"differences", "errors", "registry"},
         {"brittle.images.selection", "brittle.measures", "brittle.measures.base"},
     )
     wrong = [

@@ -113,7 +113,7 @@ def test_readable_folders_meet_a_classifier_that_names_wordnet_ids(photographs: 
 
 
 def test_a_target_is_named_by_its_word() -> None:
-    from brittle.measures.perturbation.aims import named_classes
+    from brittle.measures.perturbation.targets import named_classes
 
     shown = imagenet.shown_labels(imagenet.ids())
     assert named_classes(("goldfish", TISSUE), shown) == [1, 999]

@@ -11,7 +11,7 @@ import pytest
 import brittle
 import brittle.results
 from brittle.allocator import keep_mapped
-from brittle.commands import ExecutionOptions, Selection
+from brittle.commands import ExecutionOptions, SelectionOptions
 from brittle.hardening.options import HardeningOptions
 from brittle.measures import measures
 from brittle.measures.commands import built_in
@@ -99,6 +99,6 @@ def test_hardly_a_parameter_is_written_by_hand():
 def test_every_measure_is_asked_for_alike(name):
     """The same words for which images, where, how and what is kept."""
     given = list(inspect.signature(getattr(brittle, name)).parameters)
-    shared = [field.name for kind in (Selection, ExecutionOptions) for field in options_of(kind).values()]
+    shared = [field.name for kind in (SelectionOptions, ExecutionOptions) for field in options_of(kind).values()]
     assert given[-len(shared) - 1 :] == [*shared, "progress"]
     assert given[:2] == ["classifiers", "images"]

@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 import brittle
-from brittle.classifiers.as_it_was import as_it_was
+from brittle.classifiers.restore import restored_module
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
 
@@ -106,7 +106,7 @@ def test_parameters_come_back_from_another_device_and_type():
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
     before, layout = copy.deepcopy(module.state_dict()), strides(module)
     parameters = list(module.parameters())
-    with as_it_was(module):
+    with restored_module(module):
         module.double().to("meta")
         assert all(each.is_meta for each in module.parameters())
     assert strides(module) == layout
@@ -244,7 +244,7 @@ def test_a_kept_run_of_live_objects_can_be_reported_but_not_run_by_others(networ
     assert report.read_text() == before
     assert "data:image/" in before
     report.write_text(re.sub('live-objects-of" content="....', 'live-objects-of" content="0000', before))
-    assert cli("report", tmp_path / "run").err == "", "what tells of another summary is written anew"
+    assert cli("report", tmp_path / "run").err == "", "what tells of another summary is written again"
     assert "was a live Python object" in report.read_text()
     assert "data:image/" not in report.read_text()
     assert cli("report", tmp_path / "run", "--no-load").status == 0

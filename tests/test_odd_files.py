@@ -13,11 +13,11 @@ from PIL import Image
 from torch import nn
 
 import brittle
+from brittle.class_names import class_names
 from brittle.classifiers import classifier
 from brittle.classifiers.checkpoint import load_weights
 from brittle.errors import BrittleError
 from brittle.images import image_set
-from brittle.names import class_names
 
 PIXELS = np.zeros((2, 4, 4), dtype=np.uint8)
 

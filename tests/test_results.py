@@ -9,10 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import brittle
-from brittle.api.shown import shown
+from brittle.api.notices import progress_shown
 from brittle.errors import BrittleError
 from brittle.notebook import NotebookLine, in_notebook
-from brittle.progress import Bar, Progress
+from brittle.progress import Progress, ProgressBar
 
 FEW = {"count": 12, "progress": False}
 
@@ -114,9 +114,9 @@ def test_warnings_are_python_warnings_of_the_callers_line():
 
 
 def test_a_warning_comes_once_in_a_notebook(monkeypatch):
-    monkeypatch.setattr("brittle.api.shown.in_notebook", lambda: True)
-    monkeypatch.setattr("brittle.api.shown._SAID", set())
-    monkeypatch.setattr("brittle.api.shown.NotebookLine", Progress)
+    monkeypatch.setattr("brittle.api.notices.in_notebook", lambda: True)
+    monkeypatch.setattr("brittle.api.notices._WARNED", set())
+    monkeypatch.setattr("brittle.api.notices.NotebookLine", Progress)
     noise = np.random.default_rng(0).random((12, 28, 28)), np.zeros(12, dtype=int)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -138,14 +138,14 @@ def test_a_command_says_a_warning_once(tmp_path, cli):
 
 
 def test_progress_is_shown_in_a_terminal_and_not_elsewhere(monkeypatch):
-    assert type(shown(None)) is Progress
-    assert type(shown(False)) is Progress
-    assert isinstance(shown(True), Bar)
+    assert type(progress_shown(None)) is Progress
+    assert type(progress_shown(False)) is Progress
+    assert isinstance(progress_shown(True), ProgressBar)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert isinstance(shown(None), Bar)
-    assert type(shown(False)) is Progress
+    assert isinstance(progress_shown(None), ProgressBar)
+    assert type(progress_shown(False)) is Progress
     mine = Progress()
-    with shown(mine) as given:
+    with progress_shown(mine) as given:
         assert given is mine
 
 
@@ -168,8 +168,8 @@ def test_progress_in_a_notebook_is_one_line_written_anew(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1)))
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=cell.display))
     assert in_notebook()
-    assert isinstance(shown(None), NotebookLine)
-    assert type(shown(False)) is Progress
+    assert isinstance(progress_shown(None), NotebookLine)
+    assert type(progress_shown(False)) is Progress
     times = iter([0.0, 0.1, 1.0, 2.0])
     with NotebookLine(clock=lambda: next(times)) as line:
         line.start(400)

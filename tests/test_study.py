@@ -3,8 +3,8 @@
 import pytest
 from engine_runs import run
 
-from brittle.changes import differences
 from brittle.classifiers.bundled import FASHION_LABELS
+from brittle.differences import differences
 from brittle.engine.assemble import assemble
 from brittle.engine.inputs import Inputs
 from brittle.engine.open import open_inputs

@@ -12,7 +12,7 @@ import torch
 from rich.console import Console
 
 import brittle
-from brittle.progress import Bar, Lines
+from brittle.progress import ProgressBar, ProgressLines
 from brittle.terminal import in_ascii, use_substitutes, visible
 
 HOSTILE = "[/x]:smile:\x1b[31m\x1b]0;owned\x07\u202e"
@@ -52,7 +52,7 @@ def test_names_are_shown_and_not_obeyed(cli, tmp_path):
 
 def test_a_bar_on_a_terminal_takes_no_name_for_markup():
     stream = io.StringIO()
-    bar = Bar()
+    bar = ProgressBar()
     bar.console = Console(file=stream, force_terminal=True, width=200)
     bar._bar.live.console, bar._bar.disable = bar.console, False
     with bar:
@@ -65,7 +65,7 @@ def test_a_bar_on_a_terminal_takes_no_name_for_markup():
 
 def test_without_a_terminal_a_line_is_said_now_and_then():
     said, now = [], [0.0]
-    lines = Lines(said.append, clock=lambda: now[0])
+    lines = ProgressLines(said.append, clock=lambda: now[0])
     lines.what, lines.total = "plain · affine", 10_000
     for second, rows in ((1, 4_000), (29, 1_000), (30, 1_000), (31, 500), (60, 300), (61, 1)):
         now[0] = float(second)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
+from brittle.class_names import class_names
 from brittle.classifiers import classifier
 from brittle.classifiers.checkpoint import read_weights
 from brittle.classifiers.class_mapping import class_mapping
@@ -18,7 +19,6 @@ from brittle.images import image_set
 from brittle.images.columns import read_columns
 from brittle.images.id_list import ids_of
 from brittle.measures.decisions import read_decisions
-from brittle.names import class_names
 from brittle.nuisances.suites import suite_of
 
 SHADOW = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nraise SystemExit('shadowed')\n"

@@ -146,8 +146,8 @@ def warm_up(work: Path) -> None:
     from benchmarks.faults.commands import make_inputs
 
     import brittle.api
-    import brittle.engine.ledger
-    import brittle.engine.store
+    import brittle.engine.plan.missing
+    import brittle.engine.store.unit_store
     import brittle.hardening.harden
     import brittle.hardening.rounds
     import brittle.measures.clean.measure
@@ -159,8 +159,8 @@ def warm_up(work: Path) -> None:
 
     for measure in (brittle.measures.clean.measure, brittle.measures.robustness.measure):
         measure.rows_per_unit = lambda _: ROWS_PER_UNIT  # type: ignore[assignment]
-    brittle.engine.ledger.BATCHES_PER_SPAN = 1e-9  # type: ignore[assignment]
-    brittle.engine.store.FAN = FAN
+    brittle.engine.plan.missing.BATCHES_PER_SPAN = 1e-9  # type: ignore[assignment]
+    brittle.engine.store.unit_store.FAN = FAN
     brittle.hardening.rounds.DRAWS_TO_CHOOSE = 1
     # Half of the time would go into figures, for which no file is touched.
     matplotlib.figure.Figure.savefig = lambda _, to, **__: to.write("<svg></svg>")  # type: ignore[method-assign]

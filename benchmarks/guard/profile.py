@@ -24,15 +24,19 @@ PARTS = (
     ("brittle.types:in_numbers", "gather images"),
     ("brittle.images", "read images"),
     ("brittle.measures.outcomes", "read off outcomes"),
-    ("brittle.engine.local", "wait for rows to be stored"),
-    ("brittle.engine.check", "trials beforehand"),
-    ("brittle.engine.trial", "trials beforehand"),
-    ("brittle.engine.nuisance_trial", "trials beforehand"),
+    ("brittle.engine.execute.local", "wait for rows to be stored"),
+    ("brittle.engine.check.before_work", "trials beforehand"),
+    ("brittle.engine.check.classifier_trial", "trials beforehand"),
+    ("brittle.engine.check.nuisance_trial", "trials beforehand"),
     ("brittle.statistics", "intervals"),
     ("brittle.measures.robustness", "summary"),
     ("brittle.engine.view", "summary"),
 )
-BEFORE = ("brittle.engine.check", "brittle.engine.trial", "brittle.engine.nuisance_trial")  # whoever they ask
+BEFORE = (
+    "brittle.engine.check.before_work",
+    "brittle.engine.check.classifier_trial",
+    "brittle.engine.check.nuisance_trial",
+)  # whoever they ask
 REST = "the rest"
 
 

@@ -31,7 +31,7 @@ import plan
 
 import brittle
 import training
-from brittle.engine.runs import environment
+from brittle.engine.store.run_folder import environment
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("fashion", "lite")

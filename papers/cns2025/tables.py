@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.statistics.line import Partial, line, partial
+from brittle.statistics.line import PartialCorrelation, line, partial
 
 Array = NDArray[np.float64]
 HERE = Path(__file__).parent
@@ -162,7 +162,7 @@ def deit3() -> Size:
     )
 
 
-def size_effect(logarithm: bool = False) -> Partial:
+def size_effect(logarithm: bool = False) -> PartialCorrelation:
     """ρ(size, OOD · ID) of the five DeiT3 models, from the printed numbers."""
     found = deit3()
     size = np.log(found.parameters) if logarithm else found.parameters

@@ -31,8 +31,8 @@ from torch import Tensor
 
 import brittle
 from brittle.classifiers.base import AdaptedClassifier
-from brittle.engine.runs import environment
-from brittle.progress import Bar
+from brittle.engine.store.run_folder import environment
+from brittle.progress import ProgressBar
 from brittle.random import draw_keys
 
 HERE = Path(__file__).parent
@@ -118,9 +118,9 @@ def carried_out(part: str, options: argparse.Namespace) -> Experiment:
     common: dict[str, Any] = {"seed": options.seed, "device": options.device, "batch": options.batch}
     measured = {}
     if sampler == next(iter(SAMPLERS)):
-        with Bar() as progress:
+        with ProgressBar() as progress:
             measured[prior] = brittle.measure(*what, samples=options.samples, progress=progress, **common)
-    with Bar() as progress:
+    with ProgressBar() as progress:
         found = brittle.sample(
             *what, count=None, sampler=SAMPLERS[sampler], chains=options.chains, steps=options.steps, burn_in=0,
             start="prior", tries=1, budget=options.budget, keep=1000, progress=progress, **common,

@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 import tomli_w
 
 import brittle
-from brittle.engine.runs import environment
-from brittle.progress import Bar, Progress
+from brittle.engine.store.run_folder import environment
+from brittle.progress import Progress, ProgressBar
 from brittle.training import train
 
 HERE = Path(__file__).parent
@@ -68,7 +68,7 @@ def train_all(options: argparse.Namespace) -> dict[tuple[str, int], dict[str, An
     found = {}
     if options.workers == 1:
         for each in wanted:
-            with Bar() as progress:
+            with ProgressBar() as progress:
                 found[each] = trained(*each, options, progress)
             say_trained(each, found[each])
         return found
@@ -94,7 +94,7 @@ def say_trained(which: tuple[str, int], went: dict[str, Any]) -> None:
 def measure(went: dict[tuple[str, int], dict[str, Any]], options: argparse.Namespace) -> list[dict[str, Any]]:
     """A row for every network, seed and α."""
     if options.workers == 1:
-        found = [row for seed in options.seeds for row in measure_seed(went, seed, options, Bar())]
+        found = [row for seed in options.seeds for row in measure_seed(went, seed, options, ProgressBar())]
     else:
         with pool(options) as workers:
             begun = [workers.submit(measure_seed, went, seed, options) for seed in options.seeds]

@@ -28,8 +28,8 @@ import torch
 from PIL import Image
 
 import brittle
-from brittle.engine.runs import environment
-from brittle.progress import Bar
+from brittle.engine.store.run_folder import environment
+from brittle.progress import ProgressBar
 
 HERE = Path(__file__).parent
 SIDE = 256  # of the squares that are warped; each network resizes and cuts them as it was trained to
@@ -99,7 +99,7 @@ def measure(
     """A row for every amplitude and network, and one for every amplitude and pair of networks."""
     rows, pairs = [], []
     for amplitude in options.amplitudes:
-        with Bar() as progress:
+        with ProgressBar() as progress:
             found = brittle.compare(
                 networks,
                 images,
@@ -143,7 +143,7 @@ def weak_points(
     ids = list(dict.fromkeys([*wanted, *others]))[: options.weak]
     told = Weak([], [], [])
     for amplitude, (name, network) in itertools.product(options.weak_amplitudes, networks.items()):
-        with Bar() as progress:
+        with ProgressBar() as progress:
             found = brittle.sample(
                 network,
                 images,

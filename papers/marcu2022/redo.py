@@ -24,7 +24,7 @@ import studies
 import torch
 
 import training
-from brittle.engine.runs import environment
+from brittle.engine.store.run_folder import environment
 
 HERE = Path(__file__).parent
 PARTS = ("halves", "main", "architectures", "across", "random", "small", "reduced", "long", "recipe")

@@ -17,7 +17,7 @@ import data
 import plan
 import torch
 
-from brittle.progress import Bar
+from brittle.progress import ProgressBar
 from brittle.training import train
 from brittle.training.data import TrainingImages
 
@@ -90,7 +90,7 @@ def trained(network: plan.Network, settings: Settings) -> dict[str, Any]:
         epochs=network.epochs,
         precision="bfloat16" if settings.half else "float32",
         checkpoints=0,
-        progress=Bar(),
+        progress=ProgressBar(),
         **options,
     )
     found |= {"group": network.group, "name": network.name}

@@ -25,7 +25,7 @@ from networks import BUDGETS, CLASSES, DEPTHS, Plain, name_of, parameters, width
 
 import brittle
 from brittle.images.variants import Subclass, Subsample
-from brittle.progress import Bar, Progress
+from brittle.progress import Progress, ProgressBar
 from brittle.training import train
 
 BATCH, SMALL_BATCH = 2048, 64  # on a GPU, and on a CPU
@@ -182,7 +182,7 @@ def carried_out(
     if workers == 1:
         for each in wanted:
             if time.monotonic() < end:
-                with Bar() as progress:
+                with ProgressBar() as progress:
                     yield each, trained_and_measured(each, settings, progress)
         return
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_alone) as pool:

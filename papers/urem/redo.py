@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 import torch
 from measuring import Tables
 
-from brittle.engine.runs import environment
+from brittle.engine.store.run_folder import environment
 
 HERE = Path(__file__).parent
 PARTS = ("grid", "variants", "lite")
@@ -61,7 +61,7 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def trained(part: str, options: argparse.Namespace, end: float) -> None:
-    """The grid or the variants: written anew after every few networks, so that a kill loses little."""
+    """The grid or the variants: written again after every few networks, so that a kill loses little."""
     settings = fashion.Settings(options.data / "fashion-mnist", options.weights, options.device)
     seeds = fashion.SEEDS
     if options.small:

@@ -44,7 +44,7 @@ class Command:
     other_images: str | None = None  # the measure's own option that names another image set of the study
     out: str = "keep the run and its report in this folder"  # help
     reads: Mapping[str, type] = field(default_factory=dict)  # measures it is derived from: their options are its too
-    unread: tuple[str, ...] = ()  # those of them that it has no use for
+    unread: tuple[str, ...] = ()  # those of them that it does not take
 
     @property
     def function(self) -> str:
@@ -53,13 +53,13 @@ class Command:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The shared parameters that it has no use for."""
+        """The shared parameters that it does not take."""
         offered = {"nuisances": self.nuisance != "none", "train": self.train, "train_count": self.train}
         return tuple(name for name, there in offered.items() if not there)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class SubjectOptions:
     """What is measured."""
 
     classifier: str = option(
@@ -78,7 +78,7 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class SelectionOptions:
     """Which images, which draws, in which numbers, and where to."""
 
     count: int | None = option(None, "how many images, drawn by the seed; all by default", least=1)
@@ -96,14 +96,14 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Device:
+class DeviceOptions:
     """Where the work is done."""
 
     device: str | None = option(None, "where it runs: cpu, cuda, cuda:1 …; a GPU where there is one")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExecutionOptions(Device):
+class ExecutionOptions(DeviceOptions):
     """How the work is done, which changes no result."""
 
     batch: int | None = option(None, "images classified at once", least=1)

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from brittle.images import register as _register_image_set
     from brittle.images.base import ImageSet as ImageSet
     from brittle.measures import register as _register_measure
-    from brittle.measures.answers import Answered as Answered
     from brittle.measures.answers import Answers as Answers
     from brittle.measures.answers import At as At
     from brittle.measures.answers import Change as Change
     from brittle.measures.answers import Notes as Notes
+    from brittle.measures.answers import PendingAnswers as PendingAnswers
     from brittle.measures.answers import PendingOutcome as PendingOutcome
     from brittle.measures.base import CLASSIFIER as CLASSIFIER
     from brittle.measures.base import IMAGES as IMAGES
@@ -50,42 +50,42 @@ if TYPE_CHECKING:
     from brittle.measures.base import PATH as PATH
     from brittle.measures.base import ROWS as ROWS
     from brittle.measures.base import About as About
-    from brittle.measures.base import Asked as Asked
     from brittle.measures.base import BadAnswer as BadAnswer
     from brittle.measures.base import Cell as Cell
     from brittle.measures.base import ClassifierFacts as ClassifierFacts
     from brittle.measures.base import Derived as Derived
     from brittle.measures.base import Fold as Fold
-    from brittle.measures.base import Given as Given
+    from brittle.measures.base import ImageSetFacts as ImageSetFacts
     from brittle.measures.base import Measure as Measure
-    from brittle.measures.base import Pairs as Pairs
+    from brittle.measures.base import MeasureInputs as MeasureInputs
     from brittle.measures.base import Pending as Pending
     from brittle.measures.base import Piece as Piece
     from brittle.measures.base import Read as Read
+    from brittle.measures.base import ReadRows as ReadRows
     from brittle.measures.base import RunView as RunView
-    from brittle.measures.base import Subject as Subject
     from brittle.measures.base import Tables as Tables
     from brittle.measures.base import Task as Task
-    from brittle.measures.base import looked_up as looked_up
+    from brittle.measures.base import TaskPairs as TaskPairs
     from brittle.measures.base import pairs_of as pairs_of
     from brittle.measures.base import refuse_unknown as refuse_unknown
     from brittle.measures.base import tabled as tabled
     from brittle.measures.base import two_by_two as two_by_two
-    from brittle.measures.changes import Along as Along
-    from brittle.measures.changes import AlongFresh as AlongFresh
-    from brittle.measures.changes import Drawn as Drawn
-    from brittle.measures.changes import Placed as Placed
+    from brittle.measures.base import values_by_id as values_by_id
+    from brittle.measures.changes import AlongFreshPath as AlongFreshPath
+    from brittle.measures.changes import AlongPath as AlongPath
+    from brittle.measures.changes import DrawnTheta as DrawnTheta
+    from brittle.measures.changes import GivenTheta as GivenTheta
     from brittle.measures.changes import Untouched as Untouched
     from brittle.measures.clean.measure import clean_columns as clean_columns
     from brittle.measures.clean.measure import predictions as predictions
     from brittle.measures.clean.measure import references as references
     from brittle.measures.criteria import Criterion as Criterion
-    from brittle.measures.criteria import left as left
+    from brittle.measures.criteria import left_prediction as left_prediction
     from brittle.measures.criteria import reached as reached
-    from brittle.measures.distortion import BESIDE as BESIDE
-    from brittle.measures.distortion import Part as Part
-    from brittle.measures.distortion import beside as beside
-    from brittle.measures.distortion import in_short as in_short
+    from brittle.measures.distortion import INTERFERENCE_KEY as INTERFERENCE_KEY
+    from brittle.measures.distortion import DistortionPart as DistortionPart
+    from brittle.measures.distortion import interference_row as interference_row
+    from brittle.measures.distortion import interference_rows as interference_rows
     from brittle.measures.draws import check_path as check_path
     from brittle.measures.draws import check_stored as check_stored
     from brittle.measures.draws import draw_theta as draw_theta
@@ -94,9 +94,9 @@ if TYPE_CHECKING:
     from brittle.measures.outcomes import first_bad as first_bad
     from brittle.measures.outcomes import outcome_columns as outcome_columns
     from brittle.measures.plan import Grid as Grid
-    from brittle.measures.plan import Listed as Listed
     from brittle.measures.plan import Plan as Plan
     from brittle.measures.plan import Unit as Unit
+    from brittle.measures.plan import UnitList as UnitList
     from brittle.measures.plan import rows_per_unit as rows_per_unit
     from brittle.measures.severities import Severities as Severities
     from brittle.measures.severities import fine_grid as fine_grid
@@ -104,10 +104,10 @@ if TYPE_CHECKING:
     from brittle.measures.severities import severities_of as severities_of
     from brittle.measures.sweep import Brackets as Brackets
     from brittle.measures.sweep import Crossings as Crossings
-    from brittle.measures.sweep import Trails as Trails
-    from brittle.measures.sweep import narrowed as narrowed
+    from brittle.measures.sweep import PathOutcomes as PathOutcomes
+    from brittle.measures.sweep import narrow_brackets as narrow_brackets
+    from brittle.measures.sweep import path_outcomes as path_outcomes
     from brittle.measures.sweep import sweep as sweep
-    from brittle.measures.sweep import trails as trails
     from brittle.mixing import register as _register_mix
     from brittle.mixing.base import MASK as MASK
     from brittle.mixing.base import Mix as Mix
@@ -151,13 +151,13 @@ if TYPE_CHECKING:
     from brittle.samplers.target import Sampler as Sampler
     from brittle.samplers.target import Target as Target
     from brittle.samplers.target import log_density as log_density
+    from brittle.statistics.betting_ratio import quotient_bounds as quotient_bounds
     from brittle.statistics.intervals import Bounds as Bounds
     from brittle.statistics.intervals import betting_bounds as betting_bounds
     from brittle.statistics.intervals import binomial_bounds as binomial_bounds
     from brittle.statistics.intervals import finite_bounds as finite_bounds
     from brittle.statistics.intervals import rounds_bounds as rounds_bounds
     from brittle.statistics.intervals import simultaneous as simultaneous
-    from brittle.statistics.ratio import quotient_bounds as quotient_bounds
     from brittle.statistics.survival import median_interval as median_interval
     from brittle.types import OF_255 as OF_255
     from brittle.types import UNLABELLED as UNLABELLED
@@ -207,22 +207,22 @@ _HOMES = {
     "brittle.images": "Loader:ImageSetLoader image_set register:register_image_set",
     "brittle.images.base": "ImageSet",
     "brittle.measures": "register:register_measure",
-    "brittle.measures.answers": "Answered Answers At Change Notes PendingOutcome",
+    "brittle.measures.answers": "Answers At Change Notes PendingAnswers PendingOutcome",
     "brittle.measures.base": (
-        "CLASSIFIER IMAGES NUISANCE PATH ROWS About Asked BadAnswer Cell ClassifierFacts Derived Fold Given "
-        "Measure Pairs Pending Piece Read RunView Subject Tables Task looked_up pairs_of "
-        "refuse_unknown tabled two_by_two"
+        "CLASSIFIER IMAGES NUISANCE PATH ROWS About BadAnswer Cell ClassifierFacts Derived Fold ImageSetFacts Measure "
+        "MeasureInputs Pending Piece Read ReadRows RunView Tables Task TaskPairs pairs_of refuse_unknown tabled "
+        "two_by_two values_by_id"
     ),
-    "brittle.measures.changes": "Along AlongFresh Drawn Placed Untouched",
+    "brittle.measures.changes": "AlongFreshPath AlongPath DrawnTheta GivenTheta Untouched",
     "brittle.measures.clean.measure": "clean_columns predictions references",
-    "brittle.measures.criteria": "Criterion left reached",
-    "brittle.measures.distortion": "BESIDE Part beside in_short",
+    "brittle.measures.criteria": "Criterion left_prediction reached",
+    "brittle.measures.distortion": "INTERFERENCE_KEY DistortionPart interference_row interference_rows",
     "brittle.measures.draws": "check_path check_stored draw_theta",
     "brittle.measures.lanes": "lane_size",
     "brittle.measures.outcomes": "Outcome first_bad outcome_columns",
-    "brittle.measures.plan": "Grid Listed Plan Unit rows_per_unit",
+    "brittle.measures.plan": "Grid Plan Unit UnitList rows_per_unit",
     "brittle.measures.severities": "Severities fine_grid followable severities_of",
-    "brittle.measures.sweep": "Brackets Crossings Trails narrowed sweep trails",
+    "brittle.measures.sweep": "Brackets Crossings PathOutcomes narrow_brackets path_outcomes sweep",
     "brittle.mixing": "register:register_mix",
     "brittle.mixing.base": "MASK Mix PairMix",
     "brittle.nuisances": "nuisance register:register_nuisance",
@@ -243,12 +243,12 @@ _HOMES = {
     "brittle.samplers": "register:register_sampler",
     "brittle.samplers.target": "Budget Evaluation PosteriorDraws PriorDraws Sampler Target log_density",
     "brittle.statistics.intervals": "Bounds betting_bounds binomial_bounds finite_bounds rounds_bounds simultaneous",
-    "brittle.statistics.ratio": "quotient_bounds",
+    "brittle.statistics.betting_ratio": "quotient_bounds",
     "brittle.statistics.survival": "median_interval",
     "brittle.types": (
-        "OF_255 UNLABELLED Batch Clamping Classifier ClassNames Clipped Differentiable ExchangeableParts "
-        "HidesPixels HidesShare InBenchmark InScales Layered LayerChange Nuisance OnPath ParameterUnits "
-        "ReadableTheta Remarks Scaled SeesPart SettlesOnImages SeverityScale TrainingRecord in_numbers"
+        "OF_255 UNLABELLED Batch Clamping ClassNames Classifier Clipped Differentiable ExchangeableParts HidesPixels "
+        "HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath ParameterUnits ReadableTheta Remarks "
+        "Scaled SeesPart SettlesOnImages SeverityScale TrainingRecord in_numbers"
     ),
 }
 _HOME_OF = {

@@ -1,4 +1,4 @@
-"""Progress in a notebook: one line beneath the cell, written anew as the work goes on."""
+"""Progress in a notebook: one line beneath the cell, written again as the work goes on."""
 
 from __future__ import annotations
 

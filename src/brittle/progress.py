@@ -44,7 +44,7 @@ class Progress:
     ) -> None: ...
 
 
-class Lines:
+class ProgressLines:
     """How far the work is, in a line now and then: what a log file can show of it."""
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,13 +76,13 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
-class Bar(Progress):
+class ProgressBar(Progress):
     """A bar on standard error; where that is not a terminal, a line now and then."""
 
     def __init__(self) -> None:
         super().__init__()
         self.console = Console(stderr=True)
-        self._lines = None if sys.stderr.isatty() else Lines(self.show)
+        self._lines = None if sys.stderr.isatty() else ProgressLines(self.show)
         self._bar = RichBar(
             TextColumn("{task.description}", markup=False),
             BarColumn(),

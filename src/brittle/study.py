@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from brittle.changes import differences
+from brittle.differences import differences
 from brittle.errors import BrittleError, located
 from brittle.images.selection import Selection
 from brittle.measures import measures

@@ -12,7 +12,7 @@ from brittle.hardening.options import HardeningOptions
 from brittle.measures import measures
 from brittle.measures.commands import built_in
 from brittle.registry import options_of
-from brittle.results.base import said_of
+from brittle.results.base import result_values
 from brittle.training.options import TrainingOptions
 
 HEAVY = ("torch", "numpy", "scipy", "pyarrow", "matplotlib", "onnxruntime", "jinja2", "PIL")
@@ -166,16 +166,16 @@ def test_the_engine_is_passed_on(monkeypatch, cli):
 def test_json_has_every_result_and_the_values_of_the_only_one():
     said = {"kind": "robustness", "results": [{"rho": 1}, {"rho": 2}], "comparisons": [3]}
     summary = {"measures": {"robustness": said}, "warnings": [], "skipped": {}, "calls": {"it": 4}}
-    assert said_of(summary, "robustness") == {
+    assert result_values(summary, "robustness") == {
         "results": [{"rho": 1}, {"rho": 2}],
         "comparisons": [3],
         "warnings": [],
         "skipped": {},
     }
     summary = {"measures": {"own": {"kind": "own", "entries": [{"keep": 1}]}}, "warnings": ["a"]}
-    assert said_of(summary, "own") == {"keep": 1, "results": [{"keep": 1}], "warnings": ["a"]}
+    assert result_values(summary, "own") == {"keep": 1, "results": [{"keep": 1}], "warnings": ["a"]}
     summary = {"measures": {"own": {"kind": "own", "change": 0.5}}, "warnings": []}
-    assert said_of(summary, "own") == {"change": 0.5, "warnings": []}
+    assert result_values(summary, "own") == {"change": 0.5, "warnings": []}
 
 
 def test_ids_that_were_asked_for_are_not_cut_short_by_a_default(cli):

@@ -97,7 +97,7 @@ def small_units(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def cut(rows: int) -> None:
         monkeypatch.setattr("brittle.measures.robustness.measure.rows_per_unit", lambda _: rows)
         monkeypatch.setattr("brittle.measures.clean.measure.rows_per_unit", lambda _: rows)
-        monkeypatch.setattr("brittle.engine.ledger.BATCHES_PER_SPAN", 1e-9)
+        monkeypatch.setattr("brittle.engine.plan.missing.BATCHES_PER_SPAN", 1e-9)
 
     return cut
 
@@ -105,4 +105,4 @@ def small_units(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 @pytest.fixture
 def unmerged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files stay as they were written."""
-    monkeypatch.setattr("brittle.engine.store.FolderStore.compact", lambda *_, **__: None)
+    monkeypatch.setattr("brittle.engine.store.unit_store.FolderStore.compact", lambda *_, **__: None)

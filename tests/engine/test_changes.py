@@ -9,7 +9,7 @@ import torch
 from engine_runs import run
 from safetensors.torch import save_file
 
-from brittle.engine import runs
+from brittle.engine.store import run_folder
 from brittle.errors import BrittleError
 from brittle.report.html import write_report
 
@@ -197,8 +197,8 @@ def test_weights_that_drift_a_little_at_every_resumption_are_refused_in_the_end(
 def test_answers_are_compared_as_closely_as_the_machine_promises(things, monkeypatch, scale, elsewhere):
     run(things.study(), out=things.out)
     if elsewhere:
-        there = runs.environment() | {"device": "another"}
-        monkeypatch.setattr(runs, "environment", lambda: there)
+        there = run_folder.environment() | {"device": "another"}
+        monkeypatch.setattr(run_folder, "environment", lambda: there)
     (things.folder / "scale").write_text(scale)
     with pytest.raises(BrittleError, match="classifier 'first' no longer answers as it did"):
         run(things.study(), out=things.out)
@@ -206,8 +206,8 @@ def test_answers_are_compared_as_closely_as_the_machine_promises(things, monkeyp
 
 def test_last_digits_as_another_device_gives_them_are_no_change(things, monkeypatch):
     run(things.study(), out=things.out)
-    there = runs.environment() | {"device": "another"}
-    monkeypatch.setattr(runs, "environment", lambda: there)
+    there = run_folder.environment() | {"device": "another"}
+    monkeypatch.setattr(run_folder, "environment", lambda: there)
     (things.folder / "scale").write_text("1.0001")
     assert results(things.study(), things.out)
 

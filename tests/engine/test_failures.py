@@ -1,4 +1,4 @@
-"""What goes wrong in the middle is told with the image, the draw and θ, and what is finished is kept."""
+"""What goes wrong in the middle is reported with the image, the draw and θ, and what is finished is kept."""
 
 import re
 

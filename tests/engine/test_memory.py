@@ -11,7 +11,7 @@ import brittle
 from brittle.api import measure
 from brittle.classifiers import classifier
 from brittle.engine import run as running
-from brittle.engine.memory_store import MemoryStore
+from brittle.engine.store.memory_store import MemoryStore
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet
 from brittle.measures.base import Cell
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_computed_in_pieces():
 
 
 def test_rounds_over_a_set_too_large_to_keep_are_read_in_parts(monkeypatch):
-    monkeypatch.setattr("brittle.engine.ledger.IMAGES_KEPT", 0)
+    monkeypatch.setattr("brittle.engine.plan.missing.IMAGES_KEPT", 0)
     monkeypatch.setattr("brittle.measures.robustness.measure.rows_per_unit", lambda numbers: 64)
     read, groups = [], ImageSet.groups
 

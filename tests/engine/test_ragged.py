@@ -15,7 +15,7 @@ from engine_runs import run
 from PIL import Image
 
 from brittle import classifier, image_set, measure
-from brittle.engine.memory_store import MemoryStore
+from brittle.engine.store.memory_store import MemoryStore
 from brittle.errors import BrittleError
 
 pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
@@ -105,7 +105,7 @@ def test_rows_of_a_ragged_set_are_stored_in_planned_order(photos):
 @pytest.mark.parametrize("kept", [1, 20 * 12 * 3 * 4 * 3])
 def test_images_that_do_not_fit_together_change_nothing(photos, monkeypatch, kept):
     before = results(study(photos), None)
-    monkeypatch.setattr("brittle.engine.worker.IMAGES_AT_ONCE", kept)
+    monkeypatch.setattr("brittle.engine.execute.worker.IMAGES_AT_ONCE", kept)
     assert results(study(photos), None) == before
 
 

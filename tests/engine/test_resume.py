@@ -15,8 +15,8 @@ import pytest
 import tomli_w
 from engine_runs import run
 
-from brittle.engine.disk import Disk
-from brittle.engine.unit_file import KEY, encoded
+from brittle.engine.store.filesystem import Filesystem
+from brittle.engine.store.unit_file import KEY, encoded
 from brittle.errors import BrittleError, Failure
 from brittle.progress import Progress
 from brittle.report.page.loaded import load
@@ -79,7 +79,7 @@ def test_the_units_of_a_truncated_file_alone_are_computed_anew(things, small_uni
     assert results(things.study(), things.out, progress=progress) == before
     assert things.rows() == things.CHECKED + 200
     assert identity(others) == others
-    assert progress.notes == [f"{torn} was damaged or incomplete; its units are computed anew"]
+    assert progress.notes == [f"{torn} was damaged or incomplete; its units are computed again"]
 
 
 def test_a_file_with_too_few_rows_counts_as_torn(things, small_units, unmerged):
@@ -130,15 +130,15 @@ def test_a_merge_killed_before_the_merged_files_are_removed_changes_nothing(thin
     small_units(60)
     before = results(study, things.folder / "undisturbed")
 
-    remove = Disk.remove
+    remove = Filesystem.remove
 
     def killed(disk, path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Disk, "remove", killed)
+    monkeypatch.setattr(Filesystem, "remove", killed)
     with pytest.raises(KeyboardInterrupt):
         run(study, out=things.out)
-    monkeypatch.setattr(Disk, "remove", remove)
+    monkeypatch.setattr(Filesystem, "remove", remove)
     names = {path.name.removesuffix(".rows.parquet") for path in things.unit_files("affine")}
     assert {"000000000-000000016", "000000000-000000001", "000000015-000000016"} <= names
     things.rows()
@@ -173,27 +173,27 @@ def test_bits_that_turned_in_a_stored_file_are_noticed_and_its_units_computed_an
     content[int(place * len(content))] ^= 0x10
     file.write_bytes(content)
     view = load(things.out).view("robustness")
-    with pytest.raises(BrittleError, match=rf"{file} is damaged .*only the units of that file are computed anew"):
+    with pytest.raises(BrittleError, match=rf"{file} is damaged .*only the units of that file are computed again"):
         list(view.rows(view.cell("first", "toy", "affine:alpha=20")))
     progress = Progress()
     things.rows()
     assert run(things.study(), out=things.out, progress=progress) == before
     assert things.rows() == things.CHECKED + things.IMAGES * 20
-    assert progress.notes == [f"{file} was damaged or incomplete; its units are computed anew"]
+    assert progress.notes == [f"{file} was damaged or incomplete; its units are computed again"]
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
 def test_a_file_that_can_not_be_read_is_not_deleted(things, monkeypatch, number):
     run(things.study(), out=things.out)
     files = identity(things.unit_files())
-    read = Disk.read
+    read = Filesystem.read
 
     def fails(disk, path):
         if "affine" in path:
             raise OSError(number, os.strerror(number))
         return read(disk, path)
 
-    monkeypatch.setattr(Disk, "read", fails)
+    monkeypatch.setattr(Filesystem, "read", fails)
     with pytest.raises(Failure, match=rf"affine.* can't be read: {os.strerror(number)}") as failure:
         run(things.study(), out=things.out)
     assert "\n" not in str(failure.value)

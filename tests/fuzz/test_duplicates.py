@@ -15,7 +15,7 @@ from PIL import Image
 
 from brittle.images.scales.cifar_c import CifarC
 from brittle.images.scales.imagenet_c import ImageNetC
-from brittle.images.scales.table import Table
+from brittle.images.scales.table import ScalesTable
 from brittle.images.shards import Shards
 
 MEMBERS = some.sampled_from(["a.png", "a.jpg", "a.cls", "a.json", "b.png", "b.cls", "sub/a.png", "sub/a.cls"])
@@ -109,7 +109,7 @@ def test_a_table_means_one_picture_by_each_row_or_is_refused(file, rows):
         file(name, picture(shade))
     text = "\n".join(["path,class,shift,scale,seed", *(",".join(row) for row in rows)])
     with taken_or_refused():
-        found = Table(str(file("pictures.csv", text.encode()))).load()
+        found = ScalesTable(str(file("pictures.csv", text.encode()))).load()
         assert max(Counter((of, shift, float(scale), seed) for _, of, shift, scale, seed in rows).values()) == 1
         assert len({(path, of) for path, of, *_ in rows}) == len({path for path, *_ in rows})
         assert len(found) <= len({(of, seed) for _, of, _, _, seed in rows})

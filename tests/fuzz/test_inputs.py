@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from made_up import costly, mutated, taken_or_refused
 from PIL import Image
 
+from brittle.class_names import class_names
 from brittle.classifiers import classifiers
 from brittle.images import image_sets
 from brittle.images.arrays import from_arrays
@@ -20,7 +21,6 @@ from brittle.images.folder import Folder
 from brittle.images.id_list import ids_of
 from brittle.images.idx import Idx
 from brittle.images.npz import Npz
-from brittle.names import class_names
 from brittle.nuisances import nuisances
 from brittle.registry import parse_named, parse_spec
 from brittle.registry.options import options_of

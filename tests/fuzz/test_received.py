@@ -15,18 +15,18 @@ from hypothesis import strategies as some
 from made_up import costly, mutated, taken_or_refused
 from PIL import Image
 
-from brittle.engine.git_state import git_state
+from brittle.contained_files import ContainedFiles
+from brittle.engine.check.labels import reference_labels
 from brittle.engine.job import subject_of
-from brittle.engine.labels import reference_labels
+from brittle.engine.store.git_state import git_state
 from brittle.images.arrays import from_arrays
 from brittle.images.folder import Folder
 from brittle.images.npz import Npz
-from brittle.images.scales.table import Table
-from brittle.images.selection import Chosen
+from brittle.images.scales.table import ScalesTable
+from brittle.images.selection import ChosenImages
 from brittle.images.shards import Shards
 from brittle.images.stream import encoded
 from brittle.measures.base import ClassifierFacts
-from brittle.own_files import OwnFiles
 
 OWN, PRIVATE = (io.BytesIO() for _ in range(2))
 Image.new("L", (4, 4), 0).save(OWN, "PNG")
@@ -123,13 +123,13 @@ PATHS = some.lists(some.sampled_from([*PARTS, "pipe.png", "", "\0", "TOP", "/dev
 def test_a_row_that_names_a_file_gives_one_of_its_own_or_is_refused(received, path):
     path = path.replace("TOP", str(received.parent))
     with taken_or_refused():
-        assert encoded({"bytes": None, "path": path or "."}, "index 0", OwnFiles(received).path) == OWN.getvalue()
+        assert encoded({"bytes": None, "path": path or "."}, "index 0", ContainedFiles(received).path) == OWN.getvalue()
     if "\0" in path or not path.isprintable():
         return
     columns = {"path": ["a.png", path], "class": [0, 0], "shift": ["", "fog"], "scale": [0, 1], "seed": [1, 1]}
     pa.parquet.write_table(pa.table(columns), received / "table.parquet")
     with taken_or_refused():
-        found = Table(file=str(received / "table.parquet")).load()
+        found = ScalesTable(file=str(received / "table.parquet")).load()
         assert float(found.shifts["fog"].reader([1])[0].max()) == 0
 
 
@@ -213,7 +213,7 @@ def test_labels_of_any_size_are_matched_or_refused(file, labels, kind):
         )
         images = loaded()
         for facts in (NAMED, UNNAMED):
-            found = reference_labels(facts, subject_of(Chosen(images, images)))
+            found = reference_labels(facts, subject_of(ChosenImages(images, images)))
             assert all(-1 <= each < len(facts.labels) for each in found.tolist())
     assert tracemalloc.get_traced_memory()[1] < 10**7
     tracemalloc.stop()

@@ -13,9 +13,9 @@ from made_up import PLAIN, altered, costly, mutated, taken_or_refused
 from torch import nn
 
 import brittle
-from brittle.engine.runs import RunFolder
-from brittle.engine.store import FolderStore
-from brittle.hardening.kept import Kept
+from brittle.engine.store.run_folder import RunFolder
+from brittle.engine.store.unit_store import FolderStore
+from brittle.hardening.rounds_folder import RoundsFolder
 from brittle.measures.base import Cell
 from brittle.report.html import write_report
 
@@ -191,7 +191,7 @@ def test_a_damaged_run_is_reported_with_the_same_numbers_or_refused(run, case, u
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hardening")
-    kept, module = Kept(folder, {"seed": 0, "nuisance": "rotation"}), nn.Linear(3, 2)
+    kept, module = RoundsFolder(folder, {"seed": 0, "nuisance": "rotation"}), nn.Linear(3, 2)
     kept.write(1, module, [{"round": 1, "rho": 0.5}])
     return kept, module.state_dict(), (folder / "rounds" / "1.safetensors").read_bytes()
 

@@ -91,15 +91,15 @@ def test_batch_statistics_stay_as_they_were_and_a_finished_folder_is_read_again(
 def test_an_interrupted_hardening_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "whole", **QUICK)
     with monkeypatch.context() as patched:
-        work, trained = rounds.Work._trained, []
+        work, trained = rounds.HardeningWork._trained, []
 
-        def once(self: rounds.Work, number: int, progress: rounds.Phases) -> dict[str, object]:
+        def once(self: rounds.HardeningWork, number: int, progress: rounds.PhasedProgress) -> dict[str, object]:
             if number == 2:
                 raise Failure("the lights went out")
             trained.append(number)
             return work(self, number, progress)
 
-        patched.setattr(rounds.Work, "_trained", once)
+        patched.setattr(rounds.HardeningWork, "_trained", once)
         with pytest.raises(Failure):
             brittle.harden("bundled:plain", "sample", ALPHA, tmp_path / "broken", **QUICK)
         assert trained == [1]

@@ -31,7 +31,7 @@ def test_another_network_or_other_test_images_are_not_gone_on_with(sample: britt
 
 
 def test_what_is_no_torch_module_is_refused(sample: brittle.ImageSet) -> None:
-    with pytest.raises(BrittleError, match=r"can't be hardened, since it is no torch module.*torch:package"):
+    with pytest.raises(BrittleError, match=r"can't be hardened, since it is not a torch module.*torch:package"):
         brittle.harden(lambda images: images.flatten(1)[:, :10], sample, ALPHA)
 
 

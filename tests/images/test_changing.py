@@ -14,7 +14,7 @@ import brittle
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import ImageSet, IndexNames
-from brittle.images.compared import READS
+from brittle.images.compared_reader import READS
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (100, 6, 6), dtype=np.uint8)
 TWICE = 0.1**2 + 0.9**2  # that two reads agree, with a flip of probability 0.1

@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
+from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.images import image_set
-from brittle.own_files import OwnFiles
 
 LEADS_OUT = "leads out of"
 
@@ -294,9 +294,9 @@ def test_an_array_of_cifar_c_that_links_out_of_the_folder_is_refused(place):
 def test_own_files_are_those_below_a_folder(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "ab").mkdir()
-    own = OwnFiles(tmp_path / "a")
+    own = ContainedFiles(tmp_path / "a")
     assert own.holds(tmp_path / "a")
     assert own.holds(tmp_path / "a" / "b" / ".." / "c")
     assert not own.holds(tmp_path / "ab")
     assert not own.holds(tmp_path / "a" / "..")
-    assert OwnFiles("/").holds(tmp_path)
+    assert ContainedFiles("/").holds(tmp_path)

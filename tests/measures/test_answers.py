@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from brittle.measures.answers import Answers
-from brittle.measures.changes import Along, AlongFresh, Drawn, Placed, Untouched
+from brittle.measures.changes import AlongFreshPath, AlongPath, DrawnTheta, GivenTheta, Untouched
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
 from brittle.types import UNLABELLED, Batch
@@ -110,20 +110,20 @@ def noise():
 
 def test_a_drawn_change_adds_the_field_of_its_seed_image_and_draw(noise):
     batch, draw = images(4), torch.tensor([7, 0, 7, 3])
-    made, _ = Drawn(noise, ROOT).make(batch, {"draw": draw})
+    made, _ = DrawnTheta(noise, ROOT).make(batch, {"draw": draw})
     torch.testing.assert_close(made - batch.images, field(batch, fold(fold(ROOT, batch.ids), draw)))
     assert len({float(each) for each in (made - batch.images).flatten(1).mean(1)}) == 4
 
 
 def test_a_placed_change_adds_the_field_it_is_given(noise):
     batch, theta = images(3), torch.linspace(-0.02, 0.02, 3 * 36).view(3, 36)
-    made, _ = Placed(noise).make(batch, {"theta": theta})
+    made, _ = GivenTheta(noise).make(batch, {"theta": theta})
     torch.testing.assert_close(made, batch.images + theta.view(3, 1, 6, 6))
 
 
 def test_a_path_multiplies_its_field_by_the_severity(noise):
     batch, theta = images(3), torch.full((3, 36), 0.01)
-    made, _ = Along(noise).make(batch, {"theta": theta, "severity": torch.tensor([0.0, 1.0, 2.5])})
+    made, _ = AlongPath(noise).make(batch, {"theta": theta, "severity": torch.tensor([0.0, 1.0, 2.5])})
     expected = torch.tensor([0.0, 0.01, 0.025])
     torch.testing.assert_close((made - batch.images).flatten(1).mean(1), expected, atol=1e-6, rtol=0)
 
@@ -131,12 +131,12 @@ def test_a_path_multiplies_its_field_by_the_severity(noise):
 def test_a_fresh_path_has_another_field_at_every_place(noise):
     batch = images(2).take(torch.tensor([1, 1]))
     at = {"draw": torch.tensor([4, 4]), "place": torch.tensor([0, 1]), "severity": torch.tensor([2.0, 2.0])}
-    made, _ = AlongFresh(noise, ROOT).make(batch, at)
+    made, _ = AlongFreshPath(noise, ROOT).make(batch, at)
     keys = fold(fold(fold(ROOT, batch.ids), at["draw"]), at["place"])
     torch.testing.assert_close(made - batch.images, 2 * field(batch, keys))
     assert not torch.equal(made[0], made[1])
 
 
 def test_only_what_computes_with_tensors_alone_may_be_compiled(noise):
-    assert Drawn(noise, ROOT).traceable
-    assert not Drawn(nuisance(lambda image, rng: image), ROOT).traceable
+    assert DrawnTheta(noise, ROOT).traceable
+    assert not DrawnTheta(nuisance(lambda image, rng: image), ROOT).traceable

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 import brittle
-from brittle.measures.robustness.untouched import chance_of
+from brittle.measures.robustness.clean_warnings import chance_of
 from brittle.report.html import write_report
 
 pytestmark = pytest.mark.warned(
@@ -91,7 +91,7 @@ def test_folders_in_alphabetical_order_are_matched_by_number_and_it_is_said(tmp_
     assert found["warnings"][0].startswith("'classifier' seems to count")
     assert any(
         "'clothes' are matched by number with the 10 classes of 'classifier', which has no names: 0 = Ankle boot, "
-        "1 = Bag, 2 = Coat, …; if it counts them otherwise, name them in its own order with labels=…" in text
+        "1 = Bag, 2 = Coat, …; if it counts them in another order, name them in that order with labels=…" in text
         for text in found["warnings"]
     )
 

@@ -5,7 +5,7 @@ from cue_conflicts import reader
 
 import brittle
 from brittle.errors import BrittleError
-from brittle.measures.decisions import matched, read_decisions
+from brittle.measures.decisions import decisions_by_image, read_decisions
 
 
 def test_people_and_networks_have_other_names_for_the_same_image():
@@ -29,8 +29,8 @@ def test_people_and_networks_have_other_names_for_the_same_image():
         "boat-0068-sketch-23.png": "boat",
         "0001_cl_dnn_bw_oven_40_n04111531_14126.png": None,  # in colour only
     }
-    assert matched(said, list(names)) == list(names.values())
-    assert matched({"cat7-elephant1": "cat"}, ["0001_cc_dnn_0_cat_00_cat7-elephant1.png"]) == ["cat"]
+    assert decisions_by_image(said, list(names)) == list(names.values())
+    assert decisions_by_image({"cat7-elephant1": "cat"}, ["0001_cc_dnn_0_cat_00_cat7-elephant1.png"]) == ["cat"]
 
 
 def test_columns_may_be_capitalised_as_in_the_files_of_people(tmp_path):

@@ -5,7 +5,7 @@ import typing
 import pytest
 
 import brittle
-from brittle.engine.worker import Worker
+from brittle.engine.execute.worker import Worker
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.registry import options_of

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from brittle.measures.criteria import left, reached
+from brittle.measures.criteria import left_prediction, reached
 from brittle.measures.lanes import final_states, in_turn
 from brittle.measures.outcomes import outcome
-from brittle.measures.sweep import Course, narrowed, sweep, trails
+from brittle.measures.sweep import Course, narrow_brackets, path_outcomes, sweep
 
 LIMITS = torch.tensor([3.0, 0.5, 9.0, 100.0, 1.0, 7.2] * 40)  # the severity past which each path's answer changes
 
@@ -26,7 +26,7 @@ def test_first_crossings_are_found_whatever_the_batch_and_nothing_beyond_them_is
         seen.append(len(path))
         return said(severities[place], LIMITS[path])
 
-    found = sweep(Course(len(LIMITS), size, lambda path: {}, submit), severities, left)
+    found = sweep(Course(len(LIMITS), size, lambda path: {}, submit), severities, left_prediction)
     expected = LIMITS.floor() + 1
     assert torch.equal(found.met, LIMITS < 10)
     assert torch.equal(found.severity, expected.clamp(max=10))
@@ -42,7 +42,7 @@ def test_a_path_that_comes_back_counts_from_its_first_crossing():
     def submit(path, state, place):
         return said(wrong_at[place].float() * 2, torch.ones(len(path)))
 
-    found = sweep(Course(3, 2, lambda path: {}, submit), torch.arange(1.0, 6.0), left)
+    found = sweep(Course(3, 2, lambda path: {}, submit), torch.arange(1.0, 6.0), left_prediction)
     assert found.severity.tolist() == [2.0, 2.0, 2.0]
 
 
@@ -80,7 +80,7 @@ def test_all_lanes_are_submitted_before_any_is_collected():
 
         return collect
 
-    sweep(Course(20, 4, lambda path: {}, submit), torch.arange(1.0, 3.0), left)
+    sweep(Course(20, 4, lambda path: {}, submit), torch.arange(1.0, 3.0), left_prediction)
     assert order == ["submit"] * 5 + ["collect"] * 5
 
 
@@ -107,18 +107,18 @@ def test_trails_keep_every_answer_and_draw_what_paths_carry_once(size):
         begun.append(len(path))
         return carried(path)
 
-    found = trails(Course(len(WRONG_AT), size, begin, known), 5)
-    assert torch.equal(left(found.outcome), WRONG_AT)
+    found = path_outcomes(Course(len(WRONG_AT), size, begin, known), 5)
+    assert torch.equal(left_prediction(found.outcome), WRONG_AT)
     assert found.last.tolist() == [4] * len(WRONG_AT)
     assert sum(begun) == len(WRONG_AT)
 
 
 @pytest.mark.parametrize("size", [1, 7, 65, 1000])
 def test_trails_that_end_at_a_criterion_keep_what_came_before_it(size):
-    found = trails(Course(len(WRONG_AT), size, carried, known), 5, left)
+    found = path_outcomes(Course(len(WRONG_AT), size, carried, known), 5, left_prediction)
     assert found.last.tolist() == [2, 0, 4, 4, 1] * 13
     seen = torch.arange(5) <= found.last[:, None]
-    assert torch.equal(left(found.outcome)[seen], WRONG_AT[seen])
+    assert torch.equal(left_prediction(found.outcome)[seen], WRONG_AT[seen])
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -129,7 +129,7 @@ def test_brackets_are_narrowed_to_the_crossing(size):
         return said(severity, crossings[path])
 
     low, high = torch.zeros(50), torch.ones(50)
-    found = narrowed(Course(len(low), size, lambda path: {}, submit), low, high, 1e-3, left)
+    found = narrow_brackets(Course(len(low), size, lambda path: {}, submit), low, high, 1e-3, left_prediction)
     assert (found.low <= crossings).all()
     assert (found.high >= crossings).all()
     assert float((found.high - found.low).max()) <= 1e-3
@@ -144,5 +144,5 @@ def test_where_a_path_crosses_thrice_one_of_its_crossings_is_found():
         wrong = ((severity > 0.1) & (severity < 0.3)) | (severity > 0.6)
         return said(2 * wrong.float(), torch.ones(len(path)))
 
-    found = narrowed(Course(1, 4, lambda path: {}, submit), torch.zeros(1), torch.ones(1), 1e-4, left)
+    found = narrow_brackets(Course(1, 4, lambda path: {}, submit), torch.zeros(1), torch.ones(1), 1e-4, left_prediction)
     assert float(found.high) == pytest.approx(0.6, abs=1e-4)

@@ -15,7 +15,7 @@ from engine_runs import run_study
 from third_package import install
 
 import brittle
-from brittle.engine.runs import RunFolder
+from brittle.engine.store.run_folder import RunFolder
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.report.sections import sections
@@ -367,7 +367,7 @@ def test_a_derived_measure_is_restricted_in_what_it_reads(installed, grey, robus
 def test_a_restriction_that_would_change_nothing_is_refused(installed, grey):
     study = doubt_study(grey) | {"nuisances": BRIGHTER}
     study["doubt"]["nuisances"] = ["level 1"]
-    with pytest.raises(BrittleError, match="'doubt' can't be restricted to some nuisances: it has no use for any"):
+    with pytest.raises(BrittleError, match="'doubt' can't be restricted to some nuisances: it takes none"):
         brittle.run(study, out=None)
 
 

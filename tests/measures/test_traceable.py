@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from brittle.measures.changes import Along, Drawn, Untouched
+from brittle.measures.changes import AlongPath, DrawnTheta, Untouched
 from brittle.measures.graphs import change_in_numbers
 from brittle.nuisances import nuisance, nuisances
 from brittle.random import stream_root
@@ -40,7 +40,7 @@ def asked(space, device):
 def check(spec, device="meta"):
     space = nuisance(spec)
     batch, at = asked(space, device)
-    drawn = Drawn(space, stream_root(0, spec, device))
+    drawn = DrawnTheta(space, stream_root(0, spec, device))
     assert traced(drawn, batch, at) == drawn.traceable, spec
 
 
@@ -60,18 +60,18 @@ def test_jpeg_is_traceable():
     """Its tables, which are made on the CPU, can't meet others that hold no numbers."""
     space = nuisance("jpeg")
     batch, at = asked(space, "cpu")
-    assert traced(Drawn(space, stream_root(0, "jpeg")), batch._replace(images=batch.images.float()), at)
+    assert traced(DrawnTheta(space, stream_root(0, "jpeg")), batch._replace(images=batch.images.float()), at)
 
 
 def test_a_path_is_as_traceable_as_its_nuisance():
     space = nuisance("rotation")
     batch, _ = asked(space, "meta")
     at = {"theta": torch.zeros(COUNT, 1, device="meta"), "severity": torch.zeros(COUNT, device="meta")}
-    assert traced(Along(space), batch, at)
-    assert Along(space).traceable
+    assert traced(AlongPath(space), batch, at)
+    assert AlongPath(space).traceable
     assert traced(Untouched(), batch, {})
     assert Untouched().traceable
 
 
 def test_what_others_wrote_is_not_traceable_unless_it_says_so():
-    assert not Drawn(nuisance(lambda image, rng: image), stream_root(0, "function")).traceable
+    assert not DrawnTheta(nuisance(lambda image, rng: image), stream_root(0, "function")).traceable

@@ -14,7 +14,7 @@ import pytest
 from brittle.cli.output import warn
 from brittle.report.console import as_text, print_found
 from brittle.report.html import write_report
-from brittle.report.page.fewer import some_of
+from brittle.report.page.choose_few import some_of
 from brittle.report.sections.weak_points.section import with_pictures
 
 FORTY = [f"net-{place:02d}" for place in range(40)]

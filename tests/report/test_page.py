@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from brittle.engine.kept_json import kept_text, read_kept
+from brittle.engine.store.checked_json import checked_text, read_checked
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.report.blocks import Block, Sentence, Weighted
@@ -131,9 +131,9 @@ def test_report_is_written_when_images_and_classifiers_are_gone(
 
 def test_a_report_of_other_images_shows_the_summary_alone(tmp_path: Path, both_folder: Path, page_of: PageOf) -> None:
     folder = shutil.copytree(both_folder, tmp_path / "run")
-    kept = read_kept(folder / "begun.json", "")
+    kept = read_checked(folder / "begun.json", "")
     kept["images"]["shapes"] = "24 images, of which these are not"
-    (folder / "begun.json").write_text(kept_text("begun.json", kept))
+    (folder / "begun.json").write_text(checked_text("begun.json", kept))
     page = page_of(folder)
     assert "no longer those of the run" in page.text
     assert not any(tag == "img" for tag, _ in page.tags)
@@ -162,9 +162,9 @@ def test_a_damaged_row_file_leaves_the_numbers(tmp_path: Path, both_folder: Path
 
 def test_an_unfinished_extension_is_noticed(tmp_path: Path, weak_folder: Path) -> None:
     folder = shutil.copytree(weak_folder, tmp_path / "run")
-    summary = read_kept(folder / "summary.json", "")
+    summary = read_checked(folder / "summary.json", "")
     del summary["classifiers"]["plain"]
-    (folder / "summary.json").write_text(kept_text("summary.json", summary))
+    (folder / "summary.json").write_text(checked_text("summary.json", summary))
     with pytest.raises(BrittleError, match="not finished: nothing is summed up for plain"):
         load(folder)
 

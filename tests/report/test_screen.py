@@ -12,7 +12,7 @@ from brittle.report import console as printing
 from brittle.report.console import print_screenful, show
 from brittle.report.page.loaded import load
 from brittle.report.page.shell import render
-from brittle.report.renderers.names_table import Name, NamesTable
+from brittle.report.renderers.names_table import FoldedName, NamesTable
 from brittle.report.sections import section_of
 
 NUMBERS = ("0.706 [0.684, 0.721]", "0.757 [0.734, 0.772]", "0.335", "0.928", "0.222")
@@ -39,7 +39,7 @@ def test_names_are_broken_between_words_and_numbers_never(name, others):
         lines = shown(table_of(*others, name), width)
         text = " ".join(lines)
         assert all(number in text for number in NUMBERS)
-        words = [piece for each in (*others, name) for piece in Name(each).pieces]
+        words = [piece for each in (*others, name) for piece in FoldedName(each).pieces]
         assert all(any(word.strip() in line for line in lines) for word in words)
         assert "…" not in text
         assert max(map(len, lines)) <= width

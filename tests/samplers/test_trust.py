@@ -6,7 +6,15 @@ import pytest
 import scipy.stats
 import torch
 
-from brittle.measures.weak_points.diagnosis import ANCESTORS, FEW, MAY_MISS, NO_OTHER_LABEL, TRUSTED, judge, least_met
+from brittle.measures.weak_points.diagnosis import (
+    ANCESTORS,
+    FEW,
+    MAY_MISS,
+    NO_OTHER_LABEL,
+    TRUSTED,
+    image_status,
+    least_met,
+)
 from brittle.samplers import sampler
 from brittle.samplers.diagnostics import family_ess, family_kish, kish, pareto_k, weighted_ess
 from brittle.samplers.target import Budget, PosteriorDraws
@@ -30,7 +38,9 @@ def statuses(found: PosteriorDraws) -> list[str]:
     other = ((found.log_likelihood >= math.log(0.5)) & (found.log_weight > -torch.inf)).flatten(1).any(1)
     rare = [float(found.evidence[i].exp()) < least_met(int(found.from_prior[i])) for i in range(len(k))]
     return [
-        judge(True, bool(other[i]), False, float(size[i]), None, None if bounded[i] else float(k[i]), rare=rare[i])
+        image_status(
+            True, bool(other[i]), False, float(size[i]), None, None if bounded[i] else float(k[i]), rare=rare[i]
+        )
         for i in range(len(k))
     ]
 
@@ -162,9 +172,9 @@ def test_one_minus_mu_varies_as_the_number_of_ancestors_allows(toy, linear):
     size = family_ess(found.position.double().flatten(1, 2), weight, families).amin(1)
     assert (off & (size >= 25)).sum() >= 10
     assert not (off & (ancestors >= 25)).any()
-    assert judge(True, True, False, 80.0, None, None, 24.9) == ANCESTORS
-    assert judge(True, True, False, 80.0, None, None, 25.0) == TRUSTED
-    assert judge(True, True, False, 24.9, None, None, 24.9) == FEW
+    assert image_status(True, True, False, 80.0, None, None, 24.9) == ANCESTORS
+    assert image_status(True, True, False, 80.0, None, None, 25.0) == TRUSTED
+    assert image_status(True, True, False, 24.9, None, None, 24.9) == FEW
 
 
 def test_the_size_of_families_is_its_formula_and_no_less_than_that_of_weights():

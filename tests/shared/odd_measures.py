@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from brittle.errors import BrittleError
 from brittle.measures.base import Derived, Measure, Read
-from brittle.measures.plan import Grid, Listed, Unit
+from brittle.measures.plan import Grid, Unit, UnitList
 from brittle.registry import option
 
 
@@ -136,7 +136,7 @@ class Layers(Measure):
     layers: int = option(6, "how many")
 
     def plan(self, about):
-        return Listed([Unit((), range(layer, layer + 1)) for layer in range(self.layers)])
+        return UnitList([Unit((), range(layer, layer + 1)) for layer in range(self.layers)])
 
     def evaluate(self, task):
         assert len(task.batch.images) == len(task.ids) == 0
@@ -162,7 +162,7 @@ class Brightness(Measure):
     reads: ClassVar = (Read("layers", required=False),)
 
     def plan(self, about):
-        return Listed([*Grid(about.count, 1, 25, 1), Unit((), range(1))])
+        return UnitList([*Grid(about.count, 1, 25, 1), Unit((), range(1))])
 
     def evaluate(self, task):
         assert not task.classifiers

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from engine_runs import run
 
-from brittle.engine.store import FolderStore
+from brittle.engine.store.unit_store import FolderStore
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
 

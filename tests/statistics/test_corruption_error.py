@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from brittle.statistics.corruption_error import ALEXNET, ALEXNET_CLEAN, Errors, corruption_errors, published_alexnet
+from brittle.statistics.corruption_error import (
+    ALEXNET,
+    ALEXNET_CLEAN,
+    ShiftErrors,
+    corruption_errors,
+    published_alexnet,
+)
 
 
 def errors_of(wrong, clean, images=None):
     """wrong (M, S) and clean (M,) errors as 0 and 1."""
     wrong, clean = np.asarray(wrong, float), np.asarray(clean, float)
-    return Errors.of(np.arange(len(clean)) if images is None else np.asarray(images), 1 - wrong, 1 - clean)
+    return ShiftErrors.of(np.arange(len(clean)) if images is None else np.asarray(images), 1 - wrong, 1 - clean)
 
 
 # Four images, three scales. Classifier: E₀ = 1/4, Eₛ = 1/4, 2/4, 3/4; reference: E₀ = 2/4, Eₛ = 2/4, 3/4, 4/4.
@@ -96,8 +102,8 @@ def test_rare_errors_are_covered_by_twenty_images():
 
 
 def test_without_scale_0_there_is_ce_and_no_rce():
-    own = Errors.of(np.arange(4), np.array([[1.0], [0], [1], [0]]), np.full(4, np.nan))
-    other = Errors.of(np.arange(4), np.array([[0.0], [0], [1], [0]]), np.full(4, np.nan))
+    own = ShiftErrors.of(np.arange(4), np.array([[1.0], [0], [1], [0]]), np.full(4, np.nan))
+    other = ShiftErrors.of(np.arange(4), np.array([[0.0], [0], [1], [0]]), np.full(4, np.nan))
     found = corruption_errors({"c": {"a": own}}, {"a": other}, resamples=50)["c"]
     assert found.ce["a"].value == pytest.approx(2 / 3)
     assert np.isnan(found.rce["a"].value)
@@ -166,7 +172,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 def test_shifts_that_share_images_are_resampled_together():
     """The same errors under two names: the mean over the two is as uncertain as each, not less."""
     twice = {"a": OWN, "b": OWN}, {"a": REFERENCE, "b": REFERENCE}
-    apart = Errors(OWN.images + 100, *OWN[1:]), Errors(REFERENCE.images + 100, *REFERENCE[1:])
+    apart = ShiftErrors(OWN.images + 100, *OWN[1:]), ShiftErrors(REFERENCE.images + 100, *REFERENCE[1:])
     together = corruption_errors({"c": twice[0]}, twice[1], resamples=2000)["c"]
     independent = corruption_errors({"c": {"a": OWN, "b": apart[0]}}, {"a": REFERENCE, "b": apart[1]}, resamples=2000)
     assert together.mce.interval == together.ce["a"].interval

@@ -8,9 +8,9 @@ from scipy import stats
 
 from brittle.statistics.ranking import (
     better,
-    compared,
     holm,
     one_sigma,
+    pair_differences,
     pairs,
     ranks_by_overlap,
     ranks_by_tests,
@@ -95,7 +95,7 @@ def test_equal_classifiers_are_told_apart_no_more_often_than_stated():
     random = np.random.default_rng(0)
     chances, false = np.tile([0.9, 0.8, 0.7, 0.6], (4, 1)), 0
     for _ in range(300):
-        found = compared(simulated(random, chances), 1)
+        found = pair_differences(simulated(random, chances), 1)
         false += bool(better(found.difference, holm(found.p_value), 0.05).any())
     assert false <= 26
 
@@ -120,7 +120,7 @@ def test_planted_differences_and_a_planted_swap_are_found():
     chances = np.array([[0.9, 0.8, 0.4], [0.8, 0.75, 0.6], [0.6, 0.5, 0.2]])
     hit = np.zeros(2, int)
     for _ in range(50):
-        found = compared(simulated(random, chances, 600), 1)
+        found = pair_differences(simulated(random, chances, 600), 1)
         verdicts = better(found.difference, holm(found.p_value), 0.05)
         _, real = swaps(found.difference, verdicts)
         hit += [real[0], (verdicts[1:] == 1).all()]

@@ -21,7 +21,7 @@ from brittle.training.data import TrainingImages
 from brittle.training.mixing.mixer import Mixer
 from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
 from brittle.training.options import Recipe, TrainingOptions
-from brittle.training.plan import planned, random_labels
+from brittle.training.plan import random_labels, training_plan
 from brittle.training.step import Step
 from brittle.training.trainer import cross_entropy, seeded
 from brittle.training.trainer import train as train_module
@@ -181,9 +181,9 @@ def test_other_images_lend_pixels_and_no_labels(trained):
 def test_steps_that_read_other_images_from_disk_are_not_captured(monkeypatch):
     kind, cpu = trainable.build("small-vgg"), torch.device("cpu")
     options = TrainingOptions(mix="mixup", objective="reformulated", mix_with=image_set(striped()[0]))
-    assert planned(kind, options, 0, cpu).capture
+    assert training_plan(kind, options, 0, cpu).capture
     monkeypatch.setattr("brittle.training.data._share", lambda device: 0)
-    assert not planned(kind, options, 0, cpu).capture
+    assert not training_plan(kind, options, 0, cpu).capture
 
 
 def test_random_labels_are_uniform_and_those_of_seed_and_id():
@@ -287,5 +287,5 @@ def test_the_papers_schedule_falls_to_a_hundredth_halfway():
 
 
 def test_a_networks_own_augmentation_comes_first():
-    plan = planned(trainable.build("cnn-1-da"), TrainingOptions(crop=1, mix="mixup"), 0, torch.device("cpu"))
+    plan = training_plan(trainable.build("cnn-1-da"), TrainingOptions(crop=1, mix="mixup"), 0, torch.device("cpu"))
     assert [type(each).__name__ for each in plan.augmentation.parts] == ["Keyed", "Moves", "Mixer"]

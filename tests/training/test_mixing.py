@@ -12,7 +12,7 @@ from brittle.mixing.base import MASK
 from brittle.mixing.base import SHARE as SHARES
 from brittle.nuisances.occlusion.fourier_mask import FourierMask
 from brittle.random import draw_keys, fold, normal, uniform
-from brittle.training.augmentation import Chain, Moves
+from brittle.training.augmentation import AugmentationChain, CropAndFlip
 from brittle.training.data import TrainingImages
 from brittle.training.mixing.mixer import PARTNER, SHARE, Mixer
 from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
@@ -138,7 +138,7 @@ def test_partners_from_another_set_are_drawn_evenly_and_their_labels_ignored():
 
 def test_images_are_padded_cropped_and_mirrored():
     batch, keys = batch_of(200), KEYS[:200]
-    moved, drawn = one(Moves(3, flip=True), batch, keys)
+    moved, drawn = one(CropAndFlip(3, flip=True), batch, keys)
     rows, columns = drawn["moves: rows"].numpy(), drawn["moves: columns"].numpy()
     corners = np.stack((rows[:, 0], columns.min(1), columns[:, 0] > columns[:, 1]), 1)
     for image, (top, left, flipped), found in zip(batch.images.numpy(), corners, moved.images.numpy(), strict=True):
@@ -146,15 +146,15 @@ def test_images_are_padded_cropped_and_mirrored():
         np.testing.assert_array_equal(found, padded[:, :, ::-1] if flipped else padded)
     assert {tuple(each) for each in corners[:, :2]} > {(0, 0), (6, 6)}
     assert 70 < corners[:, 2].sum() < 130
-    unflipped = one(Moves(3), batch, keys)[1]["moves: columns"].numpy()
+    unflipped = one(CropAndFlip(3), batch, keys)[1]["moves: columns"].numpy()
     assert (np.diff(unflipped) == 1).all()
 
 
 def test_what_is_chained_is_done_in_order():
     batch = batch_of()
-    moved, _ = one(Moves(2), batch)
+    moved, _ = one(CropAndFlip(2), batch)
     expected, _ = one(Mixer(mixes.build("mixup")), moved)
-    found, _ = one(Chain((Moves(2), Mixer(mixes.build("mixup")))), batch)
+    found, _ = one(AugmentationChain((CropAndFlip(2), Mixer(mixes.build("mixup")))), batch)
     assert torch.equal(found.images, expected.images)
 
 

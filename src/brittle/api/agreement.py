@@ -11,8 +11,8 @@ import pyarrow.parquet
 
 from brittle.engine.assemble import assemble, entries_of
 from brittle.engine.inputs import Inputs
-from brittle.engine.runs import RunFolder, named_folder
-from brittle.engine.store import together
+from brittle.engine.store.run_folder import RunFolder, folder_path
+from brittle.engine.store.unit_store import together
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.images.fingerprint import Fingerprints
@@ -31,7 +31,7 @@ def agreement(
 
     `group` restricts it to several trainings of one model. Written to `out` (.csv or .parquet), it can be given to any
     image set as `columns`. Nothing is loaded but the run's stored clean predictions."""
-    where = named_folder(run)
+    where = folder_path(run)
     folder = RunFolder(where)
     study = Study.of(folder.read_study(), str(folder.study))
     names = [name for name, entry in study.classifiers.items() if group is None or entry.group == group]

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from brittle.engine.runs import named_folder
+from brittle.engine.store.run_folder import folder_path
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean
 from brittle.report.export import write_tables
 from brittle.report.page.loaded import LoadedRun, load, loaded_of
 from brittle.report.rows import all_rows
-from brittle.results import Tables
+from brittle.results import RunPresentation
 
 FOLDER = "export"  # in the run folder
 
 
-def export(run: str | Path | Tables, out: str | Path | None = None, *, format: str = "csv") -> list[Path]:
+def export(run: str | Path | RunPresentation, out: str | Path | None = None, *, format: str = "csv") -> list[Path]:
     """Writes what every measure of a run says and the rows behind it, as "csv" or "parquet", or what they say as
     "markdown", into the folder `out`, `export` in the run folder by default; returns the files.
 
@@ -29,7 +29,7 @@ def export(run: str | Path | Tables, out: str | Path | None = None, *, format: s
     return write_tables(loaded, (loaded.path or Path()) / FOLDER if out is None else Path(out), format)
 
 
-def rows(run: str | Path | Tables, measure: str | None = None, table: str = "rows") -> pa.Table:
+def rows(run: str | Path | RunPresentation, measure: str | None = None, table: str = "rows") -> pa.Table:
     """The rows of one measure of a run, with names and θ beside them; its name may be left out where there is only one.
 
     `brittle.rows("run").to_pandas()` is a DataFrame. Loads what the study names; the result of a call stands for
@@ -50,10 +50,10 @@ def rows(run: str | Path | Tables, measure: str | None = None, table: str = "row
     return found
 
 
-def _loaded(run: str | Path | Tables) -> LoadedRun:
-    if isinstance(run, Tables):
+def _loaded(run: str | Path | RunPresentation) -> LoadedRun:
+    if isinstance(run, RunPresentation):
         return loaded_of(run.run)
-    found = load(named_folder(run))
+    found = load(folder_path(run))
     if found.live:
         raise BrittleError(
             f"the run in {run} has live Python objects ({', '.join(found.live)}), which can't be loaded again",

@@ -15,8 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from brittle import api
-from brittle.api.signatures import ANY, Function, Parameter, literal, parameters
-from brittle.commands import BETTER, PANELS, START, Command, Device, ExecutionOptions, Selection, Subject
+from brittle.api.signatures import ANY, FunctionParameter, GeneratedFunction, literal, parameters
+from brittle.commands import (
+    BETTER,
+    PANELS,
+    START,
+    Command,
+    DeviceOptions,
+    ExecutionOptions,
+    SelectionOptions,
+    SubjectOptions,
+)
 from brittle.hardening.options import HardeningInputs, HardeningOptions
 from brittle.measures.commands import built_in
 from brittle.results import KINDS
@@ -28,17 +37,17 @@ MAY_BE_OBJECT = {"annotation": ANY}
 PATH = {"annotation": "str | Path"}
 PATH_OR_NONE = {"annotation": "str | Path | None", "default": "None"}
 
-CLASSIFIERS = Parameter(
+CLASSIFIERS = FunctionParameter(
     "classifiers", ANY, "", "a spec or an object (a module, a function …), or several by name in a dictionary"
 )
-IMAGES = Parameter("images", ANY, "", "an image set: a spec, a folder, arrays (images, labels), a Dataset …")
-NUISANCES = Parameter(
+IMAGES = FunctionParameter("images", ANY, "", "an image set: a spec, a folder, arrays (images, labels), a Dataset …")
+NUISANCES = FunctionParameter(
     "nuisances",
     ANY,
     "None",
     "a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own",
 )
-MEASURES = Parameter(
+MEASURES = FunctionParameter(
     "measures",
     ANY,
     "None",
@@ -46,35 +55,39 @@ MEASURES = Parameter(
     "list, or by name in a dictionary; robustness by default",
 )
 DESCRIPTIONS = [
-    Parameter("groups", "Mapping[str, str] | None", "None", "classifier → its group: several trainings of one model"),
-    Parameter(
+    FunctionParameter(
+        "groups", "Mapping[str, str] | None", "None", "classifier → its group: several trainings of one model"
+    ),
+    FunctionParameter(
         "attributes",
         "Mapping[str, Mapping[str, Any]] | None",
         "None",
         "classifier → attributes, as in a study's entry",
     ),
 ]
-TRAINING_SET = parameters(Subject, without=("classifier", "images", "nuisances"), train=MAY_BE_OBJECT)
-PROGRESS = Parameter("progress", "Shown", "None", "shown in a terminal and a notebook; never with False")
+TRAINING_SET = parameters(SubjectOptions, without=("classifier", "images", "nuisances"), train=MAY_BE_OBJECT)
+PROGRESS = FunctionParameter(
+    "progress", "ProgressOption", "None", "shown in a terminal and a notebook; never with False"
+)
 
 
-def functions() -> dict[str, list[Function]]:
+def functions() -> dict[str, list[GeneratedFunction]]:
     """By panel."""
-    found: dict[str, list[Function]] = {START: [_running()]}
+    found: dict[str, list[GeneratedFunction]] = {START: [_running()]}
     for command in built_in():
         found.setdefault(command.panel, []).append(_of_measure(command))
     found[BETTER] = [_training(), _hardening()]
     return found
 
 
-def _running() -> Function:
+def _running() -> GeneratedFunction:
     first = [
         replace(CLASSIFIERS, help=f"{CLASSIFIERS.help}; or a study alone"),
         replace(IMAGES, default="None", help=f"{IMAGES.help}, or several by name in a dictionary"),
         NUISANCES,
         MEASURES,
     ]
-    return Function(
+    return GeneratedFunction(
         "run",
         'Carry out measures of classifiers on images under nuisances, or a study alone: `brittle.run("study.toml")`.',
         "In place of things and measures there may be a study: a file, a `Study`, or a dictionary of what a study file "
@@ -82,12 +95,12 @@ def _running() -> Function:
         "what one measure says, as the function of that name gives it.",
         (*first, *DESCRIPTIONS, *TRAINING_SET, *_selection(), *parameters(ExecutionOptions), PROGRESS),
         len(first),
-        "Run",
+        "StudyResult",
         "return run_asked(locals())",
     )
 
 
-def _of_measure(command: Command) -> Function:
+def _of_measure(command: Command) -> GeneratedFunction:
     first = [CLASSIFIERS, IMAGES, *([NUISANCES] if command.nuisance != "none" else [])]
     own = parameters(
         command.options,
@@ -106,7 +119,7 @@ def _of_measure(command: Command) -> Function:
     more += f"Gives what `brittle {command.measure} --json` prints: {values}. Where there are several `results`, "
     more += '`found.of("mine", nuisance="fog")` is one of them.'
     trained = TRAINING_SET if command.train else []
-    return Function(
+    return GeneratedFunction(
         command.function,
         command.about,
         more,
@@ -117,24 +130,24 @@ def _of_measure(command: Command) -> Function:
     )
 
 
-def _selection(**changes: dict[str, str]) -> list[Parameter]:
+def _selection(**changes: dict[str, str]) -> list[FunctionParameter]:
     """Which images, which draws, and where to, as Python may say it."""
     annotations = {"columns": "str | Path | None", "ids": "str | Sequence[int] | None", "out": "str | Path | None"}
     more = {name: {"annotation": text, **changes.get(name, {})} for name, text in annotations.items()}
-    return parameters(Selection, **changes | more)
+    return parameters(SelectionOptions, **changes | more)
 
 
-def _training() -> Function:
+def _training() -> GeneratedFunction:
     things = {"network": {"annotation": "str | Network"}, "out": PATH}
     things |= dict.fromkeys(("images", "test"), MAY_BE_OBJECT)
-    return Function(
+    return GeneratedFunction(
         "train",
         "Train a network by its own recipe into the file `out`, or resume its training.",
         "Gives what `brittle train --json` prints. `TrainingImages` may stand for images, and be shared.",
         (
             *parameters(TrainingInputs, **things),
             *parameters(TrainingOptions),
-            *parameters(Device),
+            *parameters(DeviceOptions),
             PROGRESS,
         ),
         3,
@@ -143,9 +156,9 @@ def _training() -> Function:
     )
 
 
-def _hardening() -> Function:
+def _hardening() -> GeneratedFunction:
     things = dict.fromkeys(("classifier", "images", "nuisance", "test"), MAY_BE_OBJECT)
-    return Function(
+    return GeneratedFunction(
         "harden",
         "Fine-tune a classifier on its weak points under a nuisance, in rounds; the classifier given stays as it is.",
         "`out` gets the weights, what happened in every round, and a run folder of before and after with its report; "
@@ -153,11 +166,11 @@ def _hardening() -> Function:
         (
             *parameters(HardeningInputs, **things, out=PATH_OR_NONE),
             *parameters(HardeningOptions),
-            *parameters(Device),
+            *parameters(DeviceOptions),
             PROGRESS,
         ),
         4,
-        "Hardened",
+        "HardenResult",
         "return harden_classifier(locals())",
     )
 
@@ -168,10 +181,10 @@ def module_name(panel: str) -> str:
 
 
 # What the functions of a module call, and where that is.
-CALLED = {START: ("running", "run_asked"), BETTER: ("better", "harden_classifier, train_network")}
+CALLED = {START: ("running", "run_asked"), BETTER: ("train_and_harden", "harden_classifier, train_network")}
 
 
-def _module(panel: str, wanted: list[Function]) -> str:
+def _module(panel: str, wanted: list[GeneratedFunction]) -> str:
     source = "\n\n".join(each.source for each in wanted)
     results = sorted({each.returns for each in wanted} - {"dict[str, Any]"})
     used = {word for word in ("Mapping", "Sequence") if word in source}
@@ -189,7 +202,7 @@ def _module(panel: str, wanted: list[Function]) -> str:
         f"from typing import TYPE_CHECKING, Any{', Literal' if 'Literal[' in source else ''}",
         "",
         f"from brittle.api.{home} import {called}",
-        "from brittle.api.shown import Shown",
+        "from brittle.api.notices import ProgressOption",
         "",
         "if TYPE_CHECKING:",
         f"    from brittle.results import {', '.join(results)}",
@@ -198,7 +211,7 @@ def _module(panel: str, wanted: list[Function]) -> str:
     return "\n".join(lines) + f"\n\n\n{source}"
 
 
-def _names(found: dict[str, list[Function]]) -> list[str]:
+def _names(found: dict[str, list[GeneratedFunction]]) -> list[str]:
     return sorted([*_short_forms(), *(each.name for several in found.values() for each in several)])
 
 
@@ -207,7 +220,7 @@ def _short_forms() -> dict[str, str]:
     return {name: command.function for command in built_in() for name in command.short if name != "break"}
 
 
-def _package(found: dict[str, list[Function]]) -> str:
+def _package(found: dict[str, list[GeneratedFunction]]) -> str:
     homes = {module_name(panel): sorted(each.name for each in several) for panel, several in found.items()}
     return "\n".join(
         [
@@ -223,7 +236,7 @@ def _package(found: dict[str, list[Function]]) -> str:
     )
 
 
-def _public(found: dict[str, list[Function]]) -> str:
+def _public(found: dict[str, list[GeneratedFunction]]) -> str:
     """`brittle/__init__.py` with all that is public."""
     text = PUBLIC.read_text(encoding="utf-8")
     assigned = (each for each in ast.parse(text).body if isinstance(each, ast.Assign))

@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brittle.api.asked import refuse_nothing, values_of, values_of_run
-from brittle.api.shown import shown, unseen, warn
-from brittle.commands import Command, ExecutionOptions, Selection
+from brittle.api.notices import progress_shown, unshown_notes, warn
+from brittle.api.study_values import refuse_empty_result, values_for_command, values_of_run
+from brittle.commands import Command, ExecutionOptions, SelectionOptions
 from brittle.engine import run as engine
 from brittle.engine.inputs import Inputs
 from brittle.engine.open import open_inputs
 from brittle.errors import BrittleError
 from brittle.measures.commands import built_in
 from brittle.registry.options import checked, options_of
-from brittle.results import Run
+from brittle.results import StudyResult
 from brittle.study import Study
 
 COMMANDS = {command.measure: command for command in built_in()}
-DEFAULTS = {field.name: field.default for field in options_of(Selection).values()}  # of others None
+DEFAULTS = {field.name: field.default for field in options_of(SelectionOptions).values()}  # of others None
 HOW = frozenset({*ExecutionOptions.__dataclass_fields__, "out", "progress"})  # what goes with a study, too
 
 
-def run_asked(given: Mapping[str, Any]) -> Run:
+def run_asked(given: Mapping[str, Any]) -> StudyResult:
     """What `brittle.run` does with its arguments, by name."""
     first = given["classifiers"]
     if given["images"] is None:
@@ -37,24 +37,24 @@ def run_asked(given: Mapping[str, Any]) -> Run:
 
 def run_measure(command: Command, given: Mapping[str, Any]) -> Any:
     """What a function or a command for one measure does with its arguments, by name."""
-    found = _run(open_inputs(values_of(command, given)), given, command.measure)
-    refuse_nothing(found.summary, command.measure)
+    found = _run(open_inputs(values_for_command(command, given)), given, command.measure)
+    refuse_empty_result(found.summary, command.measure)
     return found.of(command.measure)
 
 
-def _run(inputs: Inputs, given: Mapping[str, Any], where: str) -> Run:
+def _run(inputs: Inputs, given: Mapping[str, Any], where: str) -> StudyResult:
     """The run at its end; a folder gets its report, made from what was just computed."""
     said = {key: given[key] for key in ExecutionOptions.__dataclass_fields__ if given[key] is not None}
     how = ExecutionOptions(**checked(ExecutionOptions, said, where))
-    with shown(given["progress"]) as seen:
+    with progress_shown(given["progress"]) as seen:
         done = engine.run(inputs, given["out"], how, seen)
     findings: Sequence[str] = ()
     if done.folder is not None:
         from brittle.report.html import report_of  # matplotlib, when there is a report to write
 
         findings = report_of(done).findings
-    warn([*unseen(seen), *done.summary["warnings"]])
-    return Run(done, findings)
+    warn([*unshown_notes(seen), *done.summary["warnings"]])
+    return StudyResult(done, findings)
 
 
 def _refuse_beside_study(given: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ ANY = "Any"  # a spec or an object
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FunctionParameter:
     """One parameter of a function."""
 
     name: str
@@ -31,13 +31,13 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Function:
+class GeneratedFunction:
     """One function: its parameters, the first `positional` of which may be given by place."""
 
     name: str
     about: str
     more: str  # a paragraph of its own
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     positional: int
     returns: str
     body: str
@@ -57,7 +57,7 @@ class Function:
         return f'def {self.name}(\n{listed}) -> {self.returns}:\n    """{text}\n    """\n    {self.body}\n'
 
 
-def parameters(kind: type, without: Iterable[str] = (), **changes: dict[str, str]) -> list[Parameter]:
+def parameters(kind: type, without: Iterable[str] = (), **changes: dict[str, str]) -> list[FunctionParameter]:
     """A parameter for every option of a dataclass; `changes` are other annotations, defaults and helps, by name."""
     found, hints = [], hints_of(kind)
     for field in options_of(kind).values():
@@ -66,7 +66,7 @@ def parameters(kind: type, without: Iterable[str] = (), **changes: dict[str, str
             about = field.metadata["help"].replace("; may be repeated", "").replace("--", "")
             about += f" [{limits.range}]" if limits.range else ""
             default = "" if field.default is MISSING else literal(field.default)
-            made = Parameter(field.name, annotation(hints[field.name], limits), default, about)
+            made = FunctionParameter(field.name, annotation(hints[field.name], limits), default, about)
             found.append(replace(made, **changes.get(field.name, {})))
     return found
 

@@ -18,11 +18,11 @@ from typing import Any, Literal, Protocol, final, runtime_checkable
 import torch
 from torch import Tensor
 
+from brittle.class_names import class_names
 from brittle.classifiers.class_mapping import ClassMapping, ClassMappingOptions, Pooling
 from brittle.classifiers.preprocess import Preprocess
 from brittle.device import usable_device
 from brittle.errors import BrittleError, Failure, users_line
-from brittle.names import class_names
 from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
@@ -156,7 +156,7 @@ class AdaptedClassifier(abc.ABC):
             raise
         except Exception as error:
             # On a shape that has worked before, or for lack of memory, the shape is not to blame; nor is it where the
-            # user's own code fails with an error that speaks of something else.
+            # user's own code fails with an error about something else.
             where = users_line(error)
             if images.shape[1:] in self._shapes or "memory" in str(error) or (where and not _about_shape(error)):
                 raise

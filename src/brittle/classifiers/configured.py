@@ -112,6 +112,6 @@ def same_random_weights() -> Iterator[None]:
             random.setstate(before)
 
 
-def unfetched(who: str, where: str, remedy: str) -> BrittleError:
-    """The error for weights that are neither here nor to be had."""
+def missing_weights(who: str, where: str, remedy: str) -> BrittleError:
+    """The error for weights that are neither on this machine nor to be fetched."""
     return BrittleError(f"the weights of {who} are not on this machine and can't be fetched from {where}", remedy)

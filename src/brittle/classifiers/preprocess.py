@@ -17,7 +17,7 @@ from torch.nn import functional
 from brittle.errors import BrittleError
 from brittle.registry import option, validated
 
-LARGEST_SIDE = 4096  # of what a classifier takes: 200 MB an image in three channels
+LARGEST_SIDE = 4096  # of what a classifier takes: 200 MB per image in three channels
 ITU_R_601 = (0.299, 0.587, 0.114)
 
 
@@ -103,7 +103,7 @@ def exact_size(size: int | str | tuple[int, int] | None) -> int | tuple[int, int
     if size is not None and min(size if isinstance(size, tuple) else (size,)) < 1:
         raise BrittleError(f"size={size} leaves nothing", "Write size=224 (shorter side) or size=224x320 (HxW).")
     if size is not None and max(size if isinstance(size, tuple) else (size,)) > LARGEST_SIDE:
-        raise BrittleError(f"size={size} is too large", f"At most {LARGEST_SIDE} pixels a side are possible.")
+        raise BrittleError(f"size={size} is too large", f"At most {LARGEST_SIDE} pixels per side are possible.")
     return size
 
 

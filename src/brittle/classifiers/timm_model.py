@@ -20,14 +20,14 @@ from brittle.classifiers.configured import (
     imported,
     interpolation,
     library,
+    missing_weights,
     same_random_weights,
     settings_with,
-    unfetched,
 )
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
-from brittle.net import hub, reachable
+from brittle.network_access import hugging_face_hub, reachable
 from brittle.registry import did_you_mean, option
 from brittle.registry.arguments import argument
 
@@ -126,8 +126,10 @@ class TimmLoader(NamedModelOptions):
                     module: nn.Module = timm.create_model(self.model, pretrained=False, **given)
                 return module
             overlay = _cached(timm, self.model)
-            if overlay is None and not reachable(hub()):
-                raise unfetched(who, hub(), "Connect, or give weights=FILE, or pretrained=no for random ones.")
+            if overlay is None and not reachable(hugging_face_hub()):
+                raise missing_weights(
+                    who, hugging_face_hub(), "Connect, or give weights=FILE, or pretrained=no for random ones."
+                )
             found: nn.Module = timm.create_model(self.model, pretrained=True, pretrained_cfg_overlay=overlay, **given)
         except BrittleError:
             raise

@@ -34,7 +34,7 @@ class TorchClassifier(AdaptedClassifier):
 
     The module itself is used, not a copy: it is put into evaluation mode, moved to `device`, and, if it has
     convolutions, its weights are laid out channels_last (20 to 50 % faster, with the same values). Whoever measures it
-    puts it back as it was (`brittle.classifiers.as_it_was`).
+    puts it back as it was (`brittle.classifiers.restore`).
     """
 
     trained: Mapping[str, Any] = {}  # what its weights say of their training

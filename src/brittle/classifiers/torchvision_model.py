@@ -18,14 +18,14 @@ from brittle.classifiers.configured import (
     NamedModelOptions,
     interpolation,
     library,
+    missing_weights,
     same_random_weights,
     settings_with,
-    unfetched,
 )
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
-from brittle.net import reachable
+from brittle.network_access import reachable
 from brittle.registry import did_you_mean, option
 from brittle.registry.arguments import argument
 
@@ -110,7 +110,9 @@ class TorchvisionLoader(NamedModelOptions):
             if file.is_file():
                 read_weights(file)  # which refuses a file that would run code; torchvision itself does not
             elif not reachable(entry.url):
-                raise unfetched(who, entry.url, "Connect, or give weights=FILE, or pretrained=no for random ones.")
+                raise missing_weights(
+                    who, entry.url, "Connect, or give weights=FILE, or pretrained=no for random ones."
+                )
             found: nn.Module = models.get_model(name, weights=entry, progress=False, **given)
         except BrittleError:
             raise

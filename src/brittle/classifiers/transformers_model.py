@@ -24,15 +24,15 @@ from brittle.classifiers.configured import (
     imported,
     interpolation,
     library,
+    missing_weights,
     same_random_weights,
     settings_with,
-    unfetched,
 )
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import printable, read_whole, real_path
-from brittle.net import hub, reachable
+from brittle.network_access import hugging_face_hub, reachable
 from brittle.registry import option
 
 PLAIN_RANGE = 255  # of the pixels that a processor takes
@@ -140,7 +140,7 @@ class TransformersLoader(NamedModelOptions):
         library("transformers", "transformers", f"the classifier {who}")
         folder = Path(real_path(self.model))
         where = str(folder) if folder.is_dir() else self.model
-        _refuse_named_elsewhere(folder, who)
+        _refuse_weights_elsewhere(folder, who)
         options = {"revision": self.revision} if self.revision and not folder.is_dir() else {}
         with imported("transformers", "transformers", f"the classifier {who}"), _quiet():
             module, local = self._made(where, options, folder.is_dir(), who)
@@ -160,9 +160,9 @@ class TransformersLoader(NamedModelOptions):
         except OSError as error:
             if is_folder:
                 raise _unusable(who, error) from error
-            if not reachable(hub()):
+            if not reachable(hugging_face_hub()):
                 remedy = "Connect, or name a folder that save_pretrained wrote."
-                raise unfetched(who, hub(), remedy) from error
+                raise missing_weights(who, hugging_face_hub(), remedy) from error
         except (ValueError, RuntimeError, KeyError) as error:
             raise _unusable(who, error) from error
         try:
@@ -184,7 +184,7 @@ class TransformersLoader(NamedModelOptions):
         return found
 
 
-def _refuse_named_elsewhere(folder: Path, who: str) -> None:
+def _refuse_weights_elsewhere(folder: Path, who: str) -> None:
     """Weights in several files come with an index that names them: files beside it, and no others."""
     for index in folder.glob("*.index.json"):
         try:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from brittle.cli.build import Panels
+from brittle.cli.build import HelpPanels
 from brittle.cli.measuring import add_measures
 from brittle.cli.running import add_agreement, add_demo, add_export, add_list, add_report, add_run
 from brittle.cli.training import add_harden, add_train
@@ -20,7 +20,7 @@ def make_app() -> typer.Typer:
         help="How brittle is an image classifier, where does it break, and what does that look like.",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        cls=Panels,
+        cls=HelpPanels,
     )
     app.callback()(_common)
     add_demo(app)

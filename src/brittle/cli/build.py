@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CommandParameter:
     """One parameter of a command, made from one option."""
 
     group: type  # the dataclass that the option is of
@@ -95,21 +95,23 @@ class Parameter:
         return typed[-1] if typed else None
 
 
-def parameters(kind: type, *, without: Iterable[str] = (), **changes: Mapping[str, Any]) -> list[Parameter]:
+def parameters(kind: type, *, without: Iterable[str] = (), **changes: Mapping[str, Any]) -> list[CommandParameter]:
     """The parameters of a dataclass of options; `changes` are other helps and defaults, by the option's name."""
     return [
-        replace(Parameter(kind, field, field.metadata.get("help", ""), field.default), **changes.get(field.name, {}))
+        replace(
+            CommandParameter(kind, field, field.metadata.get("help", ""), field.default), **changes.get(field.name, {})
+        )
         for field in options_of(kind).values()
         if field.name not in without
     ]
 
 
 @dataclass(frozen=True)
-class Given:
+class TypedArguments:
     """What was typed."""
 
     command: str
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, CommandParameter]
     typed: Mapping[str, Any]
 
     def check_specs(self) -> None:
@@ -137,8 +139,8 @@ def add_command(
     app: typer.Typer,
     name: str,
     about: str,
-    wanted: Iterable[Parameter],
-    body: Callable[[Given], None],
+    wanted: Iterable[CommandParameter],
+    body: Callable[[TypedArguments], None],
     *,
     panel: str = OTHERS,
     short: Sequence[str] = (),
@@ -151,7 +153,7 @@ def add_command(
         raise BrittleError(f"the command {name!r} has two options --{twice}", "Rename one of them.")
 
     def call(**typed: Any) -> None:
-        given = Given(name, by_key, {key: by_key[key].given(value, name) for key, value in typed.items()})
+        given = TypedArguments(name, by_key, {key: by_key[key].given(value, name) for key, value in typed.items()})
         given.check_specs()
         body(given)
 
@@ -169,7 +171,7 @@ def _listed(about: str, short: Sequence[str]) -> str:
 SHORT = "short forms"  # which help mentions beside what they are short for
 
 
-class Panels(TyperGroup):
+class HelpPanels(TyperGroup):
     """Help that lists commands by what a user wants to know."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

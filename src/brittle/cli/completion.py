@@ -22,7 +22,7 @@ SORTS = (
 
 
 def completion_of(option: str) -> Callable[[str], list[str]] | None:
-    """What completes the value of an option; None where nobody knows what it may be."""
+    """What completes the value of an option; None where that is not known."""
     if option == "what":
         return lambda incomplete: [word for word in (*SORTS, *nuisances.names()) if word.startswith(incomplete)]
     registry = REGISTRIES.get(option)

@@ -9,10 +9,10 @@ from typing import Any
 
 import typer
 
-from brittle.cli.build import Given, Parameter, add_command, parameters
+from brittle.cli.build import CommandParameter, TypedArguments, add_command, parameters
 from brittle.cli.output import print_json, show, warn, warnings_printed
-from brittle.cli.parameters import Others, Output, Shown
-from brittle.commands import Command, ExecutionOptions, Selection, Subject
+from brittle.cli.parameters import ComparisonOptions, DetailOptions, OutputOptions
+from brittle.commands import Command, ExecutionOptions, SelectionOptions, SubjectOptions
 from brittle.errors import BrittleError
 from brittle.measures.commands import built_in
 from brittle.registry.entry_points import entry_points
@@ -62,28 +62,28 @@ def _add(app: typer.Typer, command: Command) -> None:
     )
 
 
-def _parameters(command: Command) -> list[Parameter]:
+def _parameters(command: Command) -> list[CommandParameter]:
     count: dict[str, Any] = {"default": command.images}
     if command.images is not None:
         count["help"] = "how many images, drawn by the seed"
     return [
-        *parameters(Subject, without=command.left_out),
+        *parameters(SubjectOptions, without=command.left_out),
         *parameters(command.options, without=[command.images_option or ""]),
         *(each for kind in command.reads.values() for each in parameters(kind, without=command.unread)),
-        *parameters(Others, against={"help": command.against}),
-        *parameters(Selection, count=count, out={"help": command.out}),
+        *parameters(ComparisonOptions, against={"help": command.against}),
+        *parameters(SelectionOptions, count=count, out={"help": command.out}),
         *parameters(ExecutionOptions),
-        *parameters(Shown),
-        *parameters(Output),
+        *parameters(DetailOptions),
+        *parameters(OutputOptions),
     ]
 
 
-def _run_measure(command: Command, given: Given) -> None:
-    subject, others = given.made(Subject), given.made(Others)
+def _run_measure(command: Command, given: TypedArguments) -> None:
+    subject, others = given.made(SubjectOptions), given.made(ComparisonOptions)
     asked = {
         **{key: value for kind, read in command.reads.items() for key, value in given.of(read, kind).items()},
         **given.of(command.options, command.measure),
-        **vars(given.made(Selection)),
+        **vars(given.made(SelectionOptions)),
         **vars(given.made(ExecutionOptions)),
         "classifiers": _by_name([subject.classifier, *others.against]),
         "images": subject.images,
@@ -97,10 +97,10 @@ def _run_measure(command: Command, given: Given) -> None:
 
     with warnings_printed():
         found = run_measure(command, asked)
-    if given.made(Output).as_json:
+    if given.made(OutputOptions).as_json:
         print_json(found)
     else:
-        show(found, given.made(Shown))
+        show(found, given.made(DetailOptions))
 
 
 def _by_name(specs: Sequence[str]) -> dict[str, str]:

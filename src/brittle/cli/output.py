@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from brittle.cli.parameters import Shown
+from brittle.cli.parameters import DetailOptions
 from brittle.terminal import visible
 
 if TYPE_CHECKING:
-    from brittle.results import Values
+    from brittle.results import ResultValues
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def warnings_printed() -> Iterator[None]:
     warn(texts)
 
 
-def show(found: Values, shown: Shown) -> None:
+def show(found: ResultValues, shown: DetailOptions) -> None:
     """What a result says: all of it, or where a folder keeps it a screenful and where the rest is."""
     from brittle.report.console import print_found, print_screenful
 
@@ -54,7 +54,7 @@ def show(found: Values, shown: Shown) -> None:
         say(f"tables: the same command with --full prints all {lines} lines")
 
 
-def report_path(found: Values) -> Path | None:
+def report_path(found: ResultValues) -> Path | None:
     """Where a folder keeps a result's report."""
     return None if found.run.folder is None else found.run.folder / "report.html"
 
@@ -72,9 +72,9 @@ def warn(texts: Iterable[str]) -> None:
 
 
 def print_json(what: Mapping[str, Any]) -> None:
-    from brittle.engine.kept_json import without_wide
+    from brittle.engine.store.checked_json import wide_as_text
 
-    print(json.dumps(without_wide(what)))
+    print(json.dumps(wide_as_text(what)))
 
 
 def print_report(path: Path) -> None:

@@ -8,7 +8,7 @@ from brittle.registry.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Others:
+class ComparisonOptions:
     """Which other classifiers, and which of them belong together."""
 
     against: tuple[str, ...] = option((), "compare with this classifier, paired; may be repeated")
@@ -20,14 +20,14 @@ class Others:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class DetailOptions:
     """How much of a run that is kept is printed."""
 
     full: bool = option(False, "print all tables, however long; with --out, a screenful by default")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class OutputOptions:
     """How results are shown."""
 
     as_json: bool = option(False, "print one JSON object and nothing else", flag="json")

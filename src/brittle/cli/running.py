@@ -9,27 +9,27 @@ from typing import Literal
 
 import typer
 
-from brittle.cli.build import Given, add_command, parameters
+from brittle.cli.build import TypedArguments, add_command, parameters
 from brittle.cli.output import print_json, print_report, report_path, say, show, warn, warnings_printed
-from brittle.cli.parameters import Output, Shown
+from brittle.cli.parameters import DetailOptions, OutputOptions
 from brittle.cli.specs import check_study
 from brittle.commands import START, TABLES, ExecutionOptions
 from brittle.registry.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demo:
+class DemoOptions:
     out: str = option("demo", "where the run folder and its report go")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunOptions:
     study: str = option(MISSING, "a study file (TOML)", positional=True)
     out: str = option(MISSING, "the run folder; an existing one is resumed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ReportOptions:
     folder: str = option(MISSING, "a run folder", positional=True)
     load: bool = option(
         True,
@@ -43,7 +43,7 @@ class Report:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listing:
+class ListingOptions:
     what: str = option(
         "",
         "classifiers, images, nuisances, suites, measures, samplers, networks or mixes, or one kind, such as affine; "
@@ -53,7 +53,7 @@ class Listing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export:
+class ExportOptions:
     folder: str = option(MISSING, "a run folder", positional=True)
     format: Literal["csv", "parquet", "markdown"] = option(
         "csv", "what is written: csv, parquet, or markdown, which leaves out the rows"
@@ -62,7 +62,7 @@ class Export:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class AgreementOptions:
     folder: str = option(MISSING, "a run folder", positional=True)
     out: str = option(MISSING, "the file, .csv or .parquet, for --columns or columns = … in a study")
     group: str | None = option(None, "only classifiers of this group")
@@ -71,15 +71,15 @@ class Agreement:
 
 def add_export(app: typer.Typer) -> None:
     about = "Write what a run says, and its rows with names and θ, as CSV, Parquet or Markdown."
-    add_command(app, "export", about, [*parameters(Export), *parameters(Output)], _export, panel=TABLES)
+    add_command(app, "export", about, [*parameters(ExportOptions), *parameters(OutputOptions)], _export, panel=TABLES)
 
 
-def _export(given: Given) -> None:
-    what = given.made(Export)
+def _export(given: TypedArguments) -> None:
+    what = given.made(ExportOptions)
     from brittle.api import export
 
     files = export(what.folder, what.out, format=what.format)
-    if given.made(Output).as_json:
+    if given.made(OutputOptions).as_json:
         print_json({"files": [str(file) for file in files]})
         return
     for file in files:
@@ -88,11 +88,13 @@ def _export(given: Given) -> None:
 
 def add_agreement(app: typer.Typer) -> None:
     about = "Write a column of how many classifiers of a run get each image right, to choose images by."
-    add_command(app, "agreement", about, [*parameters(Agreement), *parameters(Output)], _agreement, panel=TABLES)
+    add_command(
+        app, "agreement", about, [*parameters(AgreementOptions), *parameters(OutputOptions)], _agreement, panel=TABLES
+    )
 
 
-def _agreement(given: Given) -> None:
-    what = given.made(Agreement)
+def _agreement(given: TypedArguments) -> None:
+    what = given.made(AgreementOptions)
     from brittle.api import agreement
 
     found = agreement(what.folder, what.out, group=what.group, images=what.images)
@@ -104,7 +106,7 @@ def _agreement(given: Given) -> None:
         "right_by_all": int((right == 1).sum()),
         "right_by_none": int((right == 0).sum()),
     }
-    if given.made(Output).as_json:
+    if given.made(OutputOptions).as_json:
         print_json(told)
         return
     say(
@@ -117,38 +119,48 @@ def _agreement(given: Given) -> None:
 def add_demo(app: typer.Typer) -> None:
     about = "Measure two bundled classifiers on bundled images, and write a report."
     add_command(
-        app, "demo", about, [*parameters(Demo), *parameters(ExecutionOptions), *parameters(Shown)], _demo, panel=START
+        app,
+        "demo",
+        about,
+        [*parameters(DemoOptions), *parameters(ExecutionOptions), *parameters(DetailOptions)],
+        _demo,
+        panel=START,
     )
 
 
 def add_run(app: typer.Typer) -> None:
     about = "Carry out a study into a folder, or resume it there, and write its report."
-    wanted = [*parameters(Run), *parameters(ExecutionOptions), *parameters(Shown), *parameters(Output)]
+    wanted = [
+        *parameters(RunOptions),
+        *parameters(ExecutionOptions),
+        *parameters(DetailOptions),
+        *parameters(OutputOptions),
+    ]
     add_command(app, "run", about, wanted, _run, panel=START)
 
 
 def add_report(app: typer.Typer) -> None:
     about = "Write the report of a run, as a page, as JSON or as Markdown."
-    add_command(app, "report", about, parameters(Report), _report, panel=TABLES)
+    add_command(app, "report", about, parameters(ReportOptions), _report, panel=TABLES)
 
 
 def add_list(app: typer.Typer) -> None:
     about = "List every kind of classifier, image set, nuisance, measure, sampler, network and mix, and suites."
-    add_command(app, "list", about, [*parameters(Listing), *parameters(Output)], _list, panel=START)
+    add_command(app, "list", about, [*parameters(ListingOptions), *parameters(OutputOptions)], _list, panel=START)
 
 
-def _demo(given: Given) -> None:
+def _demo(given: TypedArguments) -> None:
     with resources.as_file(resources.files("brittle") / "demo.toml") as study:
-        _run_study(str(study), given.made(Demo).out, given, as_json=False)
+        _run_study(str(study), given.made(DemoOptions).out, given, as_json=False)
 
 
-def _run(given: Given) -> None:
-    what = given.made(Run)
+def _run(given: TypedArguments) -> None:
+    what = given.made(RunOptions)
     check_study(what.study)
-    _run_study(what.study, what.out, given, as_json=given.made(Output).as_json)
+    _run_study(what.study, what.out, given, as_json=given.made(OutputOptions).as_json)
 
 
-def _run_study(study: str, out: str, given: Given, *, as_json: bool) -> None:
+def _run_study(study: str, out: str, given: TypedArguments, *, as_json: bool) -> None:
     from brittle.api import run
 
     with warnings_printed():
@@ -156,11 +168,11 @@ def _run_study(study: str, out: str, given: Given, *, as_json: bool) -> None:
     if as_json:
         print_json(found | {"report": str(report_path(found))})
     else:
-        show(found, given.made(Shown))
+        show(found, given.made(DetailOptions))
 
 
-def _report(given: Given) -> None:
-    what = given.made(Report)
+def _report(given: TypedArguments) -> None:
+    what = given.made(ReportOptions)
     from brittle.report.html import kept_report, write_as, write_report
     from brittle.report.page.loaded import code_named
 
@@ -184,11 +196,11 @@ def _report(given: Given) -> None:
         print_report(write_as(folder, what.format, nothing_loaded=nothing))
 
 
-def _list(given: Given) -> None:
+def _list(given: TypedArguments) -> None:
     from brittle.report.listing import listing, print_listing, print_names
 
-    what = given.made(Listing).what
-    if given.made(Output).as_json:
+    what = given.made(ListingOptions).what
+    if given.made(OutputOptions).as_json:
         print_json(listing(what))
     elif what:
         print_listing(what, listing(what))

@@ -48,7 +48,7 @@ def check_spec(option: str, text: str) -> None:
 
 
 def check_study(path: str) -> None:
-    """Refuses a study file that is none, or that names what there is not. What else may be wrong with it, whoever
+    """Refuses what is not a study file, or names what does not exist. What else may be wrong with it, whoever
     carries it out says."""
     data = read_toml(Path(path), "study file")
     tables = ("title", "seed", "classifiers", "images", "nuisances", "measures")
@@ -66,7 +66,7 @@ def check_study(path: str) -> None:
 
 
 def _measures(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The measures of a study by name, each with its kind; what is no table is left for the schema to refuse."""
+    """The measures of a study by name, each with its kind; what is not a table is left for the schema to refuse."""
     for name, table in data.items():
         if name in measures.names() and isinstance(table, dict):
             yield name, {"kind": name, **table}

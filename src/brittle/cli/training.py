@@ -6,10 +6,10 @@ from pathlib import Path
 
 import typer
 
-from brittle.cli.build import Given, add_command, parameters
+from brittle.cli.build import TypedArguments, add_command, parameters
 from brittle.cli.output import print_json, print_report, say, warnings_printed
-from brittle.cli.parameters import Output
-from brittle.commands import BETTER, Device
+from brittle.cli.parameters import OutputOptions
+from brittle.commands import BETTER, DeviceOptions
 from brittle.hardening.options import HardeningInputs, HardeningOptions
 from brittle.training.options import TrainingInputs, TrainingOptions
 
@@ -20,7 +20,12 @@ def add_train(app: typer.Typer) -> None:
         app,
         "train",
         about,
-        [*parameters(TrainingInputs), *parameters(TrainingOptions), *parameters(Device), *parameters(Output)],
+        [
+            *parameters(TrainingInputs),
+            *parameters(TrainingOptions),
+            *parameters(DeviceOptions),
+            *parameters(OutputOptions),
+        ],
         _train,
         panel=BETTER,
     )
@@ -32,19 +37,24 @@ def add_harden(app: typer.Typer) -> None:
         app,
         "harden",
         about,
-        [*parameters(HardeningInputs), *parameters(HardeningOptions), *parameters(Device), *parameters(Output)],
+        [
+            *parameters(HardeningInputs),
+            *parameters(HardeningOptions),
+            *parameters(DeviceOptions),
+            *parameters(OutputOptions),
+        ],
         _harden,
         panel=BETTER,
     )
 
 
-def _train(given: Given) -> None:
+def _train(given: TypedArguments) -> None:
     what, options = given.made(TrainingInputs), given.made(TrainingOptions)
     from brittle.api import train
 
     with warnings_printed():
-        found = train(**vars(what), **vars(options), **vars(given.made(Device)), progress=True)
-    if given.made(Output).as_json:
+        found = train(**vars(what), **vars(options), **vars(given.made(DeviceOptions)), progress=True)
+    if given.made(OutputOptions).as_json:
         print_json(found)
         return
     times = f"{found['epochs']} epoch{'' if found['epochs'] == 1 else 's'}"
@@ -56,16 +66,16 @@ def _train(given: Given) -> None:
     say(f"classifier: {found['classifier']}")
 
 
-def _harden(given: Given) -> None:
+def _harden(given: TypedArguments) -> None:
     what, settings = given.made(HardeningInputs), given.made(HardeningOptions)
-    as_json = given.made(Output).as_json
+    as_json = given.made(OutputOptions).as_json
     from brittle.api import harden
     from brittle.report.harden_console import print_criterion, print_hardened
 
     if not as_json:
         print_criterion(settings)
     with warnings_printed():
-        done = harden(**vars(what), **vars(settings), **vars(given.made(Device)), progress=True)
+        done = harden(**vars(what), **vars(settings), **vars(given.made(DeviceOptions)), progress=True)
     path = Path(what.out) / "report.html"
     if as_json:
         print_json(done.summary | {"report": str(path)})

@@ -9,24 +9,24 @@ from typing import Any, TypeVar
 
 from brittle.classifiers import classifier
 from brittle.device import pick_device
-from brittle.engine.assignments import Assignment, assign
-from brittle.engine.border import bordered, told_as_theirs
-from brittle.engine.identity import Identity, identity
+from brittle.engine.check.foreign_code import attribute_errors, with_checked_pixels
+from brittle.engine.hashes.file_hash import files_hash
+from brittle.engine.hashes.object_hash import ObjectHash, object_hash
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
-from brittle.engine.live import is_live, nuisance_text, refuse_live, unknown
-from brittle.engine.named_files import files_hash
+from brittle.engine.live_objects import is_live, nuisance_text, refuse_live, why_unknown
+from brittle.engine.plan.assignments import Assignment, assign
 from brittle.engine.precision import in_precision
-from brittle.engine.store import refuse_same_folders
+from brittle.engine.store.unit_store import refuse_same_folders
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import of_one_shape
-from brittle.images.compared import compared
+from brittle.images.compared_reader import with_comparison
 from brittle.images.fingerprint import Fingerprints, fingerprints
-from brittle.images.selection import Chosen, Selection
+from brittle.images.selection import ChosenImages, Selection
 from brittle.nuisances import nuisance as open_nuisance
 from brittle.nuisances.base.compose import Compose
-from brittle.nuisances.shifts import Shifts, shifts_of
+from brittle.nuisances.shifts import StudyShifts, shifts_of
 from brittle.registry import options_of
 from brittle.registry.source import code_hash
 from brittle.types import InScales, Nuisance
@@ -55,7 +55,7 @@ def assemble(
         found = {}
         for name, what in wanted.items() if load else ():
             try:
-                with told_as_theirs({}, f"the {sort} {name!r}"):
+                with attribute_errors({}, f"the {sort} {name!r}"):
                     refuse_live(what[0] if isinstance(what, tuple) else what)
                     found[name] = open_one(what)
             except (BrittleError, OSError, ImportError, SyntaxError) as error:
@@ -64,9 +64,9 @@ def assemble(
                 failed(sort, name, error)
         return found
 
-    def chosen(what: tuple[Any, Selection]) -> Chosen:
+    def chosen(what: tuple[Any, Selection]) -> ChosenImages:
         source, selection = what
-        return selection.choose(compared(image_set(source)), inputs.study.seed)
+        return selection.choose(with_comparison(image_set(source)), inputs.study.seed)
 
     images = opened("image set", inputs.images, chosen)
     brought = dict(shifts or {}) | {name: list(each.images.shifts) for name, each in images.items()}
@@ -81,13 +81,13 @@ def assemble(
     there = {
         name: named.get(name, what) for name, what in every.items() if name in named or name not in inputs.nuisances
     }
-    spaces = opened("nuisance", there, lambda what: bordered(with_image_sets(open_nuisance(what))))
+    spaces = opened("nuisance", there, lambda what: with_checked_pixels(with_image_sets(open_nuisance(what))))
     stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
     prints = opened("image set", images, fingerprints)
     classifiers = opened("classifier", inputs.classifiers, lambda what: classifier(what, device=str(place)))
-    live = {name: identity(what) for name, what in inputs.classifiers.items() if kept and not isinstance(what, str)}
+    live = {name: object_hash(what) for name, what in inputs.classifiers.items() if kept and not isinstance(what, str)}
     files = {
-        name: files_hash(what) if isinstance(what, str) else live[name].known_by if kept else ""
+        name: files_hash(what) if isinstance(what, str) else live[name].value if kept else ""
         for name, what in inputs.classifiers.items()
         if name in classifiers
     }
@@ -113,14 +113,14 @@ def assemble(
     )
 
 
-def _not_resumable(classifiers: Mapping[str, Identity], nuisances: Mapping[str, str]) -> tuple[str, ...]:
-    """What a run folder can't know again, in a sentence each."""
+def _not_resumable(classifiers: Mapping[str, ObjectHash], nuisances: Mapping[str, str]) -> tuple[str, ...]:
+    """What a run folder can't know again, a sentence each."""
     why = {f"classifier {name!r}": each.unknown for name, each in classifiers.items()}
-    why |= {f"nuisance {name!r}": unknown(text) for name, text in nuisances.items()}
+    why |= {f"nuisance {name!r}": why_unknown(text) for name, text in nuisances.items()}
     return tuple(f"this run can't be resumed with the {what}: {text}" for what, text in why.items() if text)
 
 
-def _assigned(inputs: Inputs, brought: Mapping[str, Sequence[str]], walked: Shifts) -> dict[str, Assignment]:
+def _assigned(inputs: Inputs, brought: Mapping[str, Sequence[str]], walked: StudyShifts) -> dict[str, Assignment]:
     """What is asked about what. A shift has a name of its own, and a nuisance that nothing would use is refused."""
     owners: dict[str, str] = {}
     for images, names in brought.items():
@@ -130,7 +130,7 @@ def _assigned(inputs: Inputs, brought: Mapping[str, Sequence[str]], walked: Shif
                 raise BrittleError(
                     f"the image set {images!r} brings a shift {shift!r}, which is also the name of "
                     + (other if shift in inputs.nuisances else f"one that {other!r} brings"),
-                    "Name one of them otherwise, such as by prefix=… of the image set.",
+                    "Give one of them another name, such as by prefix=… of the image set.",
                 )
     found = assign(
         inputs.study.measures,

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers.base import first_line
+from brittle.engine.check.classifier_trial import without_copies
 from brittle.engine.job import Job
-from brittle.engine.ledger import asked_groups, planned_calls
+from brittle.engine.plan.missing import asked_groups, planned_calls
 from brittle.engine.precision import products_in
-from brittle.engine.trial import own
 from brittle.errors import BrittleError
 from brittle.measures.answers import Answers
-from brittle.measures.changes import Drawn, Untouched
+from brittle.measures.changes import DrawnTheta, Untouched
 from brittle.measures.graphs import Graphs, untold
 from brittle.measures.outcomes import Outcome
 from brittle.memory import out_of_memory
@@ -57,7 +57,7 @@ def _in_precision(job: Job) -> Job:
         return job
     said = []
     for name, classifier in job.classifiers.items():
-        if not isinstance(own(classifier), AnyPrecision):
+        if not isinstance(without_copies(classifier), AnyPrecision):
             said.append(
                 f"the classifier {name!r} is not a torch module, and precision={job.precision} does not reach it"
             )
@@ -153,7 +153,7 @@ def _answers(job: Job, name: str, images: str, nuisance: str | None) -> Outcome:
     with torch.inference_mode():
         if nuisance is None:
             return answers.all(rows, {}, Untouched(), {name: right}).outcomes[name]()
-        change = Drawn(job.nuisances[nuisance], stream_root(job.seed, job.stream(nuisance), job.device))
+        change = DrawnTheta(job.nuisances[nuisance], stream_root(job.seed, job.stream(nuisance), job.device))
         draws = torch.arange(DRAWS, device=job.device).repeat_interleave(count)
         return answers.all(rows.repeat(DRAWS), {"draw": draws}, change, {name: right}).outcomes[name]()
 

@@ -1,4 +1,4 @@
-"""What a run is of: a study, and the live objects that stand in place of some of its specs."""
+"""What a run is made from: a study, and the live objects that stand in place of some of its specs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from brittle.engine.live import is_live
+from brittle.engine.live_objects import is_live
 from brittle.images.selection import Selection
 from brittle.measures.base import ClassifierFacts
 from brittle.study import MeasureEntry, Study
@@ -14,7 +14,7 @@ from brittle.study import MeasureEntry, Study
 
 @dataclass(frozen=True)
 class Inputs:
-    """A study; and by table and name the objects that it speaks of, where a caller has them already."""
+    """A study; and by table and name the objects that it names, where a caller has them already."""
 
     study: Study
     objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # "classifiers" → name → the object

@@ -14,13 +14,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brittle.engine.assignments import Assignment
-from brittle.engine.identity import Identity
-from brittle.engine.labels import reference_labels
+from brittle.engine.check.labels import reference_labels
+from brittle.engine.hashes.object_hash import ObjectHash
+from brittle.engine.plan.assignments import Assignment
 from brittle.imagenet import shown
 from brittle.images.base import ImageSet
-from brittle.images.selection import Chosen
-from brittle.measures.base import NO_CLASSIFIER, NO_IMAGES, About, Asked, Cell, ClassifierFacts, Measure, Subject
+from brittle.images.selection import ChosenImages
+from brittle.measures.base import (
+    NO_CLASSIFIER,
+    NO_IMAGES,
+    About,
+    Cell,
+    ClassifierFacts,
+    ImageSetFacts,
+    Measure,
+    MeasureInputs,
+)
 from brittle.measures.plan import Plan
 from brittle.nuisances import nuisances
 from brittle.registry import binds_rows, extending, options_of
@@ -31,7 +40,7 @@ FORMAT = 6  # of run folders
 SUMMARY_VERSION = 1  # of summary.json
 
 
-class Layout(NamedTuple):
+class CellLayout(NamedTuple):
     """How a cell's rows are laid out."""
 
     about: About
@@ -43,7 +52,7 @@ class Job:
     """Everything of one run, by name. What was made from a spec says so in `entries`."""
 
     classifiers: Mapping[str, Classifier]
-    images: Mapping[str, Chosen]
+    images: Mapping[str, ChosenImages]
     nuisances: Mapping[str, Nuisance]
     assignments: Mapping[str, Assignment]  # readers after what they read
     seed: int = 0
@@ -56,7 +65,9 @@ class Job:
     precision: Precision = "float32"
     graphs: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)  # of classifiers that are compiled
     warnings: Sequence[str] = ()  # of what was found out about its things before work began
-    live: Mapping[str, Identity] = field(default_factory=dict)  # of classifiers that no spec names, where rows are kept
+    live: Mapping[str, ObjectHash] = field(
+        default_factory=dict
+    )  # of classifiers that no spec names, where rows are kept
     _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def stream(self, nuisance: str) -> str:
@@ -68,10 +79,10 @@ class Job:
         """Extras that a nuisance reads, which differ by classifier."""
         return self.nuisances[nuisance].needs if nuisance else frozenset()
 
-    def subject(self, images: str) -> Subject:
+    def subject(self, images: str) -> ImageSetFacts:
         if ("subject", images) not in self._known:
             self._known["subject", images] = subject_of(self.images[images], self.trained_on.get(images, ""))
-        found: Subject = self._known["subject", images]
+        found: ImageSetFacts = self._known["subject", images]
         return found
 
     def about(self, cell: Cell) -> About:
@@ -98,9 +109,9 @@ class Job:
             self._known["can stop", cell] = can_stop(self.assignments[cell.measure].measure, self.about(cell))
         return bool(self._known["can stop", cell])
 
-    def asked(self, assignment: Assignment) -> Asked:
+    def asked(self, assignment: Assignment) -> MeasureInputs:
         """All that a measure is asked about."""
-        return Asked(
+        return MeasureInputs(
             {name: self.facts[name] for name in assignment.classifiers},
             {name: self.subject(name) for name in assignment.images},
             {name: self.nuisances[name] for name in assignment.nuisances if name in self.nuisances},
@@ -137,7 +148,7 @@ class Job:
         options = {key: getattr(measure, name) for key, name in extending(type(measure)).items()}
         return json.dumps({"images": count, "options": options}, sort_keys=True)
 
-    def laid_out(self, cell: Cell, extent: str) -> Layout:
+    def layout(self, cell: Cell, extent: str) -> CellLayout:
         """A cell as it is, or was, with another extent."""
         key, about = ("layout", cell, extent), self.about(cell)
         if key not in self._known:
@@ -149,8 +160,8 @@ class Job:
                 chosen = replace(there, images=there.whole.choose(found["images"], self.seed))
                 about = replace(about, subject=subject_of(chosen, about.subject.train))
             measure = replace(measure, **options)  # type: ignore[type-var]
-            self._known[key] = Layout(about, measure.plan(about))
-        layout: Layout = self._known[key]
+            self._known[key] = CellLayout(about, measure.plan(about))
+        layout: CellLayout = self._known[key]
         return layout
 
     def depends(self, cell: Cell) -> str:
@@ -205,10 +216,10 @@ def _code(assignment: Assignment) -> list[str]:
     return [found for each in words if (found := code_hash(each))]
 
 
-def subject_of(chosen: Chosen, train: str = "") -> Subject:
+def subject_of(chosen: ChosenImages, train: str = "") -> ImageSetFacts:
     """What is known of chosen images without reading them."""
     images, whole = chosen.images, chosen.whole
-    return Subject(
+    return ImageSetFacts(
         images.name,
         images.ids.numpy(),
         images.labels.numpy(),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from brittle.classifiers.model_files import path_spec as classifier_spec
 from brittle.classifiers.wildcards import expanded as matching_classifiers
 from brittle.engine.inputs import Inputs
-from brittle.engine.live import LIVE, nuisance_text, spec_text
+from brittle.engine.live_objects import LIVE, nuisance_text, spec_text
 from brittle.errors import BrittleError, located
 from brittle.files import printable, read_toml
 from brittle.images import path_spec as images_spec
@@ -24,7 +24,7 @@ from brittle.registry import parse_named
 from brittle.study import Study, by_name
 
 
-class Table(NamedTuple):
+class StudyTable(NamedTuple):
     """How one of a study's tables is filled from Python."""
 
     of_path: Callable[[Any], Any]  # a path → the spec of what lies there
@@ -42,9 +42,9 @@ def images_at(what: Any) -> Any:
 
 
 TABLES = {
-    "classifiers": Table(classifier_at, spec_text),
-    "images": Table(images_at, spec_text),
-    "nuisances": Table(lambda what: what, nuisance_text),
+    "classifiers": StudyTable(classifier_at, spec_text),
+    "images": StudyTable(images_at, spec_text),
+    "nuisances": StudyTable(lambda what: what, nuisance_text),
 }
 
 
@@ -69,8 +69,8 @@ def open_study(data: Mapping[str, Any], where: str = "the study") -> Study:
 
 
 def _without_references(data: dict[str, Any], where: str) -> dict[str, Any]:
-    """With ids, members and matches in place of the files, suites and wildcards that stand for them. What has not the
-    form of a study is left for the schema to refuse."""
+    """With ids, members and matches in place of the files, suites and wildcards that stand for them. What does not have
+    the form of a study is left for the schema to refuse."""
     steps: dict[str, Callable[[Any], Any]] = {
         "images": _without_files_of_ids,
         "classifiers": _without_wildcards,
@@ -105,11 +105,11 @@ def _without_files_of_ids(entries: dict[str, Any]) -> dict[str, Any]:
 def _without_wildcards(entries: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, entry in entries.items():
-        written = _what(entry)
+        written = _spec_of(entry)
         several = matching_classifiers(written) if isinstance(written, str) and written else {"": written}
         for each, spec in several.items():
             found[name if not each else spec if name == written else f"{name}-{each}"] = (
-                _with(entry, spec) if each else entry
+                _with_spec(entry, spec) if each else entry
             )
     return found
 
@@ -130,8 +130,8 @@ def _without_paths(entries: Any, of_path: Callable[[Any], Any]) -> Any:
     """Entries with specs in place of paths."""
 
     def without(entry: Any) -> Any:
-        what = _what(entry)
-        return _with(entry, of_path(what)) if isinstance(what, os.PathLike) else entry
+        what = _spec_of(entry)
+        return _with_spec(entry, of_path(what)) if isinstance(what, os.PathLike) else entry
 
     if isinstance(entries, Mapping):
         return {name: without(entry) for name, entry in entries.items()}
@@ -144,12 +144,12 @@ def _written(entries: Any, text_of: Callable[[Any], str]) -> tuple[Any, dict[str
         return entries, {}
     if not isinstance(entries, Mapping):
         several = list(entries) if isinstance(entries, (list, tuple)) else [entries]
-        if all(isinstance(_what(each), str) for each in several):
+        if all(isinstance(_spec_of(each), str) for each in several):
             return entries, {}
         entries = _each_named([_named(each, text_of) for each in several])
-    live = {name: _what(entry) for name, entry in entries.items() if not isinstance(_what(entry), str)}
+    live = {name: _spec_of(entry) for name, entry in entries.items() if not isinstance(_spec_of(entry), str)}
     texts = {name: text_of(what) for name, what in live.items()}
-    return {name: _with(entry, texts[name]) if name in live else entry for name, entry in entries.items()}, live
+    return {name: _with_spec(entry, texts[name]) if name in live else entry for name, entry in entries.items()}, live
 
 
 def _each_named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -166,16 +166,16 @@ def _each_named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _named(entry: Any, text_of: Callable[[Any], str]) -> tuple[str, Any]:
     """What stands in a list is named by its spec, or by what a live object is called."""
-    what = _what(entry)
+    what = _spec_of(entry)
     if isinstance(what, str):
         name, spec = parse_named(what)
-        return name, _with(entry, spec)
+        return name, _with_spec(entry, spec)
     return text_of(what).removeprefix(LIVE).partition("#")[0], entry
 
 
-def _what(entry: Any) -> Any:
+def _spec_of(entry: Any) -> Any:
     return entry.get("spec", "") if isinstance(entry, Mapping) else entry
 
 
-def _with(entry: Any, spec: Any) -> Any:
+def _with_spec(entry: Any, spec: Any) -> Any:
     return {**entry, "spec": spec} if isinstance(entry, Mapping) else spec

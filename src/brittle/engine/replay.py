@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from brittle.engine.extras import with_extras
+from brittle.engine.execute.batch_extras import with_extras
 from brittle.engine.job import Job
 from brittle.images.base import ImageSet
 from brittle.measures.draws import draw_theta

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from brittle.classifiers.as_it_was import lent
+from brittle.classifiers.restore import restored_afterwards
 from brittle.commands import ExecutionOptions
-from brittle.engine import local
 from brittle.engine.assemble import assemble
-from brittle.engine.check import checked
+from brittle.engine.check.before_work import check_job
+from brittle.engine.execute import local
 from brittle.engine.execution import carried_as
-from brittle.engine.identity import private_values
+from brittle.engine.hashes.object_hash import private_values
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
-from brittle.engine.memory_store import MemoryStore
 from brittle.engine.precision import products_in
-from brittle.engine.runs import RunFolder, named_folder
-from brittle.engine.store import FolderStore, Store
-from brittle.engine.view import View, summary
+from brittle.engine.store.memory_store import MemoryStore
+from brittle.engine.store.run_folder import RunFolder, folder_path
+from brittle.engine.store.unit_store import FolderStore, Store
+from brittle.engine.view import MeasureView, summary
 from brittle.errors import BrittleError
 from brittle.progress import Progress
 from brittle.registry import did_you_mean
@@ -43,8 +43,8 @@ class FinishedRun:
     def study(self) -> Study:
         return self.inputs.study
 
-    def view(self, measure: str) -> View:
-        return View(self.job, self.store, measure)
+    def view(self, measure: str) -> MeasureView:
+        return MeasureView(self.job, self.store, measure)
 
 
 def run(
@@ -55,29 +55,29 @@ def run(
 ) -> FinishedRun:
     """Carries a study out, specs and live objects alike: in memory, or into the folder `out`, where it resumes or
     extends what is there. Networks come back as they were."""
-    folder, seen = None if out is None else RunFolder(named_folder(out)), progress or Progress()
+    folder, seen = None if out is None else RunFolder(folder_path(out)), progress or Progress()
     execute = executor(how, inputs, kept=folder is not None)
-    with lent(inputs.classifiers.values()), products_in(inputs.study.precision):
+    with restored_afterwards(inputs.classifiers.values()), products_in(inputs.study.precision):
         if folder is not None:
-            return _kept_in(folder, inputs, how, execute, seen)
-        job, store = checked(assemble(inputs, how.device, how.batch)).job, MemoryStore()
+            return _run_in_folder(folder, inputs, how, execute, seen)
+        job, store = check_job(assemble(inputs, how.device, how.batch)).job, MemoryStore()
         job = carried_as(job, inputs.study.compile, {})
         execute(job, store, seen)
         return FinishedRun(inputs, job, store, summary(job, store))
 
 
-def _kept_in(
+def _run_in_folder(
     folder: RunFolder, inputs: Inputs, how: ExecutionOptions, execute: Executor, progress: Progress
 ) -> FinishedRun:
     with folder.locked():
         study = inputs.study.resolved()
         folder.compare(study)
-        job, answers = checked(assemble(inputs, how.device, how.batch, kept=True))
+        job, answers = check_job(assemble(inputs, how.device, how.batch, kept=True))
         called = {name: private_values(inputs.classifiers[name]) for name in job.live}
         job = carried_as(job, inputs.study.compile, folder.compiled())
         folder.begin(study, job, answers, called)
         store = folder.store(job)
-        _remove_torn(job, store, progress)
+        _remove_damaged(job, store, progress)
         execute(job, store, progress)
         found = summary(job, store)
         folder.write_summary(found)
@@ -103,7 +103,7 @@ def executor(how: ExecutionOptions, inputs: Inputs, *, kept: bool) -> Executor:
             "Python object",
             "Put it where a spec can name it (package.module:name), or use the engine 'local'.",
         )
-    from brittle.engine.ray import RayExecutor  # an extra, imported where it is used
+    from brittle.engine.execute.ray import RayExecutor  # an extra, imported where it is used
 
     execute = RayExecutor(inputs.study, how.workers, how.time_limit)
     if not kept:
@@ -111,8 +111,8 @@ def executor(how: ExecutionOptions, inputs: Inputs, *, kept: bool) -> Executor:
     return execute
 
 
-def _remove_torn(job: Job, store: FolderStore, progress: Progress) -> None:
+def _remove_damaged(job: Job, store: FolderStore, progress: Progress) -> None:
     for assignment in job.assignments.values():
         for cell in assignment.cells():
             for path in store.verify(cell):
-                progress.note(f"{path} was damaged or incomplete; its units are computed anew")
+                progress.note(f"{path} was damaged or incomplete; its units are computed again")

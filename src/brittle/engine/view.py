@@ -11,31 +11,31 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.engine.assignments import Assignment
+from brittle.engine.check.labels import matching_warning
 from brittle.engine.job import SUMMARY_VERSION, Job
-from brittle.engine.kept_json import without_nan
-from brittle.engine.labels import doubtful
-from brittle.engine.ledger import image_range, joined, read_in_full, spans_read
-from brittle.engine.live import is_live
-from brittle.engine.stopping import Prefix, prefix_of
-from brittle.engine.store import Store, gaps, together, whole_tables
+from brittle.engine.live_objects import is_live
+from brittle.engine.plan.assignments import Assignment
+from brittle.engine.plan.missing import cells_needed_in_full, image_range, joined_spans, spans_read
+from brittle.engine.plan.stopping import Prefix, prefix_of
+from brittle.engine.store.checked_json import without_nan
+from brittle.engine.store.unit_store import Store, gaps, together, whole_tables
 from brittle.errors import BrittleError, Failure
-from brittle.images.selection import Chosen
-from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, Subject
-from brittle.measures.class_order import ORDER, Doubt, class_orders
+from brittle.images.selection import ChosenImages
+from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, ImageSetFacts
+from brittle.measures.class_order import ORDER, SuspectedReordering, class_orders
 from brittle.measures.plan import Plan, Span
 from brittle.types import Nuisance
 
 
 @dataclass(frozen=True)
-class View:
+class MeasureView:
     """A job's rows of one measure, read from the store; no classifier is asked anything."""
 
     job: Job
     store: Store
     name: str
     _prefixes: dict[Cell, Prefix] = field(default_factory=dict, repr=False)
-    _reader: View | None = None  # who reads it so: only what that one is asked about is shown
+    _reader: MeasureView | None = None  # who reads it so: only what that one is asked about is shown
 
     @property
     def _assignment(self) -> Assignment:
@@ -56,7 +56,7 @@ class View:
         return {name: self.job.facts[name] for name in self._shown("classifiers")}
 
     @property
-    def images(self) -> Mapping[str, Subject]:
+    def images(self) -> Mapping[str, ImageSetFacts]:
         return {name: _with_names(self.job.subject(name), self.job.facts) for name in self._shown("images")}
 
     @property
@@ -87,18 +87,18 @@ class View:
 
     def _refuse_gaps(self, cell: Cell) -> None:
         """What a number or a picture rests on must all be there."""
-        done = joined(self.store.done(cell))
+        done = joined_spans(self.store.done(cell))
         missing = [gap for span in self._wanted(cell) for gap in gaps(done, span)]
         if missing:
             named = " · ".join(filter(None, cell))
             raise Failure(
                 f"units {missing[0].first} to {missing[0].end - 1} of {named} are missing",
-                "Give the run command again: what is missing is computed anew.",
+                "Give the run command again: what is missing is computed again.",
             )
 
     def _wanted(self, cell: Cell) -> list[Span]:
-        """The units of a cell that were computed: all, up to where a measure stopped; of a measure that nobody asked
-        for, those that its reader read."""
+        """The units of a cell that were computed: all, up to where a measure stopped; of a measure that was only read,
+        those that its reader read."""
         assignment, plan = self._assignment, self.plan(cell)
         if self._reader is None or assignment.asked:
             prefix = self._prefix(cell) if self.job.can_stop(cell) else None
@@ -132,9 +132,9 @@ class View:
             self._prefixes[cell] = prefix
         return self._prefixes[cell]
 
-    def read(self, kind: str) -> View | None:
+    def read(self, kind: str) -> MeasureView | None:
         name = self._assignment.reads.get(kind)
-        return None if name is None else View(self.job, self.store, name, self._prefixes, self)
+        return None if name is None else MeasureView(self.job, self.store, name, self._prefixes, self)
 
     def references(self, classifier: str, images: str) -> NDArray[np.int64]:
         return self.job.references(classifier, images)
@@ -143,7 +143,7 @@ class View:
         return self.job.prior(images, nuisance)
 
 
-def _with_names(subject: Subject, classifiers: Mapping[str, ClassifierFacts]) -> Subject:
+def _with_names(subject: ImageSetFacts, classifiers: Mapping[str, ClassifierFacts]) -> ImageSetFacts:
     """Classes that the images leave without names are called as the classifiers call them, where these agree."""
     names = {each.labels for each in classifiers.values()}
     if subject.classes or len(names) != 1 or all(label.isdecimal() for label in next(iter(names))):
@@ -154,11 +154,11 @@ def _with_names(subject: Subject, classifiers: Mapping[str, ClassifierFacts]) ->
 def summary(job: Job, store: Store) -> dict[str, Any]:
     """summary.json: what every measure says under its own name, warnings, and what was used."""
     said: dict[str, Any] = {}
-    warnings = [*job.warnings, *(text for images in job.images for text in _chosen_otherwise(job, images))]
+    warnings = [*job.warnings, *(text for images in job.images for text in _selection_warnings(job, images))]
     calls = dict.fromkeys(job.facts, 0)
-    orders: dict[str, Doubt] = {}
+    orders: dict[str, SuspectedReordering] = {}
     prefixes: dict[Cell, Prefix] = {}
-    views = {name: View(job, store, name, prefixes) for name in job.assignments}
+    views = {name: MeasureView(job, store, name, prefixes) for name in job.assignments}
     for name, assignment in job.assignments.items():
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))
@@ -167,7 +167,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
                 calls[classifier] += count
             said[name] = {"kind": assignment.kind} | _plain(name, found)
             orders |= {each.said: each for each in class_orders(views[name], assignment.kind)}
-    for cell, places in _needed(job, views).items():
+    for cell, places in _units_needed_by_readers(job, views).items():
         assignment, plan = job.assignments[cell.measure], job.plan(cell)
         if cell.classifier:
             calls[cell.classifier] += sum(assignment.measure.calls(plan[place]) for place in places)
@@ -194,7 +194,7 @@ def _plain(name: str, said: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _planned_calls(view: View) -> dict[str, int]:
+def _planned_calls(view: MeasureView) -> dict[str, int]:
     """What a measure planned for each classifier, as far as it went."""
     calls, count = dict.fromkeys(view.classifiers, 0), view.job.assignments[view.name].measure.calls
     for cell in view.cells():
@@ -203,11 +203,11 @@ def _planned_calls(view: View) -> dict[str, int]:
     return calls
 
 
-def _needed(job: Job, views: Mapping[str, View]) -> dict[Cell, set[int]]:
+def _units_needed_by_readers(job: Job, views: Mapping[str, MeasureView]) -> dict[Cell, set[int]]:
     """Of what was computed only to be read, the units that readers needed: how much was read past a stopping point is
     an accident."""
     found: dict[Cell, set[int]] = {}
-    whole = read_in_full(job)
+    whole = cells_needed_in_full(job)
     for name in reversed(list(views)):  # readers first
         view, asked = views[name], job.assignments[name].asked
         for cell in view.cells():
@@ -232,7 +232,7 @@ def _classifier(facts: ClassifierFacts) -> dict[str, Any]:
     return described | ({"attributes": attributes} if attributes else {})
 
 
-class SetFacts(NamedTuple):
+class ImageSetSummary(NamedTuple):
     """What the summary says of every image set."""
 
     images: int
@@ -241,14 +241,14 @@ class SetFacts(NamedTuple):
     classes: list[str]
 
     @classmethod
-    def read(cls, kept: Mapping[str, Any]) -> SetFacts:
+    def read(cls, kept: Mapping[str, Any]) -> ImageSetSummary:
         """From an entry of summary["image_sets"], which may say more."""
         return cls(*(kept[name] for name in cls._fields))
 
 
-def _described(chosen: Chosen) -> dict[str, Any]:
+def _described(chosen: ChosenImages) -> dict[str, Any]:
     images = chosen.images
-    described = SetFacts(len(images), len(chosen.whole), list(images.shape), list(images.classes))._asdict()
+    described = ImageSetSummary(len(images), len(chosen.whole), list(images.shape), list(images.classes))._asdict()
     if len(images.shapes) > 1:
         described |= {"median_shape": list(images.median_shape), "shapes": len(images.shapes)}
     return described
@@ -282,7 +282,7 @@ def _trained_on_itself(job: Job, name: str) -> list[str]:
     return []
 
 
-def _chosen_otherwise(job: Job, name: str) -> list[str]:
+def _selection_warnings(job: Job, name: str) -> list[str]:
     """What a user may not expect of the images: fewer than the count, or classes matched by number."""
     chosen = job.images[name]
     lines = list(chosen.whole.notes)
@@ -294,4 +294,4 @@ def _chosen_otherwise(job: Job, name: str) -> list[str]:
     lines += _trained_on_itself(job, name)
     cells = (cell for assignment in job.assignments.values() for cell in assignment.cells())
     asked = dict.fromkeys(cell.classifier for cell in cells if cell.classifier and cell.images == name)
-    return [*lines, *filter(None, (doubtful(job.facts[each], job.subject(name)) for each in asked))]
+    return [*lines, *filter(None, (matching_warning(job.facts[each], job.subject(name)) for each in asked))]

@@ -12,7 +12,7 @@ from brittle.commands import ExecutionOptions
 from brittle.engine.inputs import Inputs
 from brittle.engine.open import open_inputs
 from brittle.engine.run import FinishedRun, run
-from brittle.engine.runs import RunFolder
+from brittle.engine.store.run_folder import RunFolder
 from brittle.images.base import ImageSet
 from brittle.measures.before_after.measure import KIND as DIFFERENCE
 from brittle.measures.robustness.measure import KIND as ROBUSTNESS
@@ -23,7 +23,7 @@ from brittle.types import Nuisance
 BEFORE, AFTER, TEST = "before", "after", "test"
 
 
-class BeforeAfter(NamedTuple):
+class BeforeAfterRun(NamedTuple):
     """What was found on the test images."""
 
     run: FinishedRun
@@ -90,8 +90,8 @@ class PairedRun:
             after = {AFTER: kept[AFTER]["spec"]} if AFTER in kept else {}
             folder.compare(self._inputs(before | after).study.resolved())
 
-    def end(self, after: Any, progress: Progress) -> BeforeAfter:
-        return BeforeAfter(self._run({BEFORE: self.before, AFTER: after}, progress))
+    def end(self, after: Any, progress: Progress) -> BeforeAfterRun:
+        return BeforeAfterRun(self._run({BEFORE: self.before, AFTER: after}, progress))
 
 
 def in_memory(
@@ -103,9 +103,9 @@ def in_memory(
     seed: int,
     device: str,
     progress: Progress,
-) -> BeforeAfter:
+) -> BeforeAfterRun:
     """The same where nothing is kept."""
-    return BeforeAfter(_measured({BEFORE: before, AFTER: after}, images, nuisance, samples, seed, device, progress))
+    return BeforeAfterRun(_measured({BEFORE: before, AFTER: after}, images, nuisance, samples, seed, device, progress))
 
 
 def held_out_result(

@@ -16,7 +16,7 @@ from brittle.errors import BrittleError, Failure
 from brittle.hardening.pools import Pool, PoolBatch
 from brittle.memory import in_pieces, out_of_memory
 from brittle.random import draw_keys, fold, stream_root
-from brittle.training.augmentation import Drawn
+from brittle.training.augmentation import DrawnNumbers
 from brittle.training.data import TrainingImages
 from brittle.training.options import Recipe
 from brittle.training.step import Step
@@ -101,7 +101,7 @@ def fine_tune(
     rows: Tensor
     picked: PoolBatch
 
-    def mixed(batch: Batch, drawn: Drawn) -> Batch:
+    def mixed(batch: Batch, drawn: DrawnNumbers) -> Batch:
         first = batch.take(torch.arange(transformed, device=batch.images.device))
         warped = nuisance.apply(first, picked.theta(first))
         wanted = answers[rows]

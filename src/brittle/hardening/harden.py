@@ -16,21 +16,21 @@ from typing import Any
 
 import torch
 
-from brittle.classifiers.as_it_was import lent
+from brittle.classifiers.restore import restored_afterwards
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.device import pick_device
 from brittle.engine.assemble import with_image_sets
-from brittle.engine.check import check_nuisance
-from brittle.engine.nuisance_trial import try_nuisance
+from brittle.engine.check.before_work import check_nuisance
+from brittle.engine.check.nuisance_trial import try_nuisance
 from brittle.engine.run import FinishedRun
-from brittle.engine.runs import RunFolder, named_folder
+from brittle.engine.store.run_folder import RunFolder, folder_path
 from brittle.errors import BrittleError
 from brittle.files import write_durably
-from brittle.hardening.before_after import AFTER, BEFORE, BeforeAfter, PairedRun, in_memory
-from brittle.hardening.kept import FILES, WEIGHTS, Kept, Phases
+from brittle.hardening.before_after import AFTER, BEFORE, BeforeAfterRun, PairedRun, in_memory
 from brittle.hardening.options import HardeningOptions
 from brittle.hardening.prepare import Split, check_sampler, hardenable, prepared, split_images, with_weights
-from brittle.hardening.rounds import Work, run_rounds
+from brittle.hardening.rounds import HardeningWork, run_rounds
+from brittle.hardening.rounds_folder import FILES, WEIGHTS, PhasedProgress, RoundsFolder
 from brittle.images import image_set
 from brittle.images.base import ImageSet
 from brittle.images.fingerprint import fingerprint as images_fingerprint
@@ -45,7 +45,7 @@ KEPT = ("rounds", *FILES)  # what a hardening's folder holds beside a run
 
 
 @dataclass(frozen=True)
-class Hardened:
+class HardenedClassifier:
     """What `brittle.harden` gives back."""
 
     classifier: TorchClassifier  # the hardened one
@@ -70,16 +70,16 @@ def harden_classifier(
     device: str | None = None,
     progress: Progress | None = None,
     **options: Any,
-) -> Hardened:
+) -> HardenedClassifier:
     """See `brittle.harden`."""
-    with lent([classifier]):
+    with restored_afterwards([classifier]):
         settings = HardeningOptions(**checked(HardeningOptions, options, "harden"))
-        asked = Asked(classifier, images, nuisance, test, seed, device, settings)
-        return Hardening.of(asked, out).run(Phases(progress or Progress()))
+        asked = HardeningRequest(classifier, images, nuisance, test, seed, device, settings)
+        return OpenedHardening.of(asked, out).run(PhasedProgress(progress or Progress()))
 
 
 @dataclass(frozen=True)
-class Asked:
+class HardeningRequest:
     """What is to be hardened on what, as it was given."""
 
     classifier: Any
@@ -99,22 +99,22 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Hardening:
+class OpenedHardening:
     """The same with everything opened and checked."""
 
-    asked: Asked
+    asked: HardeningRequest
     before: TorchClassifier
     space: Nuisance
     split: Split
     measured_on: ImageSet  # of which the test images are a part
-    work: Work
+    work: HardeningWork
     place: torch.device
     folder: Path | None
     weights_file: Path | None
     after_spec: str | None  # of what becomes of the classifier, where it will have a spec
 
     @classmethod
-    def of(cls, asked: Asked, out: str | Path | None) -> Hardening:
+    def of(cls, asked: HardeningRequest, out: str | Path | None) -> OpenedHardening:
         settings, place = asked.settings, pick_device(asked.device)
         check_sampler(settings.sampler)
         before = hardenable(asked.classifier, str(place))
@@ -123,7 +123,7 @@ class Hardening:
         split = split_images(whole, tests, settings.held_out, asked.seed)
         _check_nuisance(_name(asked.nuisance, space), space, split)
         work = prepared(before, split, space, settings, asked.seed, place)
-        folder = None if out is None else named_folder(out)
+        folder = None if out is None else folder_path(out)
         weights_file = None if folder is None else folder / WEIGHTS
         after_spec = None
         if weights_file is not None and isinstance(asked.classifier, str):
@@ -150,8 +150,8 @@ class Hardening:
         about = {"classifier": self.named, "weights": weights, "nuisance": self.name, "images": parts}
         return about | {"seed": self.asked.seed} | asdict(self.asked.settings)
 
-    def run(self, phases: Phases) -> Hardened:
-        kept = Kept(self.folder, self.about)
+    def run(self, phases: PhasedProgress) -> HardenedClassifier:
+        kept = RoundsFolder(self.folder, self.about)
         tested = self._begun(kept, phases)
         rounds, chosen, weights = self._trained(kept, phases)
         self.work.classifier.module.load_state_dict(weights)
@@ -159,7 +159,7 @@ class Hardening:
         said = self._summary(rounds, chosen, measured)
         if self.folder is not None:
             _write(self.folder, said)
-        return Hardened(
+        return HardenedClassifier(
             self.work.classifier,
             said[BEFORE],
             said[AFTER],
@@ -171,7 +171,7 @@ class Hardening:
             measured.run,
         )
 
-    def _begun(self, kept: Kept, phases: Phases) -> PairedRun | None:
+    def _begun(self, kept: RoundsFolder, phases: PhasedProgress) -> PairedRun | None:
         """The run folder, in which the classifier as it was has been measured."""
         if self.folder is None:
             return None
@@ -194,16 +194,16 @@ class Hardening:
         tested.begin(phases)
         return tested
 
-    def _trained(self, kept: Kept, phases: Phases) -> tuple[list[dict[str, Any]], int, State]:
+    def _trained(self, kept: RoundsFolder, phases: PhasedProgress) -> tuple[list[dict[str, Any]], int, State]:
         """All candidates, which was chosen, and its weights."""
         with nullcontext() if self.folder is None else RunFolder(self.folder).locked(also=KEPT):
-            kept.tidy(self.asked.settings.rounds)
+            kept.remove_half_written(self.asked.settings.rounds)
             rounds, chosen, weights = run_rounds(self.work, kept, phases)
             if self.weights_file is not None:
                 save_weights(self.weights_file, weights, "hardening", {"about": self.about, "round": chosen})
         return rounds, chosen, weights
 
-    def _measured(self, tested: PairedRun | None, phases: Phases) -> BeforeAfter:
+    def _measured(self, tested: PairedRun | None, phases: PhasedProgress) -> BeforeAfterRun:
         phases.phase("before and after" if tested is None else "after")
         after = self.work.classifier
         if tested is not None:
@@ -211,7 +211,7 @@ class Hardening:
         samples, seed = self.asked.settings.samples, self.asked.seed
         return in_memory(self.before, after, self.split.test, self.space, samples, seed, str(self.place), phases)
 
-    def _summary(self, rounds: list[dict[str, Any]], chosen: int, measured: BeforeAfter) -> dict[str, Any]:
+    def _summary(self, rounds: list[dict[str, Any]], chosen: int, measured: BeforeAfterRun) -> dict[str, Any]:
         return {
             "about": self.about,
             "criterion": self.asked.settings.criterion,

@@ -139,7 +139,7 @@ def weak_pool(
             kind.space,
         )
         found = kind.sample(posterior, Budget(calls=budget))
-        parts.append(_kept(posterior, rows, found, keep))
+        parts.append(_kept_draws(posterior, rows, found, keep))
         calls += int(found.calls.sum())
     rows, theta, weight, likelihood, wrong = (torch.cat(each) for each in zip(*parts, strict=True))
     if not bool((weight > 0).any()):
@@ -159,7 +159,7 @@ def _at_once(data: TrainingImages) -> int:
     return max(1, min(8192, (1 << 26) // numbers) if data.device.type == "cuda" else min(512, (1 << 19) // numbers))
 
 
-class _Part(NamedTuple):
+class _BlockDraws(NamedTuple):
     """What is kept from a block of images, n draws in all."""
 
     rows: Tensor  # (n,)
@@ -169,7 +169,7 @@ class _Part(NamedTuple):
     wrong: Tensor  # (n,) whether another label wins
 
 
-def _kept(posterior: Posterior, rows: Tensor, found: PosteriorDraws, keep: int) -> _Part:
+def _kept_draws(posterior: Posterior, rows: Tensor, found: PosteriorDraws, keep: int) -> _BlockDraws:
     """All draws with their weights or, if there are too many, `keep` per image with equal weights."""
     assert found.evidence is not None, "samplers of populations estimate how often each image fails"
     failing = found.evidence.double().exp().nan_to_num()
@@ -183,7 +183,7 @@ def _kept(posterior: Posterior, rows: Tensor, found: PosteriorDraws, keep: int) 
         outcomes = outcomes.gather(1, places[..., None].expand(-1, -1, outcomes.shape[-1]))
         weight = (weight.sum(1, keepdim=True) / keep).expand(-1, keep)
     theta, seen = posterior.theta(position.double()).float(), Outcome.unpacked(outcomes)
-    return _Part(
+    return _BlockDraws(
         rows.repeat_interleave(theta.shape[1]),
         theta.flatten(0, 1),
         (weight * failing[:, None]).flatten(),

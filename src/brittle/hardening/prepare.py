@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from brittle.classifiers import classifier as open_classifier
 from brittle.classifiers import classifiers
 from brittle.classifiers.torch_module import TorchClassifier
-from brittle.engine.check import CHECKED_IMAGES
+from brittle.engine.check.before_work import CHECKED_IMAGES
+from brittle.engine.check.labels import reference_labels
 from brittle.engine.job import subject_of
-from brittle.engine.labels import reference_labels
 from brittle.errors import BrittleError
 from brittle.hardening.fine_tune import answers_of, check_trainable
 from brittle.hardening.options import MOST_MEASURED, HardeningOptions
-from brittle.hardening.rounds import Work
+from brittle.hardening.rounds import HardeningWork
 from brittle.imagenet import shown_labels
 from brittle.images.base import ImageSet, of_one_shape
-from brittle.images.selection import Chosen
+from brittle.images.selection import ChosenImages
 from brittle.measures.base import ClassifierFacts
 from brittle.nuisances import nuisances
 from brittle.random import shuffled
@@ -56,7 +56,7 @@ def prepared(
     settings: HardeningOptions,
     seed: int,
     device: torch.device,
-) -> Work:
+) -> HardeningWork:
     """What is trained: a copy of the classifier, with the training images and the answers of the untouched one."""
     training = split.training
     before.check(training.batch(range(min(CHECKED_IMAGES, len(training))), device).images)
@@ -67,13 +67,13 @@ def prepared(
     check_trainable(trained, data)
     answers = answers_of(before, data)
     stream = nuisances.name_of(nuisance)
-    return Work(trained, data, answers, split.held_out, nuisance, stream, settings, seed)
+    return HardeningWork(trained, data, answers, split.held_out, nuisance, stream, settings, seed)
 
 
 def right_labels(classifier: TorchClassifier, images: ImageSet) -> NDArray[np.int64]:
     """Labels as the classifier counts its classes."""
     facts = ClassifierFacts(classifier.name, shown_labels(classifier.labels), named=classifier.named)
-    return reference_labels(facts, subject_of(Chosen(images, images)))
+    return reference_labels(facts, subject_of(ChosenImages(images, images)))
 
 
 def check_classes(classifier: TorchClassifier, split: Split) -> None:
@@ -107,7 +107,7 @@ def hardenable(what: Any, device: str) -> TorchClassifier:
     named = what if isinstance(what, str) else getattr(found, "name", type(what).__name__)
     if not isinstance(found, TorchClassifier):
         raise BrittleError(
-            f"{named} can't be hardened, since it is no torch module",
+            f"{named} can't be hardened, since it is not a torch module",
             "Give the network itself: torch:package.module:factory,weights=…, or an nn.Module from Python.",
         )
     if found.mapping is not None:

@@ -12,9 +12,9 @@ from torch import Tensor
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.hardening.before_after import held_out_result
 from brittle.hardening.fine_tune import fine_tune
-from brittle.hardening.kept import Kept, Phases
 from brittle.hardening.options import HardeningOptions
 from brittle.hardening.pools import FilledPool, prior_pool, weak_pool
+from brittle.hardening.rounds_folder import PhasedProgress, RoundsFolder
 from brittle.images.base import ImageSet
 from brittle.samplers import sampler as open_sampler
 from brittle.samplers.importance import Importance
@@ -30,7 +30,7 @@ CALLS_OF_A_STEP = 3  # an image's forward and backward pass cost as much as so m
 
 
 @dataclass(frozen=True)
-class Work:
+class HardeningWork:
     """A hardening, its things loaded and checked."""
 
     classifier: TorchClassifier  # a copy, trained in place
@@ -42,7 +42,7 @@ class Work:
     settings: HardeningOptions
     seed: int
 
-    def round(self, number: int, start: State, progress: Phases) -> list[dict[str, Any]]:
+    def round(self, number: int, start: State, progress: PhasedProgress) -> list[dict[str, Any]]:
         """One round: sample, train, and measure the candidates on the held-out images. Round 0 only measures.
 
         Weights between those before and after fine-tuning keep what was known and most of what was learnt (Wortsman et
@@ -57,7 +57,7 @@ class Work:
         found[-1] |= trained | {"seconds": round(time.monotonic() - begun, 3)}
         return found
 
-    def _measured(self, number: int, progress: Phases) -> dict[str, Any]:
+    def _measured(self, number: int, progress: PhasedProgress) -> dict[str, Any]:
         progress.phase(f"round {number}: held-out images")
         told = held_out_result(
             self.classifier,
@@ -70,7 +70,7 @@ class Work:
         )
         return {key: told[key] for key in ("rho", "interval", "accuracy_nuisance", "accuracy_clean")}
 
-    def _trained(self, number: int, progress: Phases) -> dict[str, Any]:
+    def _trained(self, number: int, progress: PhasedProgress) -> dict[str, Any]:
         settings, count = self.settings, self.settings.steps * self.settings.transformed
         sampled = settings.calls if settings.on == "weak-points" else 0
         progress.phase(f"round {number}: sampling" if sampled else f"round {number}: training")
@@ -102,7 +102,7 @@ class Work:
             "calls_training": CALLS_OF_A_STEP * settings.steps * settings.batch_size,
         }
 
-    def _drawn(self, count: int, stream: str, progress: Phases) -> FilledPool:
+    def _drawn(self, count: int, stream: str, progress: PhasedProgress) -> FilledPool:
         settings = self.settings
         if settings.on == "prior":
             return prior_pool(self.nuisance, self.data, count, self.seed, stream)
@@ -122,7 +122,9 @@ class Work:
         )
 
 
-def run_rounds(work: Work, kept: Kept, progress: Phases) -> tuple[list[dict[str, Any]], int, State]:
+def run_rounds(
+    work: HardeningWork, kept: RoundsFolder, progress: PhasedProgress
+) -> tuple[list[dict[str, Any]], int, State]:
     """Every round, or what is kept of it: all candidates, which was chosen, and its weights."""
     candidates: list[dict[str, Any]] = []
     module, chosen = work.classifier.module, 0

@@ -74,7 +74,7 @@ class ImageSet:
         self._check_labels()
         columns: dict[str, Sequence[Any]] = {**self.columns, "label": self.labels.numpy()}  # type: ignore[dict-item]
         if self.classes:
-            columns.setdefault("class", ClassNames(self.labels.numpy(), self.classes))
+            columns.setdefault("class", ClassNameOfEach(self.labels.numpy(), self.classes))
         object.__setattr__(self, "columns", columns)
 
     def _check_ids(self) -> None:
@@ -184,9 +184,11 @@ class ImageSet:
             self,
             ids=self.ids[places],
             labels=self.labels[places],
-            names=picked(self.names, order),
+            names=values_at(self.names, order),
             columns={
-                key: picked(values, order) for key, values in self.columns.items() if not isinstance(values, ClassNames)
+                key: values_at(values, order)
+                for key, values in self.columns.items()
+                if not isinstance(values, ClassNameOfEach)
             },
             reader=SubsetReader.of(self.reader, order),
         )
@@ -207,7 +209,7 @@ class ImageSet:
         taken = next((name for name in added if name in self.columns), None)
         if taken is not None:
             raise BrittleError(f"the image set {self.name!r} already has a column {taken!r}", "Rename the other.")
-        kept = {name: values for name, values in self.columns.items() if not isinstance(values, ClassNames)}
+        kept = {name: values for name, values in self.columns.items() if not isinstance(values, ClassNameOfEach)}
         return replace(self, columns={**kept, **added})
 
     def where(self, *conditions: str) -> ImageSet:
@@ -215,7 +217,7 @@ class ImageSet:
         `column>0.5` (also >=, <, <=) of numbers."""
         kept = np.ones(len(self), dtype=bool)
         for condition in conditions:
-            key, sign, wanted = _parted(condition, self.columns)
+            key, sign, wanted = _split_condition(condition, self.columns)
             if key not in self.columns:
                 raise BrittleError(
                     f"the image set {self.name!r} has no column {key!r}", did_you_mean(key, self.columns)
@@ -249,7 +251,7 @@ class ImageSet:
         return self.take([position[each] for each in wanted])
 
 
-def _parted(condition: str, columns: Container[str]) -> tuple[str, str, str]:
+def _split_condition(condition: str, columns: Container[str]) -> tuple[str, str, str]:
     """A condition's column, sign and value; a column may itself contain the signs < and >."""
     key, equals, wanted = condition.partition("=")
     if equals and key in columns:
@@ -341,7 +343,7 @@ class LazyNames(Sequence[str]):
         return self.word(place % len(self))
 
 
-class ClassNames(LazyNames):
+class ClassNameOfEach(LazyNames):
     """The class name of each image; "" where there is no label."""
 
     def __init__(self, labels: np.ndarray[Any, Any], classes: tuple[str, ...]) -> None:
@@ -354,8 +356,8 @@ class ClassNames(LazyNames):
         label = int(self.labels[place])
         return "" if label == UNLABELLED else self.classes[label]
 
-    def at(self, order: np.ndarray[Any, Any]) -> ClassNames:
-        return ClassNames(self.labels[order], self.classes)
+    def at(self, order: np.ndarray[Any, Any]) -> ClassNameOfEach:
+        return ClassNameOfEach(self.labels[order], self.classes)
 
 
 class IndexNames(LazyNames):
@@ -374,7 +376,7 @@ class IndexNames(LazyNames):
         return IndexNames(self.ids[order])
 
 
-def picked(values: Sequence[Any], order: np.ndarray[Any, Any]) -> Sequence[Any]:
+def values_at(values: Sequence[Any], order: np.ndarray[Any, Any]) -> Sequence[Any]:
     """The values at `order`; lazy names stay lazy."""
     if isinstance(values, LazyNames):
         return values.at(order)

@@ -42,7 +42,7 @@ def columns_of(
         raise BrittleError(f"{where} holds no columns that can be matched to images (its columns: {shown})", REMEDY)
     places = _places(ids if key == "id" else names, table[key], key, where)
     if not (places >= 0).any():
-        raise BrittleError(f"{where} speaks of no image of {images!r}", f"Use its own {key}s.")
+        raise BrittleError(f"{where} mentions no image of {images!r}", f"Use its own {key}s.")
     return {name: _spread(table[name], places, name, where) for name in further}
 
 
@@ -79,11 +79,11 @@ def _table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     try:
         return pa.table(dict(columns))
     except (ValueError, TypeError, pa.ArrowException) as error:
-        raise BrittleError(f"these are no columns of one length: {reason(error)}", REMEDY) from error
+        raise BrittleError(f"the columns differ in length: {reason(error)}", REMEDY) from error
 
 
 def _places(wanted: Sequence[Any], keys: pa.ChunkedArray, key: str, where: str) -> NDArray[np.int64]:
-    """For each image the row that speaks of it, −1 where none does."""
+    """For each image the row about it, −1 where none does."""
     if key == "id" and not pa.types.is_integer(keys.type):
         raise BrittleError(f"{where}: the column id holds {keys.type}, not whole numbers", "Give ids of the images.")
     if key == "name" and not (pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type)):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from brittle.errors import BrittleError
 from brittle.images import register
-from brittle.images.base import ClassNames, ImageSet
+from brittle.images.base import ClassNameOfEach, ImageSet
 from brittle.images.folder import Folder
 
 # The names of the columns are what the measure `cue-conflict` looks for.
@@ -21,7 +21,7 @@ NAME = re.compile(r"(?P<shape>.*?)(?P<shape_number>\d*)-(?P<texture>.*?)(?P<text
 
 @register("cue-conflict")
 @dataclass(frozen=True)
-class CueConflict(Folder):
+class CueConflictFolder(Folder):
     """Cue-conflict stimuli in a folder, `cat/cat7-elephant1.png`: label and column `shape` are the shape (cat), column
     `texture` the texture (elephant); `shape-image` and `texture-image` (cat7, elephant1) say which images share one."""
 
@@ -43,5 +43,5 @@ class CueConflict(Folder):
             columns[TEXTURE].append(parts["texture"])
             columns[SHAPE_IMAGE].append(parts["shape"] + parts["shape_number"])
             columns[TEXTURE_IMAGE].append(parts["texture"] + parts["texture_number"])
-        kept = {key: values for key, values in found.columns.items() if not isinstance(values, ClassNames)}
+        kept = {key: values for key, values in found.columns.items() if not isinstance(values, ClassNameOfEach)}
         return replace(found, columns=kept | columns)

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
+from brittle.contained_files import OUTSIDE
 from brittle.errors import BrittleError
 from brittle.images.folder import INSPECTED, decoding, in_threads, prepared_shape
 from brittle.images.limits import MEGAPIXELS, check_pixel_count
 from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
-from brittle.own_files import OUTSIDE
 from brittle.registry import option
 
 R = TypeVar("R")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from brittle.images.base import ImageSet
 from brittle.images.pixels import in_bytes
-from brittle.images.selection import Chosen
+from brittle.images.selection import ChosenImages
 from brittle.types import Batch
 
 HASHED = 1 << 24  # numbers
@@ -45,7 +45,7 @@ class Fingerprints(NamedTuple):
     source: str  # what they were chosen from, whatever their number
 
 
-def fingerprints(chosen: Chosen) -> Fingerprints:
+def fingerprints(chosen: ChosenImages) -> Fingerprints:
     """The source is known by all ids and labels, and by the pixels of the image that is always the first."""
     order = torch.argsort(chosen.whole.ids)
     digest = hashlib.blake2b(digest_size=16)

@@ -17,13 +17,13 @@ from typing import BinaryIO, Literal, TypeVar
 import torch
 from PIL import Image, UnidentifiedImageError
 
+from brittle.contained_files import OUTSIDE, ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path, size_of
 from brittle.images import register
 from brittle.images.base import ImageSet
 from brittle.images.limits import MEGAPIXEL, MEGAPIXELS, check_pixel_count, reason
 from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
-from brittle.own_files import OUTSIDE, OwnFiles
 from brittle.registry import option
 from brittle.types import UNLABELLED
 
@@ -68,7 +68,7 @@ class Folder:
             raise BrittleError(
                 f"there is no folder {self.path}", "Name a folder of images, or one with a folder per class."
             )
-        files = sorted(image_files(OwnFiles(root, outside=self.outside)))
+        files = sorted(image_files(ContainedFiles(root, outside=self.outside)))
         classes = self._classes(root, files)
         skipped: tuple[str, ...] = ()
         if self.unreadable == "skip":
@@ -178,7 +178,7 @@ def path_id(path: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
-def image_files(own: OwnFiles, start: str = "") -> Iterator[str]:
+def image_files(own: ContainedFiles, start: str = "") -> Iterator[str]:
     """Relative paths of the image files, all or those below the folder `start/`; links are followed, but not out of the
     folder and not in cycles, and hidden names are skipped."""
     root = own.folder
@@ -228,7 +228,7 @@ def naming(folder: Path) -> Iterator[None]:
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """A link to itself is none."""
+    """A link to itself is not one."""
     try:
         return entry.is_dir()
     except OSError:

@@ -28,7 +28,7 @@ from brittle.images.items import IMAGE_KEYS, LABEL_KEYS
 from brittle.images.limits import check_pixel_count, reason
 from brittle.images.pixels import Array, Shape, from_pil, is_grey, resized
 from brittle.images.stream import encoded, from_stream
-from brittle.net import hub, reachable
+from brittle.network_access import hugging_face_hub, reachable
 from brittle.registry import did_you_mean, option
 
 R = TypeVar("R")
@@ -101,14 +101,14 @@ class HuggingFace(EncodedOptions):
                 f"{self.path} is neither a folder that save_to_disk wrote nor Parquet", "For image files: folder:…."
             )
         options = {"name": self.config, "split": self.split, "revision": self.revision, "streaming": self.streaming}
-        if reachable(hub()):
+        if reachable(hugging_face_hub()):
             return datasets.load_dataset(self.path, **options)
         try:
             with _offline(datasets):
                 return datasets.load_dataset(self.path, **options)
         except Exception as error:
             raise BrittleError(
-                f"the dataset {self.path!r} is not on this machine and can't be fetched from {hub()}",
+                f"the dataset {self.path!r} is not on this machine and can't be fetched from {hugging_face_hub()}",
                 "Connect, or name a folder or a .parquet file.",
             ) from error
 

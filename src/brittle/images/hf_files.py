@@ -13,28 +13,28 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import real_path, size_of
 from brittle.images.base import MOST_CLASSES
-from brittle.own_files import OwnFiles
 
 STATE, SPLITS, INFO = "state.json", "dataset_dict.json", "dataset_info.json"  # what save_to_disk writes
 
 FEATURES = b"huggingface"  # where a table says what its columns are
 
 
-def own_files(name: str, outside: str) -> OwnFiles:
+def own_files(name: str, outside: str) -> ContainedFiles:
     """What rows may name: files beside them or, of a dataset of the hub, those that were fetched with it."""
     path = Path(real_path(name))
     folder = path if path.is_dir() else path.parent
     caches = _caches()
     on_disk = path.exists() or bool(_matching(path))
-    if not on_disk or OwnFiles(*caches).holds(folder):
-        return OwnFiles(*caches, outside=outside)
-    return OwnFiles(folder, outside=outside)
+    if not on_disk or ContainedFiles(*caches).holds(folder):
+        return ContainedFiles(*caches, outside=outside)
+    return ContainedFiles(folder, outside=outside)
 
 
-def parquet_files(path: Path, own: OwnFiles) -> list[str]:
+def parquet_files(path: Path, own: ContainedFiles) -> list[str]:
     """The Parquet files of a folder or a pattern, or the one that is named, which may be a link to anywhere."""
     found = _matching(path)
     for file in found:
@@ -45,7 +45,7 @@ def parquet_files(path: Path, own: OwnFiles) -> list[str]:
     return list(map(str, found))
 
 
-def refuse_named_outside(own: OwnFiles) -> None:
+def refuse_named_outside(own: ContainedFiles) -> None:
     """A folder that save_to_disk wrote names its files, and its splits' folders."""
     splits = [str(split) for split in _json(own.path(SPLITS)).get("splits") or []]
     for below in ("", *splits):

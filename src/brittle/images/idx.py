@@ -12,6 +12,7 @@ from typing import IO
 
 import numpy as np
 
+from brittle.class_names import class_names
 from brittle.errors import BrittleError
 from brittle.files import real_path, size_of
 from brittle.images import register
@@ -19,7 +20,6 @@ from brittle.images.arrays import from_arrays
 from brittle.images.base import ImageSet
 from brittle.images.limits import GIGABYTES, check_array, reason, times
 from brittle.images.pixels import Array
-from brittle.names import class_names
 from brittle.registry import option
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from brittle.class_names import class_names
 from brittle.errors import BrittleError
 from brittle.files import real_path, size_of
 from brittle.images import register
@@ -23,7 +24,6 @@ from brittle.images.arrays import from_arrays
 from brittle.images.base import ImageSet
 from brittle.images.limits import GIGABYTES, check_array, check_bytes, reason
 from brittle.images.pixels import Array
-from brittle.names import class_names
 from brittle.registry import did_you_mean, option
 
 # Where a file holds both, such as Keras's mnist.npz, the test half comes before the training half.

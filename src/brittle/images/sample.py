@@ -34,7 +34,7 @@ FILE = Path(__file__).parent / "data" / "fashion-sample.npz"
 
 @register("sample")
 @dataclass(frozen=True)
-class Sample:
+class BundledSample:
     """1,000 FashionMNIST test images, 100 per class; an image's id is its index among the 10,000 test images."""
 
     def load(self) -> ImageSet:

@@ -31,7 +31,7 @@ class Selection:
         plain = (self.count, self.where, self.ids)
         return (*plain, self.columns, hash_of(self.columns)) if self.columns else plain
 
-    def choose(self, whole: ImageSet, seed: int) -> Chosen:
+    def choose(self, whole: ImageSet, seed: int) -> ChosenImages:
         """The images in planned order: an order that depends on seed and ids alone."""
         if self.columns:
             whole = whole.with_columns(self.columns)
@@ -39,11 +39,11 @@ class Selection:
             whole = whole.where(*self.where)
         if self.ids:
             whole = whole.only(self.ids)
-        return Chosen(whole.choose(self.count, seed), whole, self.count)
+        return ChosenImages(whole.choose(self.count, seed), whole, self.count)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenImages:
     """The images of a study in planned order, and the whole set they were drawn from."""
 
     images: ImageSet

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from brittle.class_names import class_names
+from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import real_path, size_of
 from brittle.images import register
@@ -27,8 +29,6 @@ from brittle.images.folder import EXTENSIONS, path_id
 from brittle.images.items import LABEL_KEYS
 from brittle.images.limits import reason
 from brittle.images.packed import LabelList, NameList
-from brittle.names import class_names
-from brittle.own_files import OwnFiles
 from brittle.registry import did_you_mean, option
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
@@ -39,7 +39,7 @@ MOST_SHARDS = 100_000
 AUTO, NONE = "auto", "none"
 
 
-class Member(NamedTuple):
+class ShardMember(NamedTuple):
     """A file within a shard: `photos/0017.jpg` has the key photos/0017 and the kind jpg."""
 
     key: str
@@ -80,7 +80,7 @@ class Shards(EncodedOptions):
         numbers = torch.from_numpy(np.array(ids, dtype=np.int64))
         return ImageSet(title, numbers, found, class_names(self.classes) or words, names, {}, reader)
 
-    def _samples(self, file: Path) -> Iterator[tuple[str, Member, Any]]:
+    def _samples(self, file: Path) -> Iterator[tuple[str, ShardMember, Any]]:
         """Key, image and label of each sample: members that follow one another and share a key."""
         with file.open("rb") as stream:
             for key, members in _keyed(members_of(file)):
@@ -103,7 +103,7 @@ class Shards(EncodedOptions):
     def _is_image(self, kind: str) -> bool:
         return f".{kind.lower()}" in EXTENSIONS if self.image == AUTO else kind == self.image
 
-    def _label(self, members: list[Member], name: str) -> Member | None:
+    def _label(self, members: list[ShardMember], name: str) -> ShardMember | None:
         wanted = LABELS if self.label == AUTO else (self.label,)
         kind = next((kind for kind in wanted if any(each.kind == kind for each in members)), None)
         return _only([each for each in members if each.kind == kind], name, "label")
@@ -119,7 +119,7 @@ def shard_files(path: str, outside: str = "refuse") -> list[Path]:
         found = [Path(each) for part in _ranged(text) for each in (sorted(glob.glob(part)) or [part])]
     for file in found:
         if os.path.isdir(text) or glob.has_magic(text):
-            OwnFiles(file.parent, outside=outside).path(file.name)
+            ContainedFiles(file.parent, outside=outside).path(file.name)
     if not found:
         raise BrittleError(f"there are no .tar files in {path}", "Name shards, such as photos-{000..011}.tar.")
     for file in found:
@@ -139,7 +139,7 @@ def _ranged(text: str) -> list[str]:
         return [text]
     first, last = int(match[1]), int(match[2])
     if not 0 <= last - first < MOST_SHARDS:
-        raise BrittleError(f"{match[0]} is no range of shards", "Write {000..011}.")
+        raise BrittleError(f"{match[0]} is not a range of shards", "Write {000..011}.")
     numbers = (f"{number:0{len(match[1])}}" for number in range(first, last + 1))
     return [each for number in numbers for each in _ranged(text[: match.start()] + number + text[match.end() :])]
 
@@ -157,7 +157,7 @@ class HeaderStream(io.FileIO):
         return super().read(wanted) or b""
 
 
-def members_of(file: Path) -> Iterator[Member]:
+def members_of(file: Path) -> Iterator[ShardMember]:
     """The regular files within a tar file, in order, from its headers."""
     try:
         with HeaderStream(file) as headers, tarfile.open(fileobj=headers, mode="r:") as archive:
@@ -171,13 +171,13 @@ def members_of(file: Path) -> Iterator[Member]:
                     folder, _, name = info.name.rpartition("/")
                     stem, _, kind = name.partition(".")
                     if stem and kind:
-                        yield Member(f"{folder}/{stem}" if folder else stem, kind, info.offset_data, info.size)
+                        yield ShardMember(f"{folder}/{stem}" if folder else stem, kind, info.offset_data, info.size)
     except (tarfile.TarError, OSError, ValueError, EOFError, RecursionError) as error:
         raise BrittleError(f"{file} can't be read as a tar file: {reason(error)}", "Copy or make it again.") from error
 
 
-def _keyed(members: Iterator[Member]) -> Iterator[tuple[str, list[Member]]]:
-    together: list[Member] = []
+def _keyed(members: Iterator[ShardMember]) -> Iterator[tuple[str, list[ShardMember]]]:
+    together: list[ShardMember] = []
     for member in members:
         if together and member.key != together[0].key:
             yield together[0].key, together
@@ -187,7 +187,7 @@ def _keyed(members: Iterator[Member]) -> Iterator[tuple[str, list[Member]]]:
         yield together[0].key, together
 
 
-def _only(members: Sequence[Member], name: str, sort: str) -> Member | None:
+def _only(members: Sequence[ShardMember], name: str, sort: str) -> ShardMember | None:
     """The one image or label of a sample; None where there is none."""
     if len(members) > 1:
         kinds = [each.kind for each in members[:2]]
@@ -196,7 +196,7 @@ def _only(members: Sequence[Member], name: str, sort: str) -> Member | None:
     return members[0] if members else None
 
 
-def _value(content: bytes, label: Member, file: Path) -> int | str:
+def _value(content: bytes, label: ShardMember, file: Path) -> int | str:
     """A label: a number, or a word."""
     try:
         text = content.decode().strip()

@@ -11,18 +11,18 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
+from brittle.class_names import class_names
 from brittle.errors import BrittleError
 from brittle.files import printable
 from brittle.images import image_sets, path_spec
 from brittle.images.arrays import from_arrays, label_numbers, whole_numbers
 from brittle.images.base import ImageSet, IndexNames
-from brittle.images.compared import ComparedReader, read_twice, spread
+from brittle.images.compared_reader import ComparedReader, read_twice, spread
 from brittle.images.hf_dataset import from_hugging_face, is_hugging_face
 from brittle.images.items import class_names_of, labels_at_once, pair
 from brittle.images.loader import LoaderItems, items_of
 from brittle.images.pixels import Array, Shape, from_anything
 from brittle.images.stream import from_stream
-from brittle.names import class_names
 from brittle.registry import did_you_mean
 
 FREE_OPTIONS = ("name", "classes", "ids", "columns")

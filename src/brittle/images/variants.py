@@ -13,7 +13,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.images import register
-from brittle.images.base import ClassNames, ImageSet, alternatives
+from brittle.images.base import ClassNameOfEach, ImageSet, alternatives
 from brittle.images.source import open_source
 from brittle.random import shuffled
 from brittle.registry import option
@@ -64,7 +64,7 @@ class Subclass:
             name=f"subclass of {whole.name}",
             labels=torch.searchsorted(kept, part.labels),
             classes=tuple(_name(whole, label) for label in kept.tolist()),
-            columns={key: values for key, values in part.columns.items() if not isinstance(values, ClassNames)},
+            columns={key: values for key, values in part.columns.items() if not isinstance(values, ClassNameOfEach)},
         )
 
     def _drawn(self, there: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Answers: images are gathered, changed and classified, and outcomes read off; the one place where measures ask.
 
 A measure says which images, where each is changed, and how; it never calls a classifier for an outcome itself. What
-stands behind this step (a compiled graph, a classifier on another machine) is nobody else's business.
+stands behind this step (a compiled graph, a classifier on another machine) does not concern it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Change(Protocol):
         ...
 
 
-class Answered(NamedTuple):
+class PendingAnswers(NamedTuple):
     """What classifiers say of R changed images, and what is known of these."""
 
     outcomes: Mapping[str, PendingOutcome]
@@ -65,7 +65,7 @@ class Answers:
 
     def all(
         self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor], *, padded: bool = False
-    ) -> Answered:
+    ) -> PendingAnswers:
         """Of images at `rows` (R,), repeats allowed, what every classifier of `right` says; that names what counts as
         right (B,) for each image of the task. Changed images are made once, and every classifier sees them.
 
@@ -81,7 +81,7 @@ class Answers:
             for key, values in noted.items():
                 notes.setdefault(key, []).append(values[: part.own])
             self.tick(part.own * len(right))
-        return Answered(
+        return PendingAnswers(
             {name: partial(joined, parts) for name, parts in found.items()},
             {key: torch.cat(values) for key, values in notes.items()},
         )

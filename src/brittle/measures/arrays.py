@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.measures.base import Subject
+from brittle.measures.base import ImageSetFacts
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -22,7 +22,7 @@ def probability(log_p: pa.ChunkedArray | NDArray[Any]) -> Array:
 class Spread:
     """Puts columns of rows into arrays (M images, width), whose second axis a column numbers."""
 
-    def __init__(self, subject: Subject, rows: pa.Table, column: str, width: int | None = None) -> None:
+    def __init__(self, subject: ImageSetFacts, rows: pa.Table, column: str, width: int | None = None) -> None:
         self.at = subject.places(rows["image"].to_numpy()), rows[column].to_numpy()
         self.shape = len(subject), int(self.at[1].max(initial=0)) + 1 if width is None else width
 

@@ -33,7 +33,7 @@ class UnderNuisance:
 
 
 @dataclass(frozen=True)
-class Drawn(UnderNuisance):
+class DrawnTheta(UnderNuisance):
     """T_θ x, with θ the draw of the prior that has the number `draw`; `root` is the key of (seed, nuisance)."""
 
     root: Tensor
@@ -43,7 +43,7 @@ class Drawn(UnderNuisance):
 
 
 @dataclass(frozen=True)
-class Placed(UnderNuisance):
+class GivenTheta(UnderNuisance):
     """T_θ x, with θ given."""
 
     def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
@@ -51,7 +51,7 @@ class Placed(UnderNuisance):
 
 
 @dataclass(frozen=True)
-class Along(UnderNuisance):
+class AlongPath(UnderNuisance):
     """The path through θ at a `severity`."""
 
     def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
@@ -59,7 +59,7 @@ class Along(UnderNuisance):
 
 
 @dataclass(frozen=True)
-class AlongFresh(UnderNuisance):
+class AlongFreshPath(UnderNuisance):
     """A `severity` of the path through a θ of its own: that of a `draw`, and within it of the `place` on a grid."""
 
     root: Tensor

@@ -1,4 +1,4 @@
-"""Whether classes are matched in the wrong order, told before all else: nothing else about right and wrong means
+"""Whether classes are matched in the wrong order, reported before all else: nothing else about right and wrong means
 anything then. See `statistics.class_order`; it is derived from clean predictions that are there anyway."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHOWN = 3  # pairs of classes
 LONGEST = 200  # characters of the names that are given to be copied
 
 
-class Doubt(NamedTuple):
+class SuspectedReordering(NamedTuple):
     """What is known of a classifier that seems to count its classes in another order than an image set does."""
 
     classifier: str
@@ -30,7 +30,7 @@ class Doubt(NamedTuple):
     said: str
 
 
-def class_orders(run: RunView, kind: str) -> Iterator[Doubt]:
+def class_orders(run: RunView, kind: str) -> Iterator[SuspectedReordering]:
     """Of every classifier and image set of a measure that reads clean predictions, or is about them."""
     clean = run if kind == CLEAN else run.read(CLEAN)
     if clean is None:
@@ -46,7 +46,7 @@ def class_orders(run: RunView, kind: str) -> Iterator[Doubt]:
             if found is not None:
                 numbers = dict(zip(labels.tolist(), subject.labels[places].tolist(), strict=True))
                 words = {label: subject.class_name(number) for label, number in numbers.items()}
-                yield _doubt(found, clean.classifiers[cell.classifier], cell.images, words)
+                yield _suspected(found, clean.classifiers[cell.classifier], cell.images, words)
 
 
 def reordering_of(
@@ -59,7 +59,7 @@ def reordering_of(
     return reordering(labels, predicted.astype(np.int64), confidence)
 
 
-def _doubt(found: Reordering, facts: ClassifierFacts, images: str, words: Mapping[int, str]) -> Doubt:
+def _suspected(found: Reordering, facts: ClassifierFacts, images: str, words: Mapping[int, str]) -> SuspectedReordering:
     """`words` are what the images call the classes that are the classifier's by number."""
     moved = {words[label]: facts.labels[to] for label, to in found.answers.items() if label != to}
     pairs = ", ".join(f"{word} is its class {label}" for word, label in list(moved.items())[:SHOWN])
@@ -69,7 +69,7 @@ def _doubt(found: Reordering, facts: ClassifierFacts, images: str, words: Mappin
         f"images that it was not fitted to ({pairs}{', …' if len(moved) > SHOWN else ''}); name its classes in its own "
         f"order: labels={_names(found, words, len(facts.labels))}"
     )
-    return Doubt(facts.name, images, found.accuracy, found.reordered, moved, said)
+    return SuspectedReordering(facts.name, images, found.accuracy, found.reordered, moved, said)
 
 
 def _names(found: Reordering, words: Mapping[int, str], count: int) -> str:

@@ -12,7 +12,7 @@ from brittle.measures.outcomes import Outcome
 Criterion = Callable[[Outcome], Tensor]  # an outcome (...) → bool (...)
 
 
-def left(outcome: Outcome) -> Tensor:
+def left_prediction(outcome: Outcome) -> Tensor:
     """The prediction is no longer the reference: its own clean prediction (a breaking point) or the label (wrong)."""
     return outcome.rank > 0
 

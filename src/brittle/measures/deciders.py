@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import SHAPE_IMAGE, TEXTURE, TEXTURE_IMAGE
 from brittle.measures.arrays import Array
-from brittle.measures.base import ON_IMAGES, About, Asked, Derived, RunView, Subject
+from brittle.measures.base import ON_IMAGES, About, Derived, ImageSetFacts, MeasureInputs, RunView
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.decisions import COLUMNS, Decisions, is_person, matched, together
+from brittle.measures.decisions import COLUMNS, Decisions, decisions_by_image, is_person, merged
 
 SHARED = (SHAPE_IMAGE, TEXTURE_IMAGE)  # columns
 MACHINE, PERSON, MODEL = "classifier", "person", "model"
@@ -33,7 +33,7 @@ class Decider(NamedTuple):
     texture: Array  # (n,) said the texture; 0 everywhere where images have none
 
 
-def textures(subject: Subject) -> NDArray[np.int64]:
+def textures(subject: ImageSetFacts) -> NDArray[np.int64]:
     """(n,) the class of each image's texture; −1 where it has none."""
     if TEXTURE not in subject.columns:
         return np.full(len(subject), -1)
@@ -41,7 +41,7 @@ def textures(subject: Subject) -> NDArray[np.int64]:
     return np.array([number.get(str(name), -1) for name in subject.columns[TEXTURE]], np.int64)
 
 
-def factors(subject: Subject) -> list[NDArray[np.str_]]:
+def factors(subject: ImageSetFacts) -> list[NDArray[np.str_]]:
     """What images share: the image that their shape is from, and that their texture is from."""
     names = [name for name in SHARED if name in subject.columns]
     return [np.array([str(each) for each in subject.columns[name]]) for name in names]
@@ -72,7 +72,7 @@ def decisions_table(run: RunView, images: str) -> pa.Table:
     parts = []
     for name, facts in run.classifiers.items():
         predicted = clean_columns(run, name, images)["predicted"]
-        words = facts.worded(subject).labels
+        words = facts.with_class_names_of(subject).labels
         own = dict(zip(run.references(name, images).tolist(), subject.labels.tolist(), strict=True))
         values: dict[str, Sequence[object]] = {
             "subj": [name] * count,
@@ -90,11 +90,11 @@ def decisions_table(run: RunView, images: str) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def others(subject: Subject, decisions: Decisions, taken: Sequence[str]) -> list[Decider]:
+def recorded_deciders(subject: ImageSetFacts, decisions: Decisions, taken: Sequence[str]) -> list[Decider]:
     """Those whose decisions are about images of this set."""
     found = []
     for who, said in decisions.items():
-        answers = matched(said, subject.names)
+        answers = decisions_by_image(said, subject.names)
         seen = np.array([answer is not None for answer in answers], np.float64)
         if not seen.any():
             continue
@@ -109,11 +109,11 @@ def others(subject: Subject, decisions: Decisions, taken: Sequence[str]) -> list
     return found
 
 
-def decisions_about(subjects: Sequence[Subject], files: Sequence[str]) -> Decisions:
+def decisions_about(subjects: Sequence[ImageSetFacts], files: Sequence[str]) -> Decisions:
     """What the files say, of images of the study."""
-    decisions = together(files)
+    decisions = merged(files)
     for who, said in decisions.items():
-        if not any(answer is not None for subject in subjects for answer in matched(said, subject.names)):
+        if not any(answer is not None for subject in subjects for answer in decisions_by_image(said, subject.names)):
             raise BrittleError(
                 f"none of the {len(said)} images that {who} decided about ({next(iter(said))}, …) is in the study",
                 "Images are matched by their file names without folder and extension: give those of the same images.",
@@ -129,6 +129,6 @@ class FromDecisions(Derived):
     reads: ClassVar = (CLEAN,)
     decisions: tuple[str, ...]
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         decisions_about(list(asked.images.values()), self.decisions)
         about.refuse_unlabelled("whether an answer is right follows from the label")

@@ -58,7 +58,7 @@ def read_decisions(file: str) -> Decisions:
                     raise BrittleError(
                         f"line {rows.line_num} of the decisions {file} names no subject or no image", "Fix that line."
                     )
-                found.setdefault(who, {}).setdefault(stem(image), said)
+                found.setdefault(who, {}).setdefault(file_stem(image), said)
     except OSError as error:
         raise BrittleError(f"the decisions {file} can't be read: {error.strerror}", "Name a readable file.") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -68,7 +68,7 @@ def read_decisions(file: str) -> Decisions:
     return found
 
 
-def together(files: Sequence[str]) -> dict[str, dict[str, str]]:
+def merged(files: Sequence[str]) -> dict[str, dict[str, str]]:
     """Several files as one; sessions of one subject may be apart."""
     found: dict[str, dict[str, str]] = {}
     for file in files:
@@ -78,31 +78,33 @@ def together(files: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def stem(name: str) -> str:
+def file_stem(name: str) -> str:
     """cat7-elephant1, of any folder and extension."""
     return PurePosixPath(name.replace("\\", "/")).stem
 
 
-def shown(name: str) -> str:
+def stimulus_name(name: str) -> str:
     """cr_oven_40_n04111531_14126: what was shown, without trial and observer."""
     found = TRIAL.fullmatch(name)
     return name if found is None else found["shown"]
 
 
-def short(name: str) -> str:
+def source_image(name: str) -> str:
     """n04111531_14126, cat7-elephant1: the image that was made into a stimulus."""
     parts = name.split("_")
     return "_".join(parts[-2:]) if re.fullmatch(r"n\d{8}", "".join(parts[-2:-1])) else parts[-1]
 
 
-def matched(said: Mapping[str, str], names: Sequence[str]) -> list[str | None]:
+def decisions_by_image(said: Mapping[str, str], names: Sequence[str]) -> list[str | None]:
     """What was said of each image of a set, None where nothing was. An image that was shown in several conditions is
     found by the whole of its name alone."""
-    stimuli = {shown(image): answer for image, answer in said.items()}
-    often = Counter(map(short, stimuli))
-    plain = {short(image): answer for image, answer in stimuli.items() if often[short(image)] == 1}
+    stimuli = {stimulus_name(image): answer for image, answer in said.items()}
+    often = Counter(map(source_image, stimuli))
+    plain = {source_image(image): answer for image, answer in stimuli.items() if often[source_image(image)] == 1}
     found = []
-    for name in map(stem, names):
-        other = stimuli.get(shown(name), said.get(short(name))) if TRIAL.fullmatch(name) else plain.get(name)
+    for name in map(file_stem, names):
+        other = (
+            stimuli.get(stimulus_name(name), said.get(source_image(name))) if TRIAL.fullmatch(name) else plain.get(name)
+        )
         found.append(said.get(name, other))
     return found

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView, looked_up, pairs_of
+from brittle.measures.base import RunView, pairs_of, values_by_id
 from brittle.statistics.interference import (
     WrongAnswers,
     all_to_one,
@@ -25,7 +25,7 @@ from brittle.statistics.interference import (
     unequal_shares,
 )
 
-BESIDE = "interference"  # the key of these rows in a summary
+INTERFERENCE_KEY = "interference"  # the key of these rows in a summary
 CLEAN = "clean"
 SIMULATIONS = 1000  # beside another measure
 FEWEST_SIMULATIONS = 200
@@ -34,7 +34,7 @@ EVENLY, BY_SHARE = "all classes alike", "classes as often as they are given unto
 CONFIDENCE = 0.95
 
 
-class Part(NamedTuple):
+class DistortionPart(NamedTuple):
     """One of several distortions whose rows stand in one cell: those with this value in this column."""
 
     name: str
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     value: int
 
 
-class Wrong(NamedTuple):
+class WrongPredictions(NamedTuple):
     """What a classifier wrongly says of its evaluated images."""
 
     place: NDArray[np.int64]  # (E,) of the image, for each image and class that it is wrongly given
@@ -62,16 +62,16 @@ class Wrong(NamedTuple):
         counts = np.bincount(self.before[self.before != self.labels], minlength=classes)
         return np.asarray(counts / max(1, int(self.seen.sum())))
 
-    def said_untouched(self, classes: int) -> NDArray[np.float64]:
+    def answers_untouched(self, classes: int) -> NDArray[np.float64]:
         """How many of the untouched images are given each class (K,)."""
         return np.bincount(self.before[self.seen], minlength=classes).astype(np.float64)
 
 
-def beside(run: RunView, where: str, sets: Collection[str] | None = None) -> list[dict[str, Any]]:
+def interference_rows(run: RunView, where: str, sets: Collection[str] | None = None) -> list[dict[str, Any]]:
     """The index of every model on every image set under every nuisance of a measure that distorts images; nothing where
     labels, images at severity 0, or clean predictions, are missing. `where` says which answers its rows hold, such as
     "at the break"; `sets`, which of its image sets, all by default. A measure puts this into its summary under
-    the key `BESIDE`."""
+    the key `INTERFERENCE_KEY`."""
     if run.read(CLEAN) is None:
         return []
     found = []
@@ -79,12 +79,18 @@ def beside(run: RunView, where: str, sets: Collection[str] | None = None) -> lis
         subject = run.images[images]
         if subject.labelled and subject.origin and (sets is None or images in sets):
             for group, names in models(run):
-                found.append(in_short(run, group, names, images, nuisance, where))
+                found.append(interference_row(run, group, names, images, nuisance, where))
     return found
 
 
-def in_short(
-    run: RunView, group: str, names: list[str], images: str, nuisance: str, where: str, part: Part | None = None
+def interference_row(
+    run: RunView,
+    group: str,
+    names: list[str],
+    images: str,
+    nuisance: str,
+    where: str,
+    part: DistortionPart | None = None,
 ) -> dict[str, Any]:
     """The index of one model for its place beside another measure."""
     classes = len(run.classifiers[names[0]].labels)
@@ -113,13 +119,15 @@ def interference(
     nuisance: str,
     simulations: int,
     confidence: float,
-    part: Part | None = None,
+    part: DistortionPart | None = None,
 ) -> dict[str, Any]:
     """The index of the runs of one model, with chance levels, and in points of accuracy."""
     found = [wrong_predictions(run, name, images, nuisance, part) for name in names]
-    labels = run.classifiers[names[0]].worded(run.images[images]).labels
+    labels = run.classifiers[names[0]].with_class_names_of(run.images[images]).labels
     classes, images_seen = len(labels), min(int(one.seen.sum()) for one in found)
-    distorted, clean = (np.stack([of(one, classes) for one in found]) for of in (Wrong.distorted, Wrong.clean))
+    distorted, clean = (
+        np.stack([of(one, classes) for one in found]) for of in (WrongPredictions.distorted, WrongPredictions.clean)
+    )
     increase = increases(distorted, clean)
     di = index(increase)
     value = 0.0 if di.value is None else di.value
@@ -127,7 +135,7 @@ def interference(
     rough = None if di.value is None else bootstrap(increase, confidence)
     answers = _together(found, classes)
     nulls = {EVENLY: renamed_at_random(answers, clean, value, simulations, run.seed)}
-    shares = unequal_shares(np.mean([one.said_untouched(classes) for one in found], 0))
+    shares = unequal_shares(np.mean([one.answers_untouched(classes) for one in found], 0))
     if shares is not None:
         nulls[BY_SHARE] = renamed_at_random(answers, clean, value, simulations, run.seed, shares)
     towards, spread = max(nulls.items(), key=lambda each: (each[1].p_value, each[1].mean))
@@ -162,7 +170,9 @@ def interference(
     }
 
 
-def wrong_predictions(run: RunView, classifier: str, images: str, nuisance: str, part: Part | None = None) -> Wrong:
+def wrong_predictions(
+    run: RunView, classifier: str, images: str, nuisance: str, part: DistortionPart | None = None
+) -> WrongPredictions:
     """Every wrong prediction counts, however many there are of one class. Without a label, what the classifier says of
     the clean image is right."""
     subject, labels = run.images[images], run.references(classifier, images).copy()
@@ -183,10 +193,10 @@ def wrong_predictions(run: RunView, classifier: str, images: str, nuisance: str,
     share = np.bincount(inside, counts, len(which)) / max(1, rows)
     before = labels.copy()
     before[seen] = _clean_predictions(run, classifier, images, subject.ids[seen])
-    return Wrong(which // classes, which % classes, share, labels, before, seen, rows)
+    return WrongPredictions(which // classes, which % classes, share, labels, before, seen, rows)
 
 
-def _together(found: list[Wrong], classes: int) -> WrongAnswers:
+def _together(found: list[WrongPredictions], classes: int) -> WrongAnswers:
     """The answers of all runs. Every image keeps the names of its label and of its errors while untouched."""
     place, given, share = (
         np.concatenate([getattr(one, name) for one in found]) for name in ("place", "given", "share")
@@ -201,4 +211,4 @@ def _together(found: list[Wrong], classes: int) -> WrongAnswers:
 def _clean_predictions(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     view = run.read(CLEAN)
     assert view is not None
-    return looked_up(view.table(view.cell(classifier, images)), "predicted", ids).astype(np.int64)
+    return values_by_id(view.table(view.cell(classifier, images)), "predicted", ids).astype(np.int64)

@@ -18,7 +18,7 @@ from torch import Tensor
 from brittle.classifiers.layers import INPUT, WEIGHTS
 from brittle.errors import BrittleError
 from brittle.measures.arrays import Mask
-from brittle.measures.base import ON_IMAGES, About, Asked, Measure, RunView, Task, two_by_two
+from brittle.measures.base import ON_IMAGES, About, Measure, MeasureInputs, RunView, Task, two_by_two
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.layer_choice import MOST
@@ -31,7 +31,7 @@ FEWEST_PATHS, MOST_PATHS = 64, 1024  # of a unit: enough to fill a batch, few en
 FEWEST_LAYERS = 4  # of which it can be said that something rises or falls
 
 
-class Places(NamedTuple):
+class LayerPlaces(NamedTuple):
     """What pairs (P,) of an image and a place on the axis are about."""
 
     layer: NDArray[np.int64]  # its number
@@ -58,7 +58,7 @@ class LayerMeasure(Measure):
         """Places on the whole axis."""
         return len(chosen) * width
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if about.classifier.layers:
             self.chosen(about.classifier.layers, about.classifier.name)
 
@@ -85,10 +85,10 @@ class LayerMeasure(Measure):
         return keys, parts, torch.cat(order).argsort()
 
 
-def places(axis: NDArray[np.int64], chosen: Sequence[int], width: int) -> Places:
+def places(axis: NDArray[np.int64], chosen: Sequence[int], width: int) -> LayerPlaces:
     """What places (P,) on the axis stand for."""
     layer = np.minimum(axis // width, len(chosen) - 1)  # all that is left are networks
-    return Places(np.array(chosen, np.int64)[layer], axis - layer * width)
+    return LayerPlaces(np.array(chosen, np.int64)[layer], axis - layer * width)
 
 
 def clean_predictions(task: Task, name: str) -> Tensor:

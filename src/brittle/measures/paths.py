@@ -11,7 +11,7 @@ from torch import Tensor
 
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import Task
-from brittle.measures.changes import Along
+from brittle.measures.changes import AlongPath
 from brittle.measures.draws import draw_theta
 from brittle.measures.lanes import State
 from brittle.measures.outcomes import Outcome
@@ -33,7 +33,7 @@ class Walk:
     """Images of a task under its nuisance, θ drawn once per path."""
 
     def __init__(self, task: Task) -> None:
-        self.task, self.root, self.along = task, task.root(), Along(task.nuisance)
+        self.task, self.root, self.along = task, task.root(), AlongPath(task.nuisance)
 
     def begin(self, paths: Paths) -> Begin:
         def drawn(path: Tensor) -> State:

@@ -63,7 +63,7 @@ class Plan(Sequence[Unit]):
 
 
 @dataclass(frozen=True)
-class Listed(Plan):
+class UnitList(Plan):
     """Units one by one."""
 
     units: Sequence[Unit]
@@ -76,7 +76,7 @@ class Listed(Plan):
         return self.units[place]
 
 
-NO_UNITS = Listed((), {})
+NO_UNITS = UnitList((), {})
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ CLOSE = 1e-6  # relative: two spellings of one scale
 class Severities(NamedTuple):
     """Rising values above 0."""
 
-    values: tuple[float, ...]  # as they are told
+    values: tuple[float, ...]  # as they are reported
     per_severity: float  # values that one unit of severity makes
     unit: str
 

@@ -20,11 +20,11 @@ from brittle.measures.severities import scale_of
 READ = Read(KIND, options={"only": None})  # every severity of every path
 
 
-class Shifted(NamedTuple):
+class ShiftedAnswers(NamedTuple):
     """Several classifiers on the same M images of one set under one shift, at S severities above 0."""
 
     images: NDArray[np.int64]  # (M,) ids
-    severities: tuple[float, ...]  # (S,) as they are told
+    severities: tuple[float, ...]  # (S,) as they are reported
     unit: str
     paths: int  # per image
     right: Mapping[str, NDArray[np.int64]]  # (M, S): paths that are right at the severities above 0
@@ -48,7 +48,7 @@ class Shifted(NamedTuple):
         return found
 
 
-def covered(run: RunView) -> dict[str, list[str]]:
+def shifts_with_paths(run: RunView) -> dict[str, list[str]]:
     """Image set → the shifts that a measure is asked about, without those under which no image has a path."""
     measured = run.read(KIND)
     assert measured is not None
@@ -59,7 +59,7 @@ def covered(run: RunView) -> dict[str, list[str]]:
     return found
 
 
-def shifted(run: RunView, images: str, nuisance: str) -> Shifted:
+def shifted_answers(run: RunView, images: str, nuisance: str) -> ShiftedAnswers:
     """What a measure that reads failure points is given of an image set under a shift, of all its classifiers."""
     measured = run.read(KIND)
     assert measured is not None
@@ -75,4 +75,4 @@ def shifted(run: RunView, images: str, nuisance: str) -> Shifted:
         right[name], clean[name] = here[:, 1:], here[:, 0]
     told = tuple(float(f"{scale.per_severity * value:.6g}") for value in severity[first].astype(np.float64))
     ids = measured.images[images].ids[found.places]
-    return Shifted(ids, told, scale.unit, paths, right, clean if found.origin else None)
+    return ShiftedAnswers(ids, told, scale.unit, paths, right, clean if found.origin else None)

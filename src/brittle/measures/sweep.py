@@ -42,7 +42,7 @@ class Crossings(NamedTuple):
     outcome: Outcome  # (n,)
 
 
-class Trails(NamedTuple):
+class PathOutcomes(NamedTuple):
     """What was said along n paths; places past `last` were not looked at."""
 
     outcome: Outcome  # (n, K, …)
@@ -58,7 +58,7 @@ class Brackets(NamedTuple):
     finite: Tensor  # (n,) bool: whether all of these were
 
 
-def in_order(parts: Sequence[Crossings], order: Tensor) -> Crossings:
+def joined_crossings(parts: Sequence[Crossings], order: Tensor) -> Crossings:
     """Several sweeps' crossings one after the other, then in another order."""
     met, place, severity = (torch.cat(each)[order] for each in list(zip(*parts, strict=True))[:3])
     said = torch.cat([part.outcome.packed() for part in parts])[order]
@@ -71,7 +71,7 @@ def sweep(course: Course, severities: Tensor, criterion: Criterion) -> Crossings
     return Crossings(found["met"], found["at"], severities[found["at"]], Outcome.unpacked(found["said"]))
 
 
-def trails(course: Course, places: int, criterion: Criterion | None = None) -> Trails:
+def path_outcomes(course: Course, places: int, criterion: Criterion | None = None) -> PathOutcomes:
     """What is said of each path at every place of the grid or, with a criterion, up to the first that meets it."""
     if criterion is None:
         return _to_the_end(course, places)
@@ -88,10 +88,10 @@ def trails(course: Course, places: int, criterion: Criterion | None = None) -> T
         return collect
 
     found = _until(course._replace(submit=noted), places, criterion)
-    return Trails(Outcome.unpacked(said), found["at"] if course.paths else said[:, 0, 0].long())
+    return PathOutcomes(Outcome.unpacked(said), found["at"] if course.paths else said[:, 0, 0].long())
 
 
-def _to_the_end(course: Course, places: int) -> Trails:
+def _to_the_end(course: Course, places: int) -> PathOutcomes:
     """Severity by severity for as many paths as a batch holds, so that what they carry is made once."""
     paths, size, begin, submit, device = course
     blocks = []
@@ -108,7 +108,7 @@ def _to_the_end(course: Course, places: int) -> Trails:
         said = torch.cat([pending().packed() for pending in parts])
         blocks.append(said.view(places, count, *said.shape[1:]).transpose(0, 1))
     said = torch.cat(blocks) if blocks else torch.zeros(0, places, len(Outcome._fields), device=device)
-    return Trails(Outcome.unpacked(said), torch.full((paths,), places - 1, device=device))
+    return PathOutcomes(Outcome.unpacked(said), torch.full((paths,), places - 1, device=device))
 
 
 def _until(course: Course, places: int, criterion: Criterion) -> State:
@@ -134,7 +134,7 @@ def _until(course: Course, places: int, criterion: Criterion) -> State:
     return final_states(course.paths, course.size, started, step, ("met", "at", "said"), course.device)
 
 
-def narrowed(course: Course, low: Tensor, high: Tensor, tolerance: float, criterion: Criterion) -> Brackets:
+def narrow_brackets(course: Course, low: Tensor, high: Tensor, tolerance: float, criterion: Criterion) -> Brackets:
     """Brackets (n,) halved until none is wider than the tolerance; `submit` takes severities (B,) for places.
 
     What is found is a crossing inside the bracket. Where the criterion is met and left again within it, that need not

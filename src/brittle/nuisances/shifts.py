@@ -13,14 +13,14 @@ from brittle.nuisances.suites import stem_of
 from brittle.types import Nuisance, OnPath, Scaled
 
 
-class Shifts(NamedTuple):
+class StudyShifts(NamedTuple):
     """What the nuisances of a study are to a measure that walks severities itself."""
 
     of: Mapping[str, str]  # nuisance → the shift that stands for it and at least one other
     made: Mapping[str, Nuisance]  # shifts that are not nuisances of the study: those of a suite, at level 1
 
 
-def shifts_of(nuisances: Mapping[str, Nuisance], taken: set[str]) -> Shifts:
+def shifts_of(nuisances: Mapping[str, Nuisance], taken: set[str]) -> StudyShifts:
     """Gathers nuisances that differ in their level alone. They go by what their names share, as in `fog-1` to `fog-5`,
     unless that is `taken`; and otherwise by the first."""
     alike: dict[Nuisance, list[str]] = {}
@@ -36,7 +36,7 @@ def shifts_of(nuisances: Mapping[str, Nuisance], taken: set[str]) -> Shifts:
         else:
             made[called] = shift
         of |= dict.fromkeys(names, called)
-    return Shifts(of, made)
+    return StudyShifts(of, made)
 
 
 def _path_of(nuisance: Nuisance) -> Nuisance | None:

@@ -92,7 +92,7 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> type[T]:
         """The class of a name, or the one that `file.py:Class` or `package.module:Class` names. What is wrong with one
-        package's entry point concerns nobody who asks for another."""
+        package's entry point does not affect those who ask for another."""
         if self.own_code and names_code(name):
             return self._users(name)
         self._refuse_unknown(name)

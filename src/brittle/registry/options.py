@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from brittle.errors import BrittleError
-from brittle.registry.values import Limits, Unfit, described, fitted, nearest, shown
+from brittle.registry.values import Limits, UnfitValue, described, fitted, nearest, quoted
 
 K = TypeVar("K", bound=type)
 MOST_LISTED = 60  # names in a message; a classifier may have a thousand classes
@@ -109,9 +109,9 @@ def convert(value: Any, hint: Any, where: str, field: dataclasses.Field[Any] | s
     name, limits = (field, Limits()) if isinstance(field, str) else (_label(field), limits_of(field))
     try:
         return fitted(value, hint, limits)
-    except Unfit as wrong:
+    except UnfitValue as wrong:
         remedy = " ".join(filter(None, (wrong.remedy, limits.remedy)))
-        raise BrittleError(f"{where}: {name} is {shown(value)}, but {wrong.must}", remedy) from None
+        raise BrittleError(f"{where}: {name} is {quoted(value)}, but {wrong.must}", remedy) from None
 
 
 def checked(kind: type, values: Mapping[str, Any] | Iterable[tuple[str, Any]], where: str) -> dict[str, Any]:

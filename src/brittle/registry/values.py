@@ -52,7 +52,7 @@ class Limits:
         )
 
 
-class Unfit(Exception):
+class UnfitValue(Exception):
     """A value that is not what it must be: "must be above 0"."""
 
     def __init__(self, must: str, remedy: str = "") -> None:
@@ -61,7 +61,7 @@ class Unfit(Exception):
 
 
 def fitted(value: Any, hint: Any, limits: Limits) -> Any:
-    """The value as the annotation says, or `Unfit`. What has an annotation unknown here is left as it is."""
+    """The value as the annotation says, or `UnfitValue`. What has an annotation unknown here is left as it is."""
     value, origin, inner = _plain(value), typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _fit_union(value, hint, inner, limits)
@@ -74,7 +74,7 @@ def fitted(value: Any, hint: Any, limits: Limits) -> Any:
     if hint in (int, float):
         return _fit_number(value, hint, limits)
     if hint is str and not isinstance(value, str):
-        raise Unfit("must be text")
+        raise UnfitValue("must be text")
     return value
 
 
@@ -92,7 +92,7 @@ def described(hint: Any, limits: Limits) -> str:
     return {bool: "true or false", str: "text"}.get(hint, "")
 
 
-def shown(value: Any) -> str:
+def quoted(value: Any) -> str:
     """A value as messages quote it: numbers as they are, also where they are text, and words in quotes."""
     value = _plain(value)
     is_number = isinstance(value, str) and _number(value, float) is not None
@@ -123,10 +123,10 @@ def _fit_union(value: Any, hint: Any, inner: tuple[Any, ...], limits: Limits) ->
     for kind in kinds:
         try:
             return fitted(value, kind, limits)
-        except Unfit:
+        except UnfitValue:
             pass
     words = (word for kind in kinds if typing.get_origin(kind) is typing.Literal for word in typing.get_args(kind))
-    raise Unfit(f"must be {described(hint, limits)}", nearest(value, words))
+    raise UnfitValue(f"must be {described(hint, limits)}", nearest(value, words))
 
 
 def _fit_tuple(value: Any, hint: Any, inner: tuple[Any, ...], limits: Limits) -> tuple[Any, ...]:
@@ -135,43 +135,43 @@ def _fit_tuple(value: Any, hint: Any, inner: tuple[Any, ...], limits: Limits) ->
         value = [part.strip() for part in re.split(separator, value)] if value.strip() else []
     proper = isinstance(value, (tuple, list)) and len(value) >= limits.fewest
     if not proper or (inner[-1] is not Ellipsis and len(value) != len(inner)):
-        raise Unfit(f"must be {described(hint, limits)}")
+        raise UnfitValue(f"must be {described(hint, limits)}")
     try:
         return tuple(fitted(each, inner[0], limits) for each in value)
-    except Unfit as wrong:
-        raise Unfit(f"each {wrong.must}", wrong.remedy) from None
+    except UnfitValue as wrong:
+        raise UnfitValue(f"each {wrong.must}", wrong.remedy) from None
 
 
 def _fit_choice(value: Any, choices: tuple[Any, ...]) -> Any:
     for choice in choices:
         if value == choice or (isinstance(value, str) and value.strip() == str(choice)):
             return choice
-    raise Unfit(f"must be {_either(choices)}", nearest(value, choices))
+    raise UnfitValue(f"must be {_either(choices)}", nearest(value, choices))
 
 
 def _fit_bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     if not isinstance(value, str) or value.strip().lower() not in TRUE + FALSE:
-        raise Unfit("must be true or false")
+        raise UnfitValue("must be true or false")
     return value.strip().lower() in TRUE
 
 
 def _fit_number(value: Any, hint: type, limits: Limits) -> int | float:
     number = _number(value, hint)
     if number is None:
-        raise Unfit(f"must be {described(hint, limits)}", _as_whole(value) if hint is int else "")
+        raise UnfitValue(f"must be {described(hint, limits)}", _as_whole(value) if hint is int else "")
     if hint is int and abs(number) > LARGEST:
-        raise Unfit(f"must be at most {LARGEST} either way")
+        raise UnfitValue(f"must be at most {LARGEST} either way")
     if limits.finite and not math.isfinite(number):
-        raise Unfit(f"must be {described(hint, limits) if limits.range else 'finite'}")
+        raise UnfitValue(f"must be {described(hint, limits) if limits.range else 'finite'}")
     if not limits.hold(number):
-        raise Unfit(f"must {'lie' if limits.range.startswith('between') else 'be'} {limits.range}")
+        raise UnfitValue(f"must {'lie' if limits.range.startswith('between') else 'be'} {limits.range}")
     return number
 
 
 def _number(value: Any, hint: type) -> int | float | None:
-    """None where it is no number of that type: True is none, and 3.0 and 1e3 are not whole ones."""
+    """None where it is not a number of that type: True is not, and 3.0 and 1e3 are not whole ones."""
     if isinstance(value, bool) or not isinstance(value, (int, str) if hint is int else (int, float, str)):
         return None
     try:

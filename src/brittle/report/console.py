@@ -19,7 +19,7 @@ from brittle.report.renderers.console import line, printed
 from brittle.report.sections import section_of
 from brittle.terminal import visible, visible_values
 
-WIDTH, SCREENFUL = 110, 50  # where nobody knows how large the reader's window is
+WIDTH, SCREENFUL = 110, 50  # where the size of the reader's window is not known
 LINES_AROUND = 6  # of a screen: the command, warnings, and where the rest is
 HTML = '<pre style="font-family: ui-monospace, Menlo, Consolas, monospace; line-height: 1.3">{code}</pre>'
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from brittle.engine.store import safe_name
+from brittle.engine.store.unit_store import safe_name
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.measures.base import ROWS
@@ -21,7 +21,7 @@ from brittle.report.page.loaded import LoadedRun
 from brittle.report.rows import named_rows
 
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "markdown": ".md"}
-PICTURES = "pictures"  # a table of bytes, of use to nobody else
+PICTURES = "pictures"  # a table of bytes, of no use elsewhere
 
 
 def write_tables(run: LoadedRun, out: Path, format: str) -> list[Path]:

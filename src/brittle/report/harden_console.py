@@ -12,12 +12,12 @@ from brittle.report.sections.before_after.brief import printed_outcome, printed_
 from brittle.terminal import visible_values
 
 
-class Settings(Protocol):
+class HardeningSettings(Protocol):
     @property
     def criterion(self) -> str: ...
 
 
-class Hardened(Protocol):
+class HardenedRun(Protocol):
     @property
     def summary(self) -> Mapping[str, Any]:
         """What harden.json holds."""
@@ -29,12 +29,12 @@ class Hardened(Protocol):
         ...
 
 
-def print_criterion(settings: Settings) -> None:
+def print_criterion(settings: HardeningSettings) -> None:
     """How the round will be chosen, before anything is done."""
     show(console_of(sys.stdout), line(f"to be chosen: {settings.criterion}"))
 
 
-def print_hardened(done: Hardened) -> None:
+def print_hardened(done: HardenedRun) -> None:
     console, summary = console_of(sys.stdout), visible_values(dict(done.summary))
     for each in (*printed(printed_rounds(summary)), line()):
         show(console, each)
@@ -43,7 +43,7 @@ def print_hardened(done: Hardened) -> None:
         show(console, each)
 
 
-def hardened_text(done: Hardened) -> str:
+def hardened_text(done: HardenedRun) -> str:
     """The same as text."""
     summary = visible_values(dict(done.summary))
     rounds, outcome = (text_of(*printed(blocks(summary))) for blocks in (printed_rounds, printed_outcome))

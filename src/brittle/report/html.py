@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 from matplotlib.figure import Figure
 
-from brittle.classifiers.as_it_was import lent
+from brittle.classifiers.restore import restored_afterwards
 from brittle.engine.run import FinishedRun
-from brittle.engine.runs import RunFolder
+from brittle.engine.store.run_folder import RunFolder
 from brittle.errors import BrittleError
 from brittle.files import remove_half_written, write_durably
 from brittle.report.page.loaded import LoadedRun, load, loaded_of
@@ -60,13 +60,13 @@ def report_of(done: FinishedRun, path: Path | None = None) -> WrittenReport:
     """Writes the report of what this process has carried out to a file, or into its run folder."""
     if path is None and done.folder is None:
         raise BrittleError("there is no run folder that a report could go to", "Name a file: report.html.")
-    with lent(done.job.classifiers.values()):
+    with restored_afterwards(done.job.classifiers.values()):
         return _written(loaded_of(done), path or RunFolder(done.folder or Path()).report)
 
 
 def figures(done: FinishedRun, measure: str) -> list[Figure]:
     """What the report draws of one measure, as figures of matplotlib."""
-    with lent(done.job.classifiers.values()):
+    with restored_afterwards(done.job.classifiers.values()):
         return figures_of(loaded_of(done), section_of, measure)
 
 

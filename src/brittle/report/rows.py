@@ -14,22 +14,22 @@ import torch
 from numpy.typing import NDArray
 
 from brittle.engine.replay import replay_of
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.measures.base import ROWS, Cell, draw_column
 from brittle.measures.severities import scale_of
 from brittle.random import draw_keys
 from brittle.report.page.label_names import LabelNames
 from brittle.types import UNLABELLED, ReadableTheta
 
-MOST_NUMBERS = 16  # of θ that get a column each; a longer θ is told by its key
+MOST_NUMBERS = 16  # of θ that get a column each; a longer θ is identified by its key
 IMAGES_AT_ONCE = 64
 OUTCOMES = ("log_p_label", "log_p_other", "predicted", "log_p_predicted", "rank", "log_prior")
 FOUND = (*OUTCOMES, "predicted_class", "right")
 FIRST = ("classifier", "image_set", "nuisance", "image", "name", "label", "class")
 
 
-def named_rows(view: View, table: str = ROWS) -> Iterator[pa.Table]:
-    """A measure's rows, part by part, all with the same columns; those that a cell has no use for are null there."""
+def named_rows(view: MeasureView, table: str = ROWS) -> Iterator[pa.Table]:
+    """A measure's rows, part by part, all with the same columns; those that a cell does not name are null there."""
     firsts = {
         cell: next(iter(view.rows(cell, table)), None)
         for cell in view.cells()
@@ -53,7 +53,7 @@ def named_rows(view: View, table: str = ROWS) -> Iterator[pa.Table]:
             yield pa.table(columns, schema=schema)
 
 
-def all_rows(view: View, table: str = ROWS) -> pa.Table:
+def all_rows(view: MeasureView, table: str = ROWS) -> pa.Table:
     """The same as one table."""
     parts = list(named_rows(view, table))
     return pa.concat_tables(parts) if parts else pa.table({})
@@ -71,7 +71,7 @@ def _order(names: list[str]) -> Any:
     return rank
 
 
-def _named(view: View, cell: Cell, rows: pa.Table) -> pa.Table:
+def _named(view: MeasureView, cell: Cell, rows: pa.Table) -> pa.Table:
     """Some rows of a cell with names and θ beside them."""
     kept = {name: rows[name] for name in rows.column_names if name not in ("unit", "theta")}
     names: dict[str, Any] = {"classifier": cell.classifier, "image_set": cell.images, "nuisance": cell.nuisance}
@@ -90,7 +90,7 @@ def _named(view: View, cell: Cell, rows: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _of_images(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
+def _of_images(view: MeasureView, cell: Cell, rows: pa.Table) -> dict[str, Any]:
     """File name, label and class of every row's image."""
     subject = view.images[cell.images]
     places, inverse = np.unique(subject.places(rows["image"].to_numpy()), return_inverse=True)
@@ -104,13 +104,13 @@ def _of_images(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
     }
 
 
-def _classes(view: View, cell: Cell) -> pa.Array:
+def _classes(view: MeasureView, cell: Cell) -> pa.Array:
     facts = view.classifiers[cell.classifier]
     classes = view.images[cell.images].classes if cell.images else ()
     return pa.array(LabelNames(facts.labels, classes, facts.named).names, pa.string())
 
 
-def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
+def _theta(view: MeasureView, cell: Cell, rows: pa.Table) -> dict[str, Any]:
     """θ in a column for each of its numbers, as `theta_angle`; where it is long, the key that it is drawn from."""
     space, column = view.nuisances[cell.nuisance], draw_column(rows.schema)
     words = [f"theta_{word.replace(' ', '_')}" for word in space.parameters]
@@ -134,14 +134,14 @@ def _theta(view: View, cell: Cell, rows: pa.Table) -> dict[str, Any]:
     return dict(zip(words, columns, strict=True)) | _told(view, cell, numbers)
 
 
-def _is_short(view: View, cell: Cell) -> bool:
+def _is_short(view: MeasureView, cell: Cell) -> bool:
     """Whether θ has few numbers, each with a name: that of noise has one name and a number per pixel."""
     space = view.nuisances[cell.nuisance]
     first = view.job.images[cell.images].images.batch([0])
     return len(space.parameters) <= MOST_NUMBERS and space.identity(first).shape[-1] == len(space.parameters)
 
 
-def _told(view: View, cell: Cell, theta: NDArray[Any]) -> dict[str, Any]:
+def _told(view: MeasureView, cell: Cell, theta: NDArray[Any]) -> dict[str, Any]:
     """θ (n, d) in the numbers that it can be told in, where all images are of one size."""
     space, images = view.nuisances[cell.nuisance], view.job.images[cell.images].images
     if not isinstance(space, ReadableTheta) or len(images.shapes) > 1:
@@ -150,7 +150,7 @@ def _told(view: View, cell: Cell, theta: NDArray[Any]) -> dict[str, Any]:
     return {f"theta_{word.replace(' ', '_')}": pa.array(told[:, place]) for place, word in enumerate(space.readings)}
 
 
-def _keys(view: View, cell: Cell, rows: pa.Table, column: str) -> pa.Array:
+def _keys(view: MeasureView, cell: Cell, rows: pa.Table, column: str) -> pa.Array:
     """The keys as text, since JSON and many readers have no whole numbers of 64 bits."""
     root = view.job.stream(cell.nuisance)
     ids, inverse = np.unique(rows["image"].to_numpy(), return_inverse=True)
@@ -159,7 +159,7 @@ def _keys(view: View, cell: Cell, rows: pa.Table, column: str) -> pa.Array:
     return pa.array([f"{int(key) & (1 << 64) - 1:016x}" for key in every[inverse, draws]], pa.string())
 
 
-def _drawn(view: View, cell: Cell, rows: pa.Table, column: str) -> NDArray[Any]:
+def _drawn(view: MeasureView, cell: Cell, rows: pa.Table, column: str) -> NDArray[Any]:
     """Every row's θ (n, d), drawn again as it was."""
     replay = replay_of(view.job, cell.images, cell.nuisance, cell.classifier)
     at, inverse = np.unique(view.images[cell.images].places(rows["image"].to_numpy()), return_inverse=True)

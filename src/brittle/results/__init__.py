@@ -4,47 +4,54 @@ A result is a dictionary, as the command line prints it with --json; in a termin
 command line would, and it turns into an Arrow table or a DataFrame.
 """
 
-from brittle.results.base import KINDS, Result, Tables, Values
-from brittle.results.derived import CorruptionErrors, CueConflicts, ErrorConsistencies, Interference, Lines, Rankings
-from brittle.results.measured import (
-    Augmentation,
-    BreakingPoints,
-    Clean,
-    Connectedness,
-    FailurePoints,
-    LayerChanges,
-    LayerNoise,
-    Occlusions,
-    Perturbations,
-    Shuffling,
+from brittle.results.base import KINDS, Result, ResultValues, RunPresentation
+from brittle.results.derived import (
+    CorruptionErrorResult,
+    CueConflictResult,
+    ErrorConsistencyResult,
+    InterferenceResult,
+    LineResult,
+    RankingResult,
 )
-from brittle.results.robustness import Hardened, Robustness
-from brittle.results.run import Run
-from brittle.results.weak_points import WeakPoints
+from brittle.results.measured import (
+    AugmentationResult,
+    BreakingPointsResult,
+    CleanResult,
+    ConnectednessResult,
+    FailurePointsResult,
+    LayerChangesResult,
+    LayerNoiseResult,
+    OcclusionResult,
+    PerturbationResult,
+    ShufflingResult,
+)
+from brittle.results.robustness import HardenResult, RobustnessResult
+from brittle.results.run import StudyResult
+from brittle.results.weak_points import WeakPointsResult
 
 __all__ = [
     "KINDS",
-    "Augmentation",
-    "BreakingPoints",
-    "Clean",
-    "Connectedness",
-    "CorruptionErrors",
-    "CueConflicts",
-    "ErrorConsistencies",
-    "FailurePoints",
-    "Hardened",
-    "Interference",
-    "LayerChanges",
-    "LayerNoise",
-    "Lines",
-    "Occlusions",
-    "Perturbations",
-    "Rankings",
+    "AugmentationResult",
+    "BreakingPointsResult",
+    "CleanResult",
+    "ConnectednessResult",
+    "CorruptionErrorResult",
+    "CueConflictResult",
+    "ErrorConsistencyResult",
+    "FailurePointsResult",
+    "HardenResult",
+    "InterferenceResult",
+    "LayerChangesResult",
+    "LayerNoiseResult",
+    "LineResult",
+    "OcclusionResult",
+    "PerturbationResult",
+    "RankingResult",
     "Result",
-    "Robustness",
-    "Run",
-    "Shuffling",
-    "Tables",
-    "Values",
-    "WeakPoints",
+    "ResultValues",
+    "RobustnessResult",
+    "RunPresentation",
+    "ShufflingResult",
+    "StudyResult",
+    "WeakPointsResult",
 ]

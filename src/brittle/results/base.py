@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from brittle.engine.run import FinishedRun
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.errors import BrittleError, MissingPackage
 from brittle.measures.base import ROWS
 from brittle.measures.base import Derived as DerivedMeasure
@@ -31,14 +31,14 @@ MOST_NAMED = 5  # in a message
 USUAL = ("classifier", "image_set", "nuisance", "by")  # what results are told apart by, first of all
 
 
-class Tables:
+class RunPresentation:
     """What was measured as tables and figures, and as a report: `run` is what it was made from."""
 
     run: FinishedRun
     _measure: str | None = None  # the one that is meant where none is named
 
     @property
-    def _said(self) -> dict[str, Any]:
+    def _shown_summary(self) -> dict[str, Any]:
         """What is shown of the run's summary."""
         said = self.run.summary
         return said if self._measure is None else said | {"measures": {self._measure: said["measures"][self._measure]}}
@@ -46,7 +46,7 @@ class Tables:
     def table(self, measure: str | None = None) -> pa.Table:
         """What one measure of the study says as a table, one row per result; its name may be left out where there is
         only one."""
-        return one_table(self._said if measure is None else self.run.summary, measure)
+        return one_table(self._shown_summary if measure is None else self.run.summary, measure)
 
     def to_pandas(self, measure: str | None = None) -> Any:
         """The same as a pandas DataFrame."""
@@ -72,10 +72,10 @@ class Tables:
         """All figures that the report has of a measure."""
         from brittle.report.html import figures  # matplotlib, when something is drawn
 
-        return figures(self.run, one_measure(self._said if measure is None else self.run.summary, measure))
+        return figures(self.run, one_measure(self._shown_summary if measure is None else self.run.summary, measure))
 
 
-class Values(Tables, dict[str, Any]):
+class ResultValues(RunPresentation, dict[str, Any]):
     """Values by key; `summary` is all that the run says, as in summary.json, and `run` what it was made from.
 
     `findings` are the sentences on top of the report, where the call has written one."""
@@ -85,11 +85,11 @@ class Values(Tables, dict[str, Any]):
     ) -> None:
         super().__init__(values)
         self.run, self._measure, self.findings = run, measure, findings
-        self.summary = self._said
+        self.summary = self._shown_summary
 
     def __dir__(self) -> list[str]:
         """What is meant to be used; of a dictionary's methods those that read."""
-        own = {name for kind in type(self).__mro__ if issubclass(kind, Tables) for name in vars(kind)}
+        own = {name for kind in type(self).__mro__ if issubclass(kind, RunPresentation) for name in vars(kind)}
         return sorted(
             {"findings", "get", "items", "keys", "run", "summary", "values", *(name for name in own if name[0] != "_")}
         )
@@ -104,7 +104,7 @@ class Values(Tables, dict[str, Any]):
         return as_html(self.summary)
 
 
-class Result(Values):
+class Result(ResultValues):
     """What one measure says: all its `results`, and where there is only one, that one's values by key."""
 
     def __init_subclass__(cls, kind: str = "") -> None:
@@ -118,7 +118,7 @@ class Result(Values):
         results: Sequence[dict[str, Any]] | None = None,
         findings: Sequence[str] = (),
     ) -> None:
-        super().__init__(run, measure, said_of(run.summary, measure, results), findings)
+        super().__init__(run, measure, result_values(run.summary, measure, results), findings)
 
     def __missing__(self, key: str) -> Any:
         results: list[dict[str, Any]] = dict.get(self, "results", [])
@@ -183,14 +183,14 @@ class Result(Values):
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """The places in the image set of the images that `rows` speaks of."""
+        """The places in the image set of the images in `rows`."""
         (chosen,) = self.run.job.images.values()
         ids = np.asarray(chosen.whole.ids)
         order = np.argsort(ids)
         return np.asarray(order[np.searchsorted(ids[order], self.rows["image"].to_numpy())])
 
     @property
-    def _view(self) -> View:
+    def _view(self) -> MeasureView:
         """The measure's rows, or those of the one that it is derived from."""
         view, measure = self.run.view(str(self._measure)), self.run.job.assignments[str(self._measure)].measure
         if isinstance(measure, DerivedMeasure):
@@ -215,7 +215,7 @@ class Result(Values):
 ALSO = {"classifier": "group", "images": "image_set"}  # what a caller may mean by a key that results don't have
 
 
-def said_of(
+def result_values(
     summary: Mapping[str, Any], measure: str, results: Sequence[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """What a measure says in plain values, in Python as with --json: `results`, and what belongs to all of them; a

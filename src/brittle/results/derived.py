@@ -9,7 +9,7 @@ from brittle.measures.deciders import decisions_table
 from brittle.results.base import Result
 
 
-class Rankings(Result, kind="ranking"):
+class RankingResult(Result, kind="ranking"):
     """Ranks at every severity, by accuracy and by drop: `classifiers`, `pairs` and `swaps` of each shift."""
 
     def ranks(self, nuisance: str | None = None, by: str = "accuracy", ties: str = "tests") -> dict[str, list[int]]:
@@ -21,19 +21,19 @@ class Rankings(Result, kind="ranking"):
         return {row["classifier"]: row[key] for row in self._one(nuisance=nuisance, by=by)["classifiers"]}
 
 
-class CorruptionErrors(Result, kind="corruption-error"):
+class CorruptionErrorResult(Result, kind="corruption-error"):
     """CE and rCE, by shift and as means: `mce`, `mean_rce` and `shifts`, a result per classifier."""
 
 
-class Lines(Result, kind="line"):
+class LineResult(Result, kind="line"):
     """Accuracy under shifts against accuracy without: `lines`, `points`, `partial` and `shifts`."""
 
 
-class Interference(Result, kind="interference"):
+class InterferenceResult(Result, kind="interference"):
     """The DI index: `di`, `top_class` and `chance_spread`, a result per model and nuisance."""
 
 
-class OfDecisions(Result):
+class DecisionsResult(Result):
     """What is derived from what classifiers, and people, say of untouched images."""
 
     @property
@@ -42,11 +42,11 @@ class OfDecisions(Result):
         return decisions_table(self.run.view(str(self._measure)), self["results"][0]["image_set"])
 
 
-class CueConflicts(OfDecisions, kind="cue-conflict"):
+class CueConflictResult(DecisionsResult, kind="cue-conflict"):
     """Shape against texture: `shape_bias`, `shape_accuracy` and `texture_accuracy`, a result per classifier."""
 
 
-class ErrorConsistencies(OfDecisions, kind="error-consistency"):
+class ErrorConsistencyResult(DecisionsResult, kind="error-consistency"):
     """Whose errors are alike: `kappa`, a result per pair, `people` and `deciders`."""
 
     def kappa(self, first: str, second: str) -> float | None:

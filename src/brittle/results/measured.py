@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from brittle.errors import BrittleError
 from brittle.imagenet import by_name
 from brittle.measures.connectedness.tables import kept_paths
-from brittle.measures.perturbation.sizes import Sizes, matrix
+from brittle.measures.perturbation.change_sizes import ChangeSizes, matrix
 from brittle.registry import did_you_mean
 from brittle.results.base import Result
 
 
-class Clean(Result, kind="clean"):
+class CleanResult(Result, kind="clean"):
     """Untouched images: `accuracy`, its interval and what stands beside them."""
 
 
-class BreakingPoints(Result, kind="breaking-points"):
+class BreakingPointsResult(Result, kind="breaking-points"):
     """The severity at which predictions change: `mean`, `interval`, `unbroken` and what stands beside them."""
 
 
-class FailurePoints(Result, kind="failure-points"):
+class FailurePointsResult(Result, kind="failure-points"):
     """The severity at which predictions become wrong: `mean`, `never`, `severities` and what stands beside them."""
 
     @property
@@ -34,11 +34,11 @@ class FailurePoints(Result, kind="failure-points"):
         return self._table("refined")
 
 
-class Shuffling(Result, kind="shuffling"):
+class ShufflingResult(Result, kind="shuffling"):
     """Accuracy on shuffled patches: `shuffled`, an entry per grid, and what stands beside them."""
 
 
-class Occlusions(Result, kind="occlusion"):
+class OcclusionResult(Result, kind="occlusion"):
     """Accuracy as images are hidden: `points`, one entry per hidden share, and what stands beside them."""
 
     @cached_property
@@ -75,11 +75,11 @@ class Occlusions(Result, kind="occlusion"):
         return [point["share"] for point in found[0]["points"]], [point[key] for point in found[0]["points"]]
 
 
-class Augmentation(Result, kind="augmentation"):
+class AugmentationResult(Result, kind="augmentation"):
     """Affinity of augmentations: `affinity`, `accuracy_augmented`, a result per classifier and augmentation."""
 
 
-class OfLayers(Result):
+class LayerResult(Result):
     """What was found layer by layer: `layers`, one entry each, and what stands beside them."""
 
     def layer(self, layer: str | int) -> dict[str, Any]:
@@ -91,15 +91,15 @@ class OfLayers(Result):
         raise BrittleError(f"there is no layer {layer!r} among those that were disturbed", f"Known: {known}.")
 
 
-class LayerNoise(OfLayers, kind="layer-noise"):
+class LayerNoiseResult(LayerResult, kind="layer-noise"):
     """Noise on layers at which predictions change: `layers`, one entry each, and what stands beside them."""
 
 
-class LayerChanges(OfLayers, kind="layer-changes"):
+class LayerChangesResult(LayerResult, kind="layer-changes"):
     """Changes of what layers give at which a target is predicted: `layers`, one entry each, and what stands beside."""
 
 
-class Connectedness(Result, kind="connectedness"):
+class ConnectednessResult(Result, kind="connectedness"):
     """The bubbles of each class: `classes`, an entry each, `straight_share` and what stands beside them."""
 
     @property
@@ -126,7 +126,7 @@ class Connectedness(Result, kind="connectedness"):
         return kept_paths(self._table("pictures"))
 
 
-class Perturbations(Result, kind="perturbation"):
+class PerturbationResult(Result, kind="perturbation"):
     """Changes at which a classifier sees another class: `mean`, `failures`, `smallest` and what stands beside them."""
 
     @property
@@ -144,5 +144,5 @@ class Perturbations(Result, kind="perturbation"):
         class (row) needs towards every other (column). Infinite where the search failed, NaN where there was none."""
         view = self.run.view(str(self._measure))
         name = self["classifier"]
-        found, _ = matrix(Sizes(view, view.cell(name, self["image_set"])), len(view.classifiers[name].labels))
+        found, _ = matrix(ChangeSizes(view, view.cell(name, self["image_set"])), len(view.classifiers[name].labels))
         return found

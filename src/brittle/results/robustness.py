@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brittle.hardening.harden import Hardened as HardenedClassifier
+from brittle.hardening.harden import HardenedClassifier
 from brittle.measures.before_after.measure import KIND as DIFFERENCE
 from brittle.report.harden_console import hardened_text
-from brittle.results.base import Result, Tables
+from brittle.results.base import Result, RunPresentation
 
 
-class Robustness(Result, kind="robustness"):
+class RobustnessResult(Result, kind="robustness"):
     """Robustness: `rho`, `interval`, `accuracy_nuisance` and what stands beside them, and paired
     differences of classifiers as `comparisons`."""
 
 
 @dataclass(frozen=True, repr=False)
-class Hardened(HardenedClassifier, Tables):
+class HardenResult(HardenedClassifier, RunPresentation):
     """A hardened classifier: `before`, `after`, their `difference`, and the `rounds`, of which one was `chosen`."""
 
     _measure = DIFFERENCE

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from brittle.engine.run import FinishedRun
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean
-from brittle.results.base import KINDS, Result, Values
+from brittle.results.base import KINDS, Result, ResultValues
 
 
-class Run(Values):
+class StudyResult(ResultValues):
     """A study carried out: `measures`, by name, `warnings`, and what was used."""
 
     def __init__(self, run: FinishedRun, findings: Sequence[str] = ()) -> None:

@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 
-from brittle.classifiers.as_it_was import lent
+from brittle.classifiers.restore import restored_afterwards
 from brittle.errors import BrittleError
 from brittle.results.base import Result
 from brittle.samplers.export import to_arviz
 
 
-class WeakPoints(Result, kind="weak-points"):
+class WeakPointsResult(Result, kind="weak-points"):
     """Weak points: what they say, a result per classifier, image set and nuisance, and the draws themselves."""
 
     @cached_property
@@ -75,7 +75,7 @@ class WeakPoints(Result, kind="weak-points"):
         if not isinstance(images, int):
             for id in images:
                 self._of(id)
-        with lent(self.run.job.classifiers.values()):
+        with restored_afterwards(self.run.job.classifiers.values()):
             write_weak_points(Path(path), loaded_of(self.run), self, self._draws, images)
         return Path(path)
 

@@ -47,7 +47,7 @@ class Auto:
         left = budget._replace(calls=max(1, budget.calls - pilot.calls))
         # Measured draws are weighted alone, as `importance` does, with those the pilot added to them.
         draws = max(count, target.measured) if target.measured else budget.calls
-        known, parts = target.knowing(pilot), []
+        known, parts = target.with_measured_draws(pilot), []
         if common.any():
             places = common.nonzero()[:, 0]
             parts.append((places, Importance().weigh(known.take(places), draws)))

@@ -21,7 +21,7 @@ KEPT_NUMBERS = 1 << 26  # most numbers of positions kept for one block of images
 LEAST_SCALE, GREATEST_SCALE = 1e-6, 1e3
 
 
-class State(NamedTuple):
+class ChainState(NamedTuple):
     """The current state of the chains of B images."""
 
     position: Tensor  # (B, n, d)
@@ -32,7 +32,7 @@ class State(NamedTuple):
     gradient: Tensor | None = None  # (B, n, d) of the log-likelihood, for samplers that use it
 
 
-class Info(NamedTuple):
+class StepInfo(NamedTuple):
     """What happened in a step."""
 
     acceptance: Tensor  # (B, n) probability with which the proposal was accepted
@@ -57,8 +57,8 @@ class Kernel(NamedTuple, Generic[S]):
     """A sampler for one target."""
 
     init: Callable[[Tensor, Evaluation], S]  # positions (B, n, d), and their evaluation
-    step: Callable[[Tensor, S], tuple[S, Info]]  # keys (B, n)
-    adapt: Callable[[S, Info, int], S]  # after each step of burn-in, counted from 1
+    step: Callable[[Tensor, S], tuple[S, StepInfo]]  # keys (B, n)
+    adapt: Callable[[S, StepInfo, int], S]  # after each step of burn-in, counted from 1
     calls_per_step: int = 1  # classifier calls of one chain
     setup_calls: int = 0  # classifier calls per image before the first step
 
@@ -80,14 +80,14 @@ class ChainSampler(ABC):
         return run(self.kernel(target, budget.chains), target, budget, self.name)
 
 
-def accept(keys: Tensor, state: State, proposed: State, log_ratio: Tensor) -> tuple[State, Info]:
+def accept(keys: Tensor, state: ChainState, proposed: ChainState, log_ratio: Tensor) -> tuple[ChainState, StepInfo]:
     """The Metropolis rule: moves where log u ≤ log ratio (B, n). −∞ against −∞ gives NaN, which rejects."""
     log_ratio = torch.where(proposed.log_likelihood == -torch.inf, -torch.inf, log_ratio)
     moves = uniform(fold(keys, COIN), 1)[..., 0].log() <= log_ratio
     gradient = None
     if proposed.gradient is not None and state.gradient is not None:
         gradient = torch.where(moves[..., None], proposed.gradient, state.gradient)
-    state = State(
+    state = ChainState(
         torch.where(moves[..., None], proposed.position, state.position),
         torch.where(moves, proposed.log_prior, state.log_prior),
         torch.where(moves, proposed.log_likelihood, state.log_likelihood),
@@ -95,13 +95,15 @@ def accept(keys: Tensor, state: State, proposed: State, log_ratio: Tensor) -> tu
         state.scale,
         gradient,
     )
-    return state, Info(log_ratio.nan_to_num(nan=-torch.inf, posinf=torch.inf).clamp(max=0).exp(), moves)
+    return state, StepInfo(log_ratio.nan_to_num(nan=-torch.inf, posinf=torch.inf).clamp(max=0).exp(), moves)
 
 
-def robbins_monro(target_rate: float, greatest: float = GREATEST_SCALE) -> Callable[[State, Info, int], State]:
+def robbins_monro(
+    target_rate: float, greatest: float = GREATEST_SCALE
+) -> Callable[[ChainState, StepInfo, int], ChainState]:
     """Adapts each image's step size towards the wanted acceptance rate (Andrieu & Thoms 2008)."""
 
-    def adapt(state: State, info: Info, step: int) -> State:
+    def adapt(state: ChainState, info: StepInfo, step: int) -> ChainState:
         gain = 2.0 * step**-0.6
         moved = state.scale.log() + gain * (info.acceptance.mean(1) - target_rate)
         return state._replace(scale=moved.exp().clamp(LEAST_SCALE, greatest))
@@ -109,7 +111,7 @@ def robbins_monro(target_rate: float, greatest: float = GREATEST_SCALE) -> Calla
     return adapt
 
 
-def unchanged(state: State, info: Info, step: int) -> State:
+def unchanged(state: ChainState, info: StepInfo, step: int) -> ChainState:
     """For fixed step sizes."""
     return state
 

@@ -17,7 +17,7 @@ from brittle.errors import BrittleError
 from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
+from brittle.samplers.chain import NOISE, ChainSampler, ChainState, Kernel, StepInfo, accept, robbins_monro, unchanged
 from brittle.samplers.target import Evaluation, Target
 
 
@@ -34,14 +34,14 @@ class CrankNicolson(ChainSampler):
     def check(self, target: Target) -> None:
         needs_gaussian(target, self.name)
 
-    def kernel(self, target: Target, chains: int) -> Kernel[State]:
-        def init(position: Tensor, evaluation: Evaluation) -> State:
+    def kernel(self, target: Target, chains: int) -> Kernel[ChainState]:
+        def init(position: Tensor, evaluation: Evaluation) -> ChainState:
             scale = torch.full_like(target.keys, self.step, dtype=torch.float64)
-            return State(position, torch.zeros_like(evaluation.log_likelihood), *evaluation, scale)
+            return ChainState(position, torch.zeros_like(evaluation.log_likelihood), *evaluation, scale)
 
-        def step(keys: Tensor, state: State) -> tuple[State, Info]:
+        def step(keys: Tensor, state: ChainState) -> tuple[ChainState, StepInfo]:
             position = crank_nicolson(state.position, state.scale[:, None, None], fold(keys, NOISE))
-            proposed = State(position, state.log_prior, *target.evaluate(position), state.scale)
+            proposed = ChainState(position, state.log_prior, *target.evaluate(position), state.scale)
             return accept(keys, state, proposed, proposed.log_likelihood - state.log_likelihood)
 
         return Kernel(init, step, robbins_monro(0.3, greatest=1.0) if self.adapt else unchanged)

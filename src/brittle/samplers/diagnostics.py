@@ -104,7 +104,7 @@ def weighted_ess(values: Tensor, log_weights: Tensor, families: Tensor | None = 
 def family_ess(values: Tensor, log_weights: Tensor, families: Tensor) -> Tensor:
     """`weighted_ess` of families (..., n) whose draws have moved on since they parted: values (..., n, d) → (..., d).
 
-    Draws that were copies once and moved apart count as several, so that the number of families is no bound. But the
+    Draws that were copies once and moved apart count as several, so that the number of families is not a bound. But the
     denominator is a sum over K families (Kish's size of them), and so the ratio is known to a factor of 1 ± √(2/K): its
     lower end, if that is more than `weighted_ess`, and at most Kish's size of the draws.
     """

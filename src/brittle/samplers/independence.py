@@ -10,7 +10,7 @@ from torch import Tensor
 
 from brittle.random import fold
 from brittle.samplers import register
-from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, unchanged
+from brittle.samplers.chain import NOISE, ChainSampler, ChainState, Kernel, StepInfo, accept, unchanged
 from brittle.samplers.target import Evaluation, Target
 
 
@@ -21,14 +21,14 @@ class Independence(ChainSampler):
 
     name: ClassVar[str] = "independence"
 
-    def kernel(self, target: Target, chains: int) -> Kernel[State]:
-        def init(position: Tensor, evaluation: Evaluation) -> State:
+    def kernel(self, target: Target, chains: int) -> Kernel[ChainState]:
+        def init(position: Tensor, evaluation: Evaluation) -> ChainState:
             scale = torch.ones_like(target.keys, dtype=torch.float64)
-            return State(position, torch.zeros_like(evaluation.log_likelihood), *evaluation, scale)
+            return ChainState(position, torch.zeros_like(evaluation.log_likelihood), *evaluation, scale)
 
-        def step(keys: Tensor, state: State) -> tuple[State, Info]:
+        def step(keys: Tensor, state: ChainState) -> tuple[ChainState, StepInfo]:
             position = target.draw(fold(keys, NOISE))
-            proposed = State(position, state.log_prior, *target.evaluate(position), state.scale)
+            proposed = ChainState(position, state.log_prior, *target.evaluate(position), state.scale)
             return accept(keys, state, proposed, proposed.log_likelihood - state.log_likelihood)
 
         return Kernel(init, step, unchanged)

@@ -21,7 +21,7 @@ from brittle.errors import BrittleError
 from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
+from brittle.samplers.chain import NOISE, ChainSampler, ChainState, Kernel, StepInfo, accept, robbins_monro, unchanged
 from brittle.samplers.crank_nicolson import needs_gaussian
 from brittle.samplers.target import Evaluation, Target
 
@@ -49,8 +49,8 @@ class Langevin(ChainSampler):
                 "Use the sampler auto or crank-nicolson.",
             )
 
-    def kernel(self, target: Target, chains: int) -> Kernel[State]:
-        def drift(state: State) -> Tensor:
+    def kernel(self, target: Target, chains: int) -> Kernel[ChainState]:
+        def drift(state: ChainState) -> Tensor:
             assert state.gradient is not None
             length = state.gradient.norm(dim=-1, keepdim=True)
             delta = state.scale[:, None, None]
@@ -58,17 +58,17 @@ class Langevin(ChainSampler):
             towards: Tensor = ((2 - delta) * state.position + 2 * delta * gradient) / (2 + delta)
             return towards
 
-        def init(position: Tensor, _: Evaluation) -> State:
+        def init(position: Tensor, _: Evaluation) -> ChainState:
             scale = torch.full_like(target.keys, self.step, dtype=torch.float64)
             evaluation, gradient = target.evaluate_with_gradient(position)
-            return State(position, half_square(position), *evaluation, scale, gradient)
+            return ChainState(position, half_square(position), *evaluation, scale, gradient)
 
-        def step(keys: Tensor, state: State) -> tuple[State, Info]:
+        def step(keys: Tensor, state: ChainState) -> tuple[ChainState, StepInfo]:
             delta = state.scale[:, None, None]
             width = (8 * delta).sqrt() / (2 + delta)
             position = drift(state) + width * normal(fold(keys, NOISE), target.size)
             evaluation, gradient = target.evaluate_with_gradient(position)
-            proposed = State(position, half_square(position), *evaluation, state.scale, gradient)
+            proposed = ChainState(position, half_square(position), *evaluation, state.scale, gradient)
             there = half_square((position - drift(state)) / width)
             back = half_square((state.position - drift(proposed)) / width)
             gain = proposed.log_likelihood + proposed.log_prior - state.log_likelihood - state.log_prior

@@ -12,7 +12,7 @@ from brittle.errors import BrittleError
 from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.chain import NOISE, ChainSampler, Info, Kernel, State, accept, robbins_monro, unchanged
+from brittle.samplers.chain import NOISE, ChainSampler, ChainState, Kernel, StepInfo, accept, robbins_monro, unchanged
 from brittle.samplers.target import Evaluation, Target
 
 SPREAD_DRAWS = 512
@@ -38,17 +38,17 @@ class Metropolis(ChainSampler):
                 "Use the sampler independence, importance or rejection.",
             )
 
-    def kernel(self, target: Target, chains: int) -> Kernel[State]:
+    def kernel(self, target: Target, chains: int) -> Kernel[ChainState]:
         widths = torch.full((), self.sigma) if self.sigma is not None else prior_spread(target)[:, None]
 
-        def init(position: Tensor, evaluation: Evaluation) -> State:
+        def init(position: Tensor, evaluation: Evaluation) -> ChainState:
             scale = torch.full_like(target.keys, 1.0 if self.sigma is not None else self.step, dtype=torch.float64)
-            return State(position, density(target, position), *evaluation, scale)
+            return ChainState(position, density(target, position), *evaluation, scale)
 
-        def step(keys: Tensor, state: State) -> tuple[State, Info]:
+        def step(keys: Tensor, state: ChainState) -> tuple[ChainState, StepInfo]:
             noise = normal(fold(keys, NOISE), target.size)
             position = state.position + state.scale[:, None, None] * widths * noise
-            proposed = State(position, density(target, position), *target.evaluate(position), state.scale)
+            proposed = ChainState(position, density(target, position), *target.evaluate(position), state.scale)
             return accept(
                 keys,
                 state,

@@ -24,7 +24,7 @@ from torch import Tensor
 from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.chain import KEPT_NUMBERS, LEAST_SCALE, MOVE, NOISE, State, accept
+from brittle.samplers.chain import KEPT_NUMBERS, LEAST_SCALE, MOVE, NOISE, ChainState, accept
 from brittle.samplers.crank_nicolson import crank_nicolson
 from brittle.samplers.diagnostics import kish
 from brittle.samplers.metropolis import prior_spread
@@ -317,12 +317,12 @@ def moved(target: Target, movers: Particles, moves: int, proposal: Proposal, key
     power = torch.where(movers.widened, 1.0, movers.power)[:, None]
     numbers = torch.arange(movers.families.shape[1], device=keys.device)
     excess = proposal.excess(movers.position)
-    state = State(movers.position, excess, movers.log_likelihood, movers.outcomes, movers.scale)
+    state = ChainState(movers.position, excess, movers.log_likelihood, movers.outcomes, movers.scale)
     places, accepted = [], torch.zeros_like(movers.scale)
     for number in range(moves):
         each = fold(fold(keys, number)[:, None], numbers)
         position = proposal.draw(fold(each, NOISE), state.position, state.scale[:, None, None])
-        proposed = State(position, proposal.excess(position), *target.evaluate(position), state.scale)
+        proposed = ChainState(position, proposal.excess(position), *target.evaluate(position), state.scale)
         gain = power * (proposed.log_likelihood - state.log_likelihood)
         state, info = accept(each, state, proposed, gain + proposed.log_prior - state.log_prior)
         places.append(state)

@@ -92,7 +92,7 @@ class Target(Protocol):
         """The same target for some of the images."""
         ...
 
-    def knowing(self, drawn: PriorDraws) -> Target:
+    def with_measured_draws(self, drawn: PriorDraws) -> Target:
         """The same target, which remembers these first draws from the prior as if a measurement had made them."""
         ...
 

@@ -21,7 +21,16 @@ from brittle.errors import BrittleError
 from brittle.random import fold, normal, uniform
 from brittle.registry import option
 from brittle.samplers import register
-from brittle.samplers.chain import GREATEST_SCALE, LEAST_SCALE, NOISE, ChainSampler, Info, Kernel, State, accept
+from brittle.samplers.chain import (
+    GREATEST_SCALE,
+    LEAST_SCALE,
+    NOISE,
+    ChainSampler,
+    ChainState,
+    Kernel,
+    StepInfo,
+    accept,
+)
 from brittle.samplers.crank_nicolson import crank_nicolson
 from brittle.samplers.metropolis import prior_spread
 from brittle.samplers.smc import WIDENED_DRAWS, WIDTHS, wide_enough
@@ -35,7 +44,7 @@ EXCHANGE = 8  # stream of a step's randomness
 class Ladder(NamedTuple):
     """The state of the chains of B images: K rungs each, of which the last is the posterior's."""
 
-    rungs: State  # n × K chains: position (B, n·K, d), …
+    rungs: ChainState  # n × K chains: position (B, n·K, d), …
     scales: Tensor  # (B, K) step sizes
     powers: Tensor  # (B, K) t, ascending
     refused: Tensor  # (B, K − 1) expected number of exchanges refused since rungs were last spaced
@@ -115,14 +124,14 @@ class ParallelTempering(ChainSampler):
         def init(position: Tensor, evaluation: Evaluation) -> Ladder:
             everywhere = (values.repeat_interleave(count, 1) for values in (position.double(), *evaluation))
             place, likelihood, outcomes = everywhere
-            rungs = State(place, log_prior(place), likelihood, outcomes, ones[:, 0])
+            rungs = ChainState(place, log_prior(place), likelihood, outcomes, ones[:, 0])
             scales = 0.5 * ones.expand(-1, count)
             return Ladder(rungs, scales, powers, torch.zeros_like(powers[:, 1:]), torch.zeros_like(powers), 0)
 
-        def step(keys: Tensor, ladder: Ladder) -> tuple[Ladder, Info]:
+        def step(keys: Tensor, ladder: Ladder) -> tuple[Ladder, StepInfo]:
             rung_keys = fold(keys[..., None], numbers).flatten(1)
             position, here = proposed(rung_keys, ladder), ladder.rungs
-            there = State(position, log_prior(position), *target.evaluate(position), here.scale)
+            there = ChainState(position, log_prior(position), *target.evaluate(position), here.scale)
             power = torch.ones_like(here.log_likelihood) if target.hard else each(ladder.powers)
             ratio = power * (there.log_likelihood - here.log_likelihood) + there.log_prior - here.log_prior
             moved, info = accept(rung_keys, here, there, torch.where(here.log_likelihood == -torch.inf, 0.0, ratio))
@@ -132,9 +141,9 @@ class ParallelTempering(ChainSampler):
             after = ladder._replace(
                 rungs=exchanged, refused=ladder.refused + refused, moved=acceptance.mean(1), step=ladder.step + 1
             )
-            return after, Info(acceptance[..., -1], ladder.cold(info.accepted))
+            return after, StepInfo(acceptance[..., -1], ladder.cold(info.accepted))
 
-        def adapt(ladder: Ladder, info: Info, step: int) -> Ladder:
+        def adapt(ladder: Ladder, info: StepInfo, step: int) -> Ladder:
             grown = ladder.scales.log() + 2.0 * step**-0.6 * (ladder.moved - 0.3)
             ladder = ladder._replace(scales=grown.exp().clamp(LEAST_SCALE, 1.0 if target.gaussian else GREATEST_SCALE))
             windows, rest = divmod(step, FIRST_SPACING)
@@ -144,7 +153,7 @@ class ParallelTempering(ChainSampler):
         return Kernel(init, step, adapt, count, setup_calls)
 
 
-def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: int) -> tuple[State, Tensor]:
+def exchange(keys: Tensor, rungs: ChainState, slope: Tensor, powers: Tensor, first: int) -> tuple[ChainState, Tensor]:
     """Every other pair of neighbours, from rung `first` on, exchanges positions if log u ≤ (t′ − t) (slope − slope′).
 
     Slopes (B, n·K) are d log density / dt. Positions of likelihood 0 always move towards the hot end. Also returns
@@ -170,7 +179,7 @@ def exchange(keys: Tensor, rungs: State, slope: Tensor, powers: Tensor, first: i
         index = places.view(*places.shape, *(1,) * (each.ndim - 3)).expand_as(each)
         return each.gather(2, index).flatten(1, 2)
 
-    exchanged = State(
+    exchanged = ChainState(
         at(rungs.position), at(rungs.log_prior), at(rungs.log_likelihood), at(rungs.outcomes), rungs.scale
     )
     return exchanged, refused

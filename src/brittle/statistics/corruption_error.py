@@ -51,7 +51,7 @@ MOST_AT_ONCE = 1 << 22  # numbers of a block of resamples
 NOTHING = 1e-9  # sums of errors are multiples of one over the number of paths, up to rounding
 
 
-class Errors(NamedTuple):
+class ShiftErrors(NamedTuple):
     """A classifier's errors on the images of one shift: of each image, the sum over the scales above 0 and, times the
     number of scales, its error at scale 0. The second is NaN where there is no scale 0. Published errors are known, and
     don't vary."""
@@ -63,7 +63,7 @@ class Errors(NamedTuple):
     published: bool = False
 
     @classmethod
-    def of(cls, images: Ids, right: Array, clean: Array) -> Errors:
+    def of(cls, images: Ids, right: Array, clean: Array) -> ShiftErrors:
         """From shares of right answers: right (M, S) at the scales above 0, clean (M,) at 0."""
         scales = right.shape[1]
         return cls(images, (1 - right).sum(1), scales * (1 - clean), scales)
@@ -76,7 +76,7 @@ class Errors(NamedTuple):
         """The least and the greatest of a reference on an image more; of published errors only what they are."""
         return (float(values[0]), float(values[0])) if self.published else (0.0, float(self.scales))
 
-    def unknown(self) -> Errors:
+    def unknown(self) -> ShiftErrors:
         """The same images, of which nothing is known."""
         nothing = np.full(len(self.images), np.nan)
         return self._replace(shifted=nothing, clean=nothing)
@@ -93,15 +93,15 @@ class CorruptionErrors(NamedTuple):
     mean_rce: Estimate
 
 
-def published_alexnet(shift: str, images: Ids, scales: int) -> Errors:
+def published_alexnet(shift: str, images: Ids, scales: int) -> ShiftErrors:
     """AlexNet's published errors, the same for every image."""
     shifted, clean = (np.full(len(images), scales * error) for error in (ALEXNET[shift], ALEXNET_CLEAN))
-    return Errors(images, shifted, clean, scales, published=True)
+    return ShiftErrors(images, shifted, clean, scales, published=True)
 
 
 def corruption_errors(
-    errors: Mapping[str, Mapping[str, Errors]],
-    reference: Mapping[str, Errors],
+    errors: Mapping[str, Mapping[str, ShiftErrors]],
+    reference: Mapping[str, ShiftErrors],
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,

@@ -33,7 +33,7 @@ AT_ONCE = 1 << 17
 CELLS = 1 << 18  # of a table to draw classes from
 
 
-class Index(NamedTuple):
+class InterferenceIndex(NamedTuple):
     """The index of some runs. Where nothing increases in any run it is undefined: None."""
 
     value: float | None
@@ -46,7 +46,7 @@ class Index(NamedTuple):
     worst: float | None  # with the greatest increase of any run and class in place of the greatest mean (B.1)
 
 
-class Chance(NamedTuple):
+class ChanceLevel(NamedTuple):
     """The index by chance: its mean, its 95 % quantile, and how often it reaches the one observed."""
 
     mean: float
@@ -71,16 +71,18 @@ def increases(wrong: Array, wrong_clean: Array) -> Array:
     return found
 
 
-def index(increase: Array) -> Index:
+def index(increase: Array) -> InterferenceIndex:
     """c_r (R, K) → the index."""
     value, top, share, mean = (each[0] for each in _indices(increase[None]))
     total = increase.sum(1)
     undefined = int((total <= 0).sum())
     if undefined == len(total):
-        return Index(None, None, None, 0.0, 0, (), undefined, None)
+        return InterferenceIndex(None, None, None, 0.0, 0, (), undefined, None)
     agreeing = int((_greatest(increase)[:, top] & (total > 0)).sum())
     tied = tuple(each for each in np.flatnonzero(_greatest(increase.mean(0))).tolist() if each != top)
-    return Index(float(value), int(top), float(share), float(mean), agreeing, tied, undefined, _worst(increase))
+    return InterferenceIndex(
+        float(value), int(top), float(share), float(mean), agreeing, tied, undefined, _worst(increase)
+    )
 
 
 def _worst(increase: Array) -> float:
@@ -124,7 +126,7 @@ def renamed_at_random(
     draws: int = 4000,
     seed: int = 0,
     shares: Array | None = None,
-) -> Chance:
+) -> ChanceLevel:
     """Chance if the names of wrong answers mean nothing: a randomisation test by image.
 
     The classes of an image's wrong answers are renamed together, in all of its draws and runs, so that answers that
@@ -211,7 +213,7 @@ def unequal_shares(counts: Array) -> Array | None:
     return weight * counts / total + (1 - weight) / classes if weight > 0 else None
 
 
-def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4000, seed: int = 0) -> Chance:
+def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4000, seed: int = 0) -> ChanceLevel:
     """Chance if everything that a run has wrong beyond its clean errors goes to one class, drawn for each run."""
     generator = generator_of(seed)
     runs, classes = wrong.shape
@@ -222,10 +224,10 @@ def all_to_one(wrong: Array, wrong_clean: Array, observed: float, draws: int = 4
     return _chance(simulated, observed)
 
 
-def _chance(simulated: Array, observed: float) -> Chance:
+def _chance(simulated: Array, observed: float) -> ChanceLevel:
     found, _, _, highest = _indices(simulated)
     reached = (1 + int((found >= observed * (1 - ROUNDING)).sum())) / (1 + len(found))
-    return Chance(float(found.mean()), float(np.quantile(found, 0.95)), reached, float(highest.mean()))
+    return ChanceLevel(float(found.mean()), float(np.quantile(found, 0.95)), reached, float(highest.mean()))
 
 
 def bootstrap(increase: Array, confidence: float, draws: int = 2000, seed: int = 0) -> tuple[float, float] | None:

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 FEWEST = 5  # models
 
 
-class Line(NamedTuple):
+class FittedLine(NamedTuple):
     """A least-squares line through n points, n − 2 degrees of freedom. Nothing where one of the two does not vary."""
 
     points: int
@@ -30,7 +30,7 @@ class Line(NamedTuple):
     p_value: float | None = None  # of no correlation, two-sided (t)
 
 
-class Partial(NamedTuple):
+class PartialCorrelation(NamedTuple):
     """The correlation of two numbers once the line of each on a third is taken away, n − 3 degrees of freedom."""
 
     points: int
@@ -47,29 +47,29 @@ class Gains(NamedTuple):
     high: Array
 
 
-def line(x: Array, y: Array, confidence: float = 0.95) -> Line:
+def line(x: Array, y: Array, confidence: float = 0.95) -> FittedLine:
     """y = slope·x + intercept, of n models (n,)."""
     count, spread = len(x), ((x - x.mean()) ** 2).sum()
     if count < 3 or np.ptp(x) <= 0 or np.ptp(y) <= 0:
-        return Line(count)
+        return FittedLine(count)
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread)
     r = _correlation(x, y)
     left = y - y.mean() - slope * (x - x.mean())
     error = float(np.sqrt((left**2).sum() / (count - 2) / spread))
     reach = float(student.ppf((1 + confidence) / 2, count - 2)) * error
     through, intercept = Estimate(slope, slope - reach, slope + reach), float(y.mean() - slope * x.mean())
-    return Line(count, through, intercept, _fisher(r, count, 0, confidence), _p_value(r, count - 2))
+    return FittedLine(count, through, intercept, _fisher(r, count, 0, confidence), _p_value(r, count - 2))
 
 
-def partial(attribute: Array, y: Array, given: Array, confidence: float = 0.95) -> Partial:
+def partial(attribute: Array, y: Array, given: Array, confidence: float = 0.95) -> PartialCorrelation:
     """ρ(attribute, y · given), of n models (n,) each: the correlation of the residuals on `given`."""
     count = len(y)
     first, second = _left_over(attribute, given), _left_over(y, given)
     scale = max(np.ptp(attribute), 1e-300), max(np.ptp(y), 1e-300)
     if count < 4 or np.ptp(first) <= 1e-9 * scale[0] or np.ptp(second) <= 1e-9 * scale[1]:
-        return Partial(count)
+        return PartialCorrelation(count)
     r = _correlation(first, second)
-    return Partial(count, _fisher(r, count, 1, confidence), _p_value(r, count - 3))
+    return PartialCorrelation(count, _fisher(r, count, 1, confidence), _p_value(r, count - 3))
 
 
 def gains(x: Array, y: Array, baseline: npt.NDArray[np.bool_], confidence: float = 0.95) -> Gains:

@@ -19,7 +19,7 @@ Whole = npt.NDArray[np.int64]
 MOST_EXACT = 256  # of Σ|d|, in steps, where differences come in several sizes
 
 
-class Compared(NamedTuple):
+class PairDifferences(NamedTuple):
     """Every pair of K classifiers at every scale: differences first − second, (P, S), pairs as `pairs` orders them."""
 
     difference: Array
@@ -43,7 +43,7 @@ def one_sigma(values: Array, sigma: float = 1.0) -> tuple[Array, Array]:
     return mean - error, mean + error
 
 
-def compared(scores: Whole, steps: int) -> Compared:
+def pair_differences(scores: Whole, steps: int) -> PairDifferences:
     """scores (K, M, S): of every image, whole numbers of 1/`steps` (the number of paths), high is good."""
     count, _, scales = scores.shape
     found = pairs(count)
@@ -52,7 +52,7 @@ def compared(scores: Whole, steps: int) -> Compared:
         apart = scores[first] - scores[second]
         difference[place] = apart.mean(0) / steps
         p_value[place] = sign_flip(apart)
-    return Compared(difference, p_value)
+    return PairDifferences(difference, p_value)
 
 
 def sign_flip(apart: Whole) -> Array:

@@ -18,34 +18,34 @@ from brittle.random import fold, key_of, uniform
 from brittle.types import Batch
 
 Transform = Callable[[Batch, Tensor], Batch]  # a batch and keys (B,), one per image and epoch → the batch to train on
-Drawn = Mapping[str, Tensor]
+DrawnNumbers = Mapping[str, Tensor]
 
 
-class Augmentation(Protocol):
-    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+class BatchAugmentation(Protocol):
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> DrawnNumbers:
         """keys (T, B), one per image and epoch, for T batches of images (C, H, W) → what is drawn, each (T, …)."""
         ...
 
-    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+    def apply(self, batch: Batch, drawn: DrawnNumbers) -> Batch:
         """The batch to train on; `drawn` is one batch's share of what was drawn."""
         ...
 
 
 @dataclass(frozen=True)
-class Keyed:
+class KeyedTransform:
     """A transform that draws its numbers itself, from keys."""
 
     transform: Transform
 
-    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> DrawnNumbers:
         return {"keys": keys}
 
-    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+    def apply(self, batch: Batch, drawn: DrawnNumbers) -> Batch:
         return self.transform(batch, drawn["keys"])
 
 
 @dataclass(frozen=True)
-class Moves:
+class CropAndFlip:
     """A random crop of the image padded with black, and a random horizontal flip.
 
     `crop` is the padding in pixels on each side, so an image moves by as much each way; half of the images are
@@ -55,7 +55,7 @@ class Moves:
     flip: bool = False
     name: str = "moves"
 
-    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> DrawnNumbers:
         """The rows (T, B, H) and columns (T, B, W) of the padded image that are kept."""
         _, height, width = shape
         draws = uniform(fold(keys, key_of(self.name)), 3)[..., None]
@@ -65,7 +65,7 @@ class Moves:
         columns = corner[..., 1, :] + torch.where(flipped, across.flip(0), across)
         return {f"{self.name}: rows": corner[..., 0, :] + down, f"{self.name}: columns": columns}
 
-    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+    def apply(self, batch: Batch, drawn: DrawnNumbers) -> Batch:
         rows, columns = drawn[f"{self.name}: rows"], drawn[f"{self.name}: columns"]
         image = torch.arange(len(rows), device=rows.device)[:, None, None]
         padded = F.pad(batch.images, (self.crop,) * 4)
@@ -74,15 +74,15 @@ class Moves:
 
 
 @dataclass(frozen=True)
-class Chain:
+class AugmentationChain:
     """One augmentation after another."""
 
-    parts: Sequence[Augmentation]
+    parts: Sequence[BatchAugmentation]
 
-    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> DrawnNumbers:
         return {name: values for part in self.parts for name, values in part.draw(keys, shape).items()}
 
-    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+    def apply(self, batch: Batch, drawn: DrawnNumbers) -> Batch:
         for part in self.parts:
             batch = part.apply(batch, drawn)
         return batch

@@ -13,7 +13,7 @@ from brittle.images.base import of_one_shape
 from brittle.mixing import mixes
 from brittle.random import draw_keys, uniform
 from brittle.training import Network
-from brittle.training.augmentation import Augmentation, Chain, Keyed, Moves
+from brittle.training.augmentation import AugmentationChain, BatchAugmentation, CropAndFlip, KeyedTransform
 from brittle.training.data import TrainingImages
 from brittle.training.mixing.mixer import Mixer
 from brittle.training.mixing.objective import majority_cross_entropy, mixed_cross_entropy
@@ -25,8 +25,8 @@ DIVERSITY, MIX_DIVERSITY = "diversity", "mix_diversity"
 RECORDED = (DIVERSITY, MIX_DIVERSITY)
 
 
-class Plan(NamedTuple):
-    augmentation: Augmentation | None
+class TrainingPlan(NamedTuple):
+    augmentation: BatchAugmentation | None
     loss: Loss
     record: Mapping[str, Loss]  # losses that are not minimised
     about: Mapping[str, Any]  # what a resumed training must have in common; no entry for what is not used
@@ -41,14 +41,14 @@ class Plan(NamedTuple):
         return {name: went.recorded.get(name, went.losses)[-1] for name in RECORDED}
 
 
-def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.device) -> Plan:
+def training_plan(kind: Network, options: TrainingOptions, seed: int, device: torch.device) -> TrainingPlan:
     """The network's own augmentation, then crop and flip, then the mix."""
-    own, parts, about = kind.transform(), list[Augmentation](), dict[str, Any]()
+    own, parts, about = kind.transform(), list[BatchAugmentation](), dict[str, Any]()
     loss: Loss = cross_entropy
     record: dict[str, Loss] = {}
     mixed_with, held = None, True
     if own is not None:
-        parts.append(Keyed(own))
+        parts.append(KeyedTransform(own))
     if options.crop >= min(kind.shape[1:]):
         raise BrittleError(
             f"crop is {options.crop}, as much as images of {kind.shape[1]}×{kind.shape[2]} pixels have on a side: some "
@@ -56,7 +56,7 @@ def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.de
             "Use a smaller --crop, such as 4.",
         )
     if options.crop or options.flip:
-        parts.append(Moves(options.crop, options.flip))
+        parts.append(CropAndFlip(options.crop, options.flip))
         about |= {"crop": options.crop, "flip": options.flip}
     if options.random_labels:
         about["random_labels"] = True
@@ -75,10 +75,10 @@ def planned(kind: Network, options: TrainingOptions, seed: int, device: torch.de
                 loss = mixed_cross_entropy
             else:
                 record[MIX_DIVERSITY] = mixed_cross_entropy
-    return Plan(Chain(parts) if parts else None, loss, record, about, mixed_with, held)
+    return TrainingPlan(AugmentationChain(parts) if parts else None, loss, record, about, mixed_with, held)
 
 
-def refuse_lonely(plan: Plan, images: int, batch: int) -> None:
+def refuse_single_image_batches(plan: TrainingPlan, images: int, batch: int) -> None:
     """An image that is alone in its batch would be mixed with itself."""
     if plan.record and min(images, batch) < 2:
         remedy = "Give more images." if images < 2 else "Use --batch-size 2 or more."
@@ -108,5 +108,5 @@ def _mixer(kind: Network, options: TrainingOptions, seed: int, device: torch.dev
             f"{others.set.name!r} has images of {there}, which can't be mixed with images of {wanted}",
             "For a folder, give size=…, crop=… and channels=….",
         )
-    moves = Moves(options.crop, options.flip, "partner moves") if options.crop or options.flip else None
+    moves = CropAndFlip(options.crop, options.flip, "partner moves") if options.crop or options.flip else None
     return Mixer(mix, mixed_targets, seed, others, moves)

@@ -15,14 +15,14 @@ from torch import Tensor, nn
 from brittle.classifiers.base import first_line
 from brittle.errors import Failure
 from brittle.memory import out_of_memory
-from brittle.training.augmentation import Drawn
+from brittle.training.augmentation import DrawnNumbers
 from brittle.training.data import TrainingImages
 from brittle.types import Batch
 
-Apply = Callable[[Batch, Drawn], Batch]  # a batch and what was drawn for it → the batch to train on
+Apply = Callable[[Batch, DrawnNumbers], Batch]  # a batch and what was drawn for it → the batch to train on
 Loss = Callable[[Tensor, Batch], Tensor]  # logits (B, K) and the transformed batch → ()
 
-NOTHING: Drawn = MappingProxyType({})
+NOTHING: DrawnNumbers = MappingProxyType({})
 WARM_UP = 3  # steps before capture, which fill caches and create the optimiser's state
 
 
@@ -60,7 +60,7 @@ class Step:
             for group in optimiser.param_groups:
                 group["lr"] = torch.tensor(float(group["lr"]), device=data.device)
 
-    def __call__(self, rows: Tensor, rate: float, drawn: Drawn = NOTHING) -> None:
+    def __call__(self, rows: Tensor, rate: float, drawn: DrawnNumbers = NOTHING) -> None:
         self.size = self.size or len(rows)
         try:
             self._step(rows, rate, drawn)
@@ -73,7 +73,7 @@ class Step:
                 raise Failure(f"the network can't be compiled: {cause}", "Leave out --compile.") from error
             raise
 
-    def _step(self, rows: Tensor, rate: float, drawn: Drawn) -> None:
+    def _step(self, rows: Tensor, rate: float, drawn: DrawnNumbers) -> None:
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -84,7 +84,7 @@ class Step:
         elif self.graph is not None:
             self._replay(rows, drawn)
         elif self.warmed < WARM_UP:
-            self._aside(rows, drawn)
+            self._on_side_stream(rows, drawn)
             self.warmed += 1
         else:
             self.rows, self.drawn = rows.clone(), {name: values.clone() for name, values in drawn.items()}
@@ -93,7 +93,7 @@ class Step:
                 self._eager(self.rows, self.drawn)
             self._replay(rows, drawn)
 
-    def _replay(self, rows: Tensor, drawn: Drawn) -> None:
+    def _replay(self, rows: Tensor, drawn: DrawnNumbers) -> None:
         """The captured step, whose inputs are read from the memory they were in at capture."""
         assert self.rows is not None
         assert self.graph is not None
@@ -102,7 +102,7 @@ class Step:
             self.drawn[name].copy_(values)
         self.graph.replay()
 
-    def _eager(self, rows: Tensor, drawn: Drawn) -> None:
+    def _eager(self, rows: Tensor, drawn: DrawnNumbers) -> None:
         batch = self.data.batch(rows)
         if self.transform is not None:
             batch = self.transform(batch, drawn)
@@ -117,7 +117,7 @@ class Step:
             values = [minimised.detach(), *(loss(logits.detach().float(), batch) for loss in self.losses[1:])]
             self.totals += torch.stack([value.float() for value in values]) * len(rows)
 
-    def _aside(self, rows: Tensor, drawn: Drawn) -> None:
+    def _on_side_stream(self, rows: Tensor, drawn: DrawnNumbers) -> None:
         """On a separate stream, as capture requires: autograd remembers the stream on which it first ran."""
         stream = torch.cuda.Stream(self.data.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self.data.device))

@@ -25,14 +25,14 @@ from brittle.registry import written
 from brittle.training import Network, trainable
 from brittle.training.data import TrainingImages, check_labels
 from brittle.training.options import Recipe, TrainingOptions
-from brittle.training.plan import RECORDED, Plan, planned, random_labels, refuse_lonely
+from brittle.training.plan import RECORDED, TrainingPlan, random_labels, refuse_single_image_batches, training_plan
 from brittle.training.trainer import refuse_changes, score, seeded, train
 from brittle.training.weights import read_facts, save_weights, state_of
 
 SUFFIX = ".safetensors"
 
 
-class Trained(NamedTuple):
+class TrainingOutcome(NamedTuple):
     """How a training went, now or earlier."""
 
     losses: list[float]  # mean loss of each epoch
@@ -66,8 +66,8 @@ def train_network(
     recipe = options.changed(kind.recipe)
     data = _loaded(images, kind, name, place)
     testing = None if test is None else _loaded(test, kind, name, place)
-    plan = planned(kind, options, seed, place)
-    refuse_lonely(plan, len(data), recipe.batch)
+    plan = training_plan(kind, options, seed, place)
+    refuse_single_image_batches(plan, len(data), recipe.batch)
     module = seeded(kind.module, seed)
     about = {"network": name, "seed": seed, "images": data.fingerprint(), "recipe": asdict(recipe), **plan.about}
     with _held(out):
@@ -105,17 +105,17 @@ def _trained(
     recipe: Recipe,
     out: Path,
     about: Mapping[str, Any],
-    plan: Plan,
+    plan: TrainingPlan,
     options: TrainingOptions,
     progress: Progress | None,
-) -> Trained:
+) -> TrainingOutcome:
     """Loads the module from `out` if it is already trained, and otherwise trains it into `out`."""
     if out.exists():
         known = read_facts(out, "training")
         refuse_changes(out, known["about"], about, "training")
         load_weights(module, out)
         last = known["losses"][-1]  # for weights from before the others were recorded, and no images were mixed
-        found = Trained(known["losses"], recipe.epochs, {name: known.get(name, last) for name in RECORDED})
+        found = TrainingOutcome(known["losses"], recipe.epochs, {name: known.get(name, last) for name in RECORDED})
     else:
         went = train(
             module,
@@ -133,7 +133,7 @@ def _trained(
             name=about["network"],
             progress=progress,
         )
-        found = Trained(went.losses, went.resumed, plan.diversities(went))
+        found = TrainingOutcome(went.losses, went.resumed, plan.diversities(went))
         facts = {"about": about, "losses": went.losses, "torch": torch.__version__, **found.diversities}
         save_weights(out, state_of(module), "training", facts)
     _checkpoint(out).unlink(missing_ok=True)

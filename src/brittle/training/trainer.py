@@ -22,13 +22,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from brittle.changes import differences
+from brittle.differences import differences
 from brittle.errors import BrittleError, Failure
 from brittle.files import read_whole, write_durably
 from brittle.memory import in_pieces
 from brittle.progress import Progress
 from brittle.random import draw_keys, fold, stream_root
-from brittle.training.augmentation import Augmentation, Drawn, Keyed, Transform
+from brittle.training.augmentation import BatchAugmentation, DrawnNumbers, KeyedTransform, Transform
 from brittle.training.data import TrainingImages
 from brittle.training.options import Recipe
 from brittle.training.step import Loss, Step
@@ -49,7 +49,7 @@ class TrainingHistory(NamedTuple):
     recorded: Mapping[str, list[float]] = MappingProxyType({})  # by name, those that were not minimised
 
 
-class Score(NamedTuple):
+class TestScore(NamedTuple):
     """How a classifier does on labelled images."""
 
     error: float  # share of images classified wrongly
@@ -81,7 +81,7 @@ def train(
     recipe: Recipe,
     *,
     seed: int = 0,
-    transform: Transform | Augmentation | None = None,
+    transform: Transform | BatchAugmentation | None = None,
     loss: Loss = cross_entropy,
     record: Mapping[str, Loss] = NOTHING,
     capture: bool = False,
@@ -106,7 +106,7 @@ def train(
     optimiser = optimiser_for(recipe, module)
     known = [] if checkpoint is None else _resume(checkpoint, module, optimiser, about or {}, data.device)
     resumed = len(known)
-    augmentation = Keyed(transform) if callable(transform) else transform
+    augmentation = KeyedTransform(transform) if callable(transform) else transform
     apply = None if augmentation is None else augmentation.apply
     half, others = recipe.precision == "bfloat16", tuple(record.values())
     step = Step(module, optimiser, data, loss, apply, half, capture, compiled, others)
@@ -129,7 +129,7 @@ def train(
 
 
 def _epoch(
-    step: Step, recipe: Recipe, augmentation: Augmentation | None, epoch: int, seed: int, progress: Progress
+    step: Step, recipe: Recipe, augmentation: BatchAugmentation | None, epoch: int, seed: int, progress: Progress
 ) -> list[float]:
     """One pass over the images; returns the mean losses."""
     data, number = step.data, torch.tensor([epoch], device=step.data.device)
@@ -150,8 +150,8 @@ def _epoch(
 
 
 def _drawn(
-    augmentation: Augmentation | None, keys: Tensor, batches: list[Tensor], shape: tuple[int, int, int]
-) -> Iterator[Drawn]:
+    augmentation: BatchAugmentation | None, keys: Tensor, batches: list[Tensor], shape: tuple[int, int, int]
+) -> Iterator[DrawnNumbers]:
     """What is drawn for each batch; for several batches of one size at once."""
     for size, alike in itertools.groupby(batches, len):
         many = max(1, DRAWN_AT_ONCE // (size * math.prod(shape[1:])))
@@ -189,7 +189,7 @@ def _batches(order: Tensor, size: int) -> list[Tensor]:
 
 
 @torch.inference_mode()
-def score(module: nn.Module, data: TrainingImages) -> Score:
+def score(module: nn.Module, data: TrainingImages) -> TestScore:
     """Error and loss of a module that maps images to logits."""
     module.to(data.device).eval()
     wrong, total = (torch.zeros((), dtype=torch.float64, device=data.device) for _ in range(2))
@@ -199,7 +199,7 @@ def score(module: nn.Module, data: TrainingImages) -> Score:
         logits = in_pieces(module, batch.images).float()
         wrong += (logits.argmax(1) != batch.labels).sum()
         total += F.cross_entropy(logits, batch.labels, reduction="sum")
-    return Score(float(wrong) / len(data), float(total) / len(data))
+    return TestScore(float(wrong) / len(data), float(total) / len(data))
 
 
 @contextmanager

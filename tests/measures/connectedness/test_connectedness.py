@@ -10,7 +10,7 @@ from engine_runs import run_study
 from torch import nn
 
 import brittle
-from brittle.engine import worker
+from brittle.engine.execute import worker
 from brittle.errors import BrittleError, MissingPackage
 from brittle.images import image_set
 

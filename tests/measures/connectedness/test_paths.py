@@ -9,8 +9,8 @@ from torch import nn
 from brittle.classifiers import classifier
 from brittle.measures.connectedness.ida import by_ida
 from brittle.measures.connectedness.margin import level, log_odds, margin
-from brittle.measures.connectedness.projected import FRAMES, Ends, projected
-from brittle.measures.connectedness.walk import Inside, straight
+from brittle.measures.connectedness.projected import FRAMES, PathEnds, projected
+from brittle.measures.connectedness.walk import ClassRegion, check_segments
 
 from . import moons
 
@@ -24,8 +24,8 @@ def ends_of(net, start, end, label):
     with torch.no_grad():
         said = [net.logits(each) for each in (start, end)]
     odds = [log_odds(each, labels) for each in said]
-    inside = Inside(net, labels, 512, lambda _: None)
-    return inside, Ends(start, end, *odds, margin(said[0], labels))
+    inside = ClassRegion(net, labels, 512, lambda _: None)
+    return inside, PathEnds(start, end, *odds, margin(said[0], labels))
 
 
 METHODS = {
@@ -113,7 +113,7 @@ def test_the_check_of_a_straight_segment_agrees_with_a_much_finer_one():
         kept = points[(net.logits(torch.from_numpy(moons.as_images(points))).argmax(1) == 1).numpy()]
     kept = kept[: len(kept) // 2 * 2]
     inside, ends = ends_of(net, moons.as_images(kept[::2]), moons.as_images(kept[1::2]), 1)
-    found = straight(inside, ends.start, ends.end, ends.margin, 128)
+    found = check_segments(inside, ends.start, ends.end, ends.margin, 128)
     finer = torch.lerp(ends.start[:, None], ends.end[:, None], torch.linspace(0, 1, 4001).view(1, -1, 1, 1, 1))
     with torch.no_grad():
         least = torch.stack([margin(module(each), torch.ones(len(each), dtype=torch.int64)).min() for each in finer])
@@ -132,7 +132,7 @@ def test_a_gap_much_thinner_than_the_spacing_of_points_is_found_where_the_margin
 
     net = classifier(Dip())
     inside, ends = ends_of(net, moons.as_images([[0.0, 0.5]]), moons.as_images([[1.0, 0.5]]), 1)
-    found = straight(inside, ends.start, ends.end, ends.margin, 64)
+    found = check_segments(inside, ends.start, ends.end, ends.margin, 64)
     assert found.inside.tolist() == [False]
 
 

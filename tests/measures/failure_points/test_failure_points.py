@@ -14,7 +14,7 @@ from torch import nn
 import brittle
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
-from brittle.measures.base import About, Asked
+from brittle.measures.base import About, MeasureInputs
 from brittle.measures.draws import draw_theta
 from brittle.measures.failure_points.measure import FailurePoints
 from brittle.measures.failure_points.pooled import over_images
@@ -23,7 +23,7 @@ from brittle.measures.severities import severities_of
 from brittle.nuisances import nuisance, nuisances
 from brittle.nuisances.base.gaussian import GaussianNuisance
 from brittle.random import stream_root
-from brittle.statistics.ratio import ratio_of_sums
+from brittle.statistics.betting_ratio import ratio_of_sums
 from brittle.types import SeverityScale
 
 STEPS = 5
@@ -228,7 +228,7 @@ def test_several_shifts_of_the_same_images_stay_apart_and_pool_image_by_image():
 def test_stored_paths_are_neither_narrowed_nor_repeated(options, match):
     about = About(0, nuisance=Stored(), nuisance_name="snow")
     with pytest.raises(BrittleError, match=match):
-        FailurePoints(**options).check(about, Asked({}, {}, {}))
+        FailurePoints(**options).check(about, MeasureInputs({}, {}, {}))
 
 
 class Doubled:

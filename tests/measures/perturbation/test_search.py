@@ -8,8 +8,8 @@ import scipy.optimize
 import torch
 from torch import nn
 
-from brittle.measures.perturbation.signs import signs
-from brittle.measures.targeted import UNTARGETED, Goal, Search, adam
+from brittle.measures.perturbation.signs import sign_search
+from brittle.measures.targeted_search import UNTARGETED, Search, SearchGoal, adam_search
 
 SHARE = 0.9
 NEEDED = math.log(9)  # the logit margin of two classes at p = 0.9
@@ -23,9 +23,9 @@ def linear(numbers, classes, seed=0, scale=1.0):
 
 def searched(logits, images, origin, target, **options):
     size, bounds = options.pop("size", 16), options.pop("bounds", None)
-    goal = Goal(origin, target, SHARE)
+    goal = SearchGoal(origin, target, SHARE)
     search = Search(len(images), size, lambda pair: images[pair], lambda pair, values: logits(values), goal, bounds)
-    return adam(search, **{"rate": 0.01, "steps": 2000} | options)
+    return adam_search(search, **{"rate": 0.01, "steps": 2000} | options)
 
 
 def least_of_two(weights, bias, images, target):
@@ -233,16 +233,16 @@ def test_answers_that_are_not_numbers_are_noticed():
     def answer(pair, values):
         return torch.stack((values.sum((1, 2, 3)), -values.sum((1, 2, 3)) + spoilt[pair]), 1)
 
-    search = Search(4, 2, lambda pair: images[pair], answer, Goal(origin, origin + 1, SHARE))
-    found = adam(search, rate=0.1, steps=100)
+    search = Search(4, 2, lambda pair: images[pair], answer, SearchGoal(origin, origin + 1, SHARE))
+    found = adam_search(search, rate=0.1, steps=100)
     assert found.finite.tolist() == [True, True, False, True]
     assert found.reached.tolist() == [True, True, False, True]
 
 
 def sign_searched(logits, images, origin, target, iterations=1, greatest=64.0, bounds=None):
-    goal = Goal(origin, target, SHARE)
+    goal = SearchGoal(origin, target, SHARE)
     search = Search(len(images), 8, lambda pair: images[pair], lambda pair, values: logits(values), goal, bounds)
-    return signs(search, iterations=iterations, greatest=greatest)
+    return sign_search(search, iterations=iterations, greatest=greatest)
 
 
 @pytest.mark.parametrize(("iterations", "targeted"), [(1, True), (1, False), (7, True), (7, False)])

@@ -18,11 +18,11 @@ from brittle.errors import BrittleError
 from brittle.measures.draws import draw_theta
 from brittle.measures.outcomes import outcome
 from brittle.measures.plan import Unit
-from brittle.measures.robustness.estimate import Part, Reach, estimate, estimates
+from brittle.measures.robustness.clean_warnings import temperature
+from brittle.measures.robustness.estimate import ImagesPart, PlanReach, estimate, estimates
 from brittle.measures.robustness.measure import Robustness
 from brittle.measures.robustness.summary import clean_accuracy
 from brittle.measures.robustness.tally import Tally
-from brittle.measures.robustness.untouched import temperature
 from brittle.random import stream_root
 from brittle.statistics.intervals import betting_bounds, finite_bounds, rounds_bounds
 
@@ -302,9 +302,9 @@ def test_every_estimate_lies_in_its_interval(estimand):
     for _ in range(150):
         p = rng.beta(8, 0.4, (2, 4, images)) * np.where(np.arange(images) < rng.integers(40, 120), 1.0, 0.6)
         first, second = (simulated_tally(measure, each) for each in p)
-        reach = Reach(images, 4, 1, True)
+        reach = PlanReach(images, 4, 1, True)
         first_half = np.arange(images) < 60
-        halves = [Part(np.arange(60), 60, 250), Part(np.arange(60, 120), 60, 250)]
+        halves = [ImagesPart(np.arange(60), 60, 250), ImagesPart(np.arange(60, 120), 60, 250)]
         found = [estimate(measure, first, reach, 500, what) for what in ("confidence", "correct", "flips", "worst")]
         found += [estimate(measure, first, reach, 500, what, minus=second) for what in ("confidence", "correct")]
         found += [estimate(measure, first, reach, 500, only=first_half, minus=second)]

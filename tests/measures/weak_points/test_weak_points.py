@@ -12,7 +12,7 @@ from brittle.measures.answers import Answers
 from brittle.measures.base import ClassifierFacts
 from brittle.measures.outcomes import Outcome
 from brittle.measures.weak_points.posterior import Posterior
-from brittle.measures.weak_points.summary import Weak, flows
+from brittle.measures.weak_points.summary import ImageWeakPoints, flows
 from brittle.nuisances import nuisance
 from brittle.random import fold, stream_root
 from brittle.samplers import sampler, samplers
@@ -143,7 +143,7 @@ def test_flows_sum_to_one_and_leave_out_images_that_are_wrong_untouched(found):
 
 def test_an_image_with_few_draws_of_another_label_counts_little_in_flows():
     def weak(label, predicted):
-        return Weak(0, label, False, {"status": "trusted"}, np.array(predicted, dtype=np.int32))
+        return ImageWeakPoints(0, label, False, {"status": "trusted"}, np.array(predicted, dtype=np.int32))
 
     facts = ClassifierFacts("plain", tuple("abc"))
     flows_of = flows([weak(0, [0] * 9 + [1]), weak(2, [1] * 4), weak(2, [2, 2, 2])], facts)
@@ -239,8 +239,8 @@ def test_importance_in_a_study_with_robustness_makes_no_further_calls(tmp_path):
 @pytest.mark.parametrize("table", ["rows", "images"])
 def test_a_resumed_run_keeps_what_is_there_and_gives_the_same_rows(tmp_path, monkeypatch, table):
     """Whichever table of a unit is lost, the unit is sampled again."""
-    monkeypatch.setattr("brittle.engine.store.FolderStore.compact", lambda *_, **__: None)
-    monkeypatch.setattr("brittle.engine.ledger.BATCHES_PER_SPAN", 1e-9)
+    monkeypatch.setattr("brittle.engine.store.unit_store.FolderStore.compact", lambda *_, **__: None)
+    monkeypatch.setattr("brittle.engine.plan.missing.BATCHES_PER_SPAN", 1e-9)
     study = {
         "classifiers": ["bundled:plain"],
         "images": {"sample": {"spec": "sample", "count": 40}},

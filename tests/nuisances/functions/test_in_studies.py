@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import brittle
-from brittle.engine.live import nuisance_text
+from brittle.engine.live_objects import nuisance_text
 from brittle.errors import BrittleError
 from brittle.nuisances import nuisance, nuisances
 from brittle.registry.source import code_hash

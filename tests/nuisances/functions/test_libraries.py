@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import brittle
-from brittle.engine.live import nuisance_text
+from brittle.engine.live_objects import nuisance_text
 from brittle.random import draw_keys
 
 ANGLE = 20.0

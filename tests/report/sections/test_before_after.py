@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from brittle.engine.kept_json import kept_text, read_kept
+from brittle.engine.store.checked_json import checked_text, read_checked
 from brittle.report.console import as_text, one_table
 from brittle.report.harden_console import print_hardened
 
@@ -53,14 +53,14 @@ def harden(before_after: Path, tmp_path: Path) -> Write:
     def write(difference: dict[str, Any] | None = None, record: bool = True, **changes: Any) -> Path:
         folder = tmp_path / "run"
         shutil.copytree(before_after, folder, dirs_exist_ok=True)
-        summary = read_kept(folder / "summary.json", "")
+        summary = read_checked(folder / "summary.json", "")
         measured = {row["classifier"]: row for row in summary["measures"]["robustness"]["results"]}
         gained = measured["after"]["rho"] - measured["before"]["rho"]
         moved = difference or _changes(gained, 0.0832, -0.0052, width=0.0123) | {"classes": _classes(5)}
         cell = {"before": "before", "after": "after", "image_set": "shapes", "nuisance": "affine:alpha=50"}
         moved = cell | {"confidence": 0.9} | moved | {"rho": gained}
         summary["measures"]["before-after"] = {"kind": "before-after", "differences": [moved]}
-        (folder / "summary.json").write_text(kept_text("summary.json", summary), encoding="utf-8")
+        (folder / "summary.json").write_text(checked_text("summary.json", summary), encoding="utf-8")
         kept = {
             "about": {
                 "classifier": "torch:my:net", "nuisance": "affine:alpha=50", "seed": 0, "on": "weak-points",

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from brittle.engine.kept_json import kept_text, read_kept
-from brittle.measures.robustness.summary import ranked_apart
+from brittle.engine.store.checked_json import checked_text, read_checked
+from brittle.measures.robustness.summary import disagreement
 from brittle.nuisances import nuisances
 from brittle.random import draw_keys
 from brittle.report.blocks import Block, Group, Pictures
@@ -28,9 +28,9 @@ from brittle.report.page.colours import looks
 from brittle.report.page.section import MeasureRun
 from brittle.report.renderers.figures import as_svg
 from brittle.report.renderers.html import HtmlRenderer, groups_in
-from brittle.report.renderers.resolve import Resolved, resolve
+from brittle.report.renderers.resolve import ResolvedPictures, resolve
 from brittle.report.sections.robustness.figures import class_figure, curve_figure, curves, shown_classes
-from brittle.report.sections.robustness.results import Results
+from brittle.report.sections.robustness.results import RobustnessRows
 from brittle.report.sections.robustness.section import RobustnessSection
 from brittle.report.sections.robustness.sentences import STOPPED, cautions, findings, limits, ranks
 
@@ -49,7 +49,7 @@ def shown(run: MeasureRun) -> list[Block]:
 
 
 @pytest.fixture(scope="module")
-def resolved(run: MeasureRun, shown: list[Block]) -> Resolved:
+def resolved(run: MeasureRun, shown: list[Block]) -> ResolvedPictures:
     return resolve(run.whole, shown)
 
 
@@ -79,7 +79,9 @@ def _rows(run: MeasureRun, classifier: str, nuisance: str = "") -> list[dict[str
     return pa.concat_tables(list(view.rows(view.cell(classifier, "shapes", nuisance)))).to_pylist()  # type: ignore[no-any-return]
 
 
-def test_pictures_are_the_first_draws_of_the_prior(run: MeasureRun, shown: list[Block], resolved: Resolved) -> None:
+def test_pictures_are_the_first_draws_of_the_prior(
+    run: MeasureRun, shown: list[Block], resolved: ResolvedPictures
+) -> None:
     images = run.whole.job.images["shapes"].images
     space = nuisances.build("affine:alpha=10")
     for strip in _strips(_galleries(shown)["affine:alpha=10"][0]):
@@ -108,7 +110,7 @@ def test_answers_beneath_the_pictures_are_the_stored_ones(run: MeasureRun, shown
                     assert answer.right == (answer.label == strip.cards[0].caption)
 
 
-def test_classifiers_asked_again_confirm_the_pictures(resolved: Resolved) -> None:
+def test_classifiers_asked_again_confirm_the_pictures(resolved: ResolvedPictures) -> None:
     check = resolved.confirmation
     assert check.pictures == 3 * 2 * 36
     assert check.differing == 0
@@ -266,7 +268,7 @@ def test_ties_and_winners_are_told_from_the_intervals(run_folder: Path, names: t
     for pair, verdict in zip(summary["comparisons"], ("first", "tie", "second"), strict=True):
         pair |= {"rho_better": verdict, "rho_difference": {"first": 0.25, "tie": 0.0, "second": -0.125}[verdict]}
         pair["rho_interval"] = [pair["rho_difference"] - 0.1, pair["rho_difference"] + 0.1]
-    results = Results(summary)
+    results = RobustnessRows(summary)
     said = max(findings(results, False), key=lambda each: each.weight).block.text
     assert f"{first} is more robust than {second} under 1 of 3 nuisances" in said
     assert "difference 0.250 [0.150, 0.350], paired" in said
@@ -278,9 +280,9 @@ def test_ties_and_winners_are_told_from_the_intervals(run_folder: Path, names: t
 
 def test_missed_tolerances_are_cautions(run: MeasureRun) -> None:
     rows = run.summary["results"]
-    assert cautions(Results(run.summary)) == []
+    assert cautions(RobustnessRows(run.summary)) == []
     missed = {"tolerance": 0.01, "tolerance_reached": False, "half_width": 0.0321}
-    (said,) = cautions(Results(run.summary | {"results": [rows[0] | missed, *rows[1:]]}))
+    (said,) = cautions(RobustnessRows(run.summary | {"results": [rows[0] | missed, *rows[1:]]}))
     assert "Tolerance not reached" in said
     assert "0.0321" in said
 
@@ -313,7 +315,7 @@ def test_the_paired_difference_of_accuracy_stands_beside_that_of_rho(run: Measur
     assert (
         f"{first} − {second}, paired: {difference}, {first} is better; accuracy −0.050 [−0.200, 0.100], a tie" in text
     )
-    said = max(findings(Results(summary), False), key=lambda each: each.weight).block.text
+    said = max(findings(RobustnessRows(summary), False), key=lambda each: each.weight).block.text
     assert "difference 0.250 [0.100, 0.400], paired; in accuracy −0.050 [−0.200, 0.100])" in said
     body = _body(replace(run, summary=summary, _made={}))
     paired = body[body.index("Paired differences") : body.index("Per class")]
@@ -328,7 +330,7 @@ def test_where_a_classifier_is_most_brittle_ties_are_named(run: MeasureRun) -> N
     for row in rows:
         low, high = bounds[row["nuisance"]]
         row |= {"rho": (low + high) / 2, "interval_simultaneous": [low, high], "interval": [low + 0.04, high - 0.04]}
-    said = findings(Results({"results": rows, "comparisons": []}), False)
+    said = findings(RobustnessRows({"results": rows, "comparisons": []}), False)
     (text,) = (each.block.text for each in said if "most brittle" in each.block.text)
     assert text.startswith(
         f"{name} is most brittle under affine:alpha=10: ρ 0.300 [0.200, 0.400] (simultaneous), a tie with "
@@ -337,7 +339,7 @@ def test_where_a_classifier_is_most_brittle_ties_are_named(run: MeasureRun) -> N
     apart = [row | {"interval_simultaneous": [0.45, 0.5]} if "sigma" in row["nuisance"] else row for row in rows]
     (text,) = (
         each.block.text
-        for each in findings(Results({"results": apart, "comparisons": []}), False)
+        for each in findings(RobustnessRows({"results": apart, "comparisons": []}), False)
         if "most" in each.block.text
     )
     assert "a tie" not in text
@@ -345,7 +347,7 @@ def test_where_a_classifier_is_most_brittle_ties_are_named(run: MeasureRun) -> N
 
 def test_stopping_at_a_tolerance_is_said_to_bias_rho(run: MeasureRun) -> None:
     def told(summary: Any) -> list[bool]:
-        return [STOPPED in as_text({"measures": {"robustness": summary}}), STOPPED in limits(Results(summary))]
+        return [STOPPED in as_text({"measures": {"robustness": summary}}), STOPPED in limits(RobustnessRows(summary))]
 
     stopped = {"tolerance": 0.05, "tolerance_reached": True}
     assert told(run.summary) == [False, False]
@@ -370,17 +372,17 @@ def test_rho_and_accuracy_that_disagree_are_said_at_the_head_of_the_report(
 ) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
-    summary = read_kept(folder / "summary.json", "")
+    summary = read_checked(folder / "summary.json", "")
     pair = {"first": "modest", "second": "sure", "nuisance": "fog", "rho_difference": -0.3, "rho_better": "second"}
     pair |= {"accuracy_nuisance_difference": 0.02, "accuracy_nuisance_better": "tie"}
-    warning = ranked_apart(pair)
+    warning = disagreement(pair)
     assert warning == (
         "under fog ρ is higher for 'sure' and accuracy for 'modest' (differences 0.300 and 0.020, one of them a tie): "
         "one is more confident, the other more often right"
     )
-    assert ranked_apart(pair | {"accuracy_nuisance_difference": -0.02}) is None
-    assert ranked_apart(pair | {"rho_better": "tie"}) is None
-    (folder / "summary.json").write_text(kept_text("summary.json", summary | {"warnings": [warning]}))
+    assert disagreement(pair | {"accuracy_nuisance_difference": -0.02}) is None
+    assert disagreement(pair | {"rho_better": "tie"}) is None
+    (folder / "summary.json").write_text(checked_text("summary.json", summary | {"warnings": [warning]}))
     page = page_of(folder)
     said = f"U{warning[1:]}."
     assert page.text.index("Before you read on") < page.text.index(said) < page.text.index("What was measured")

@@ -32,7 +32,7 @@ from brittle.report.sections import section_of
 from brittle.report.sections.weak_points import evidence as evidence_module
 from brittle.report.sections.weak_points import picture
 from brittle.report.sections.weak_points.draws import shown_images
-from brittle.report.sections.weak_points.evidence import Evidence, evidence
+from brittle.report.sections.weak_points.evidence import EntryPictures, evidence
 from brittle.report.sections.weak_points.figures import flow_figure, flow_matrix
 from brittle.report.sections.weak_points.maps import grid_around, hidden_share, posterior_on_grid
 from brittle.report.sections.weak_points.sentences import findings, headline
@@ -52,7 +52,7 @@ class Part(NamedTuple):
     """An entry of the summary, and what is shown of it beyond that."""
 
     entry: Mapping[str, Any]
-    evidence: Evidence
+    evidence: EntryPictures
 
 
 def _parts(run: MeasureRun) -> list[Part]:

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from brittle.api.notices import ProgressOption
 from brittle.api.running import COMMANDS, run_measure
-from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import CorruptionErrors, ErrorConsistencies, Lines, Rankings
+    from brittle.results import CorruptionErrorResult, ErrorConsistencyResult, LineResult, RankingResult
 
 
 def corruption_error(
@@ -43,8 +43,8 @@ def corruption_error(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> CorruptionErrors:
+    progress: ProgressOption = None,
+) -> CorruptionErrorResult:
     """Set errors under shifts against those of a reference classifier: CE, rCE, and their means over shifts.
 
     Gives what `brittle corruption-error --json` prints: `mce`, `mean_rce` and `shifts`, a result per classifier. Where
@@ -81,7 +81,7 @@ def corruption_error(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: CorruptionErrors = run_measure(COMMANDS["corruption-error"], locals())
+    found: CorruptionErrorResult = run_measure(COMMANDS["corruption-error"], locals())
     return found
 
 
@@ -107,8 +107,8 @@ def error_consistency(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> ErrorConsistencies:
+    progress: ProgressOption = None,
+) -> ErrorConsistencyResult:
     """Tell whether classifiers, and people whose decisions are given, are wrong on the same images.
 
     Gives what `brittle error-consistency --json` prints: `kappa`, a result per pair, `people` and `deciders`. Where
@@ -138,7 +138,7 @@ def error_consistency(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: ErrorConsistencies = run_measure(COMMANDS["error-consistency"], locals())
+    found: ErrorConsistencyResult = run_measure(COMMANDS["error-consistency"], locals())
     return found
 
 
@@ -171,8 +171,8 @@ def line(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Lines:
+    progress: ProgressOption = None,
+) -> LineResult:
     """Set accuracy under shifts against accuracy without, over at least five classifiers.
 
     Gives what `brittle line --json` prints: `lines`, `points`, `partial` and `shifts`. Where there are several
@@ -211,7 +211,7 @@ def line(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Lines = run_measure(COMMANDS["line"], locals())
+    found: LineResult = run_measure(COMMANDS["line"], locals())
     return found
 
 
@@ -241,8 +241,8 @@ def ranking(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Rankings:
+    progress: ProgressOption = None,
+) -> RankingResult:
     """Rank classifiers at every severity of a nuisance, with ties, and find those that change places.
 
     Gives what `brittle ranking --json` prints: `classifiers`, `pairs` and `swaps` of each shift. Where there are
@@ -278,5 +278,5 @@ def ranking(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Rankings = run_measure(COMMANDS["ranking"], locals())
+    found: RankingResult = run_measure(COMMANDS["ranking"], locals())
     return found

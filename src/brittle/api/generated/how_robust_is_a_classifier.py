@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from brittle.api.notices import ProgressOption
 from brittle.api.running import COMMANDS, run_measure
-from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import Clean, Robustness
+    from brittle.results import CleanResult, RobustnessResult
 
 
 def clean(
@@ -36,8 +36,8 @@ def clean(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Clean:
+    progress: ProgressOption = None,
+) -> CleanResult:
     """Measure accuracy on untouched images, with an interval.
 
     Gives what `brittle clean --json` prints: `accuracy`, its interval and what stands beside them. Where there are
@@ -65,7 +65,7 @@ def clean(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Clean = run_measure(COMMANDS["clean"], locals())
+    found: CleanResult = run_measure(COMMANDS["clean"], locals())
     return found
 
 
@@ -95,8 +95,8 @@ def robustness(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Robustness:
+    progress: ProgressOption = None,
+) -> RobustnessResult:
     """Measure ρ of classifiers under nuisances, with intervals, and their paired differences.
 
     `brittle.measure` or `brittle.compare` is the same function. Gives what `brittle robustness --json` prints: `rho`,
@@ -131,5 +131,5 @@ def robustness(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Robustness = run_measure(COMMANDS["robustness"], locals())
+    found: RobustnessResult = run_measure(COMMANDS["robustness"], locals())
     return found

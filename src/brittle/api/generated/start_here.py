@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from brittle.api.notices import ProgressOption
 from brittle.api.running import run_asked
-from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import Run
+    from brittle.results import StudyResult
 
 
 def run(
@@ -39,8 +39,8 @@ def run(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Run:
+    progress: ProgressOption = None,
+) -> StudyResult:
     """Carry out measures of classifiers on images under nuisances, or a study alone: `brittle.run("study.toml")`.
 
     In place of things and measures there may be a study: a file, a `Study`, or a dictionary of what a study file holds,

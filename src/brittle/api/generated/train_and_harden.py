@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from brittle.api.better import harden_classifier, train_network
-from brittle.api.shown import Shown
+from brittle.api.notices import ProgressOption
+from brittle.api.train_and_harden import harden_classifier, train_network
 
 if TYPE_CHECKING:
-    from brittle.results import Hardened
+    from brittle.results import HardenResult
     from brittle.training import Network
 
 
@@ -39,7 +39,7 @@ def train(
     compile: bool = False,
     checkpoints: int = 1,
     device: str | None = None,
-    progress: Shown = None,
+    progress: ProgressOption = None,
 ) -> dict[str, Any]:
     """Train a network by its own recipe into the file `out`, or resume its training.
 
@@ -97,8 +97,8 @@ def harden(
     rate: float | None = None,
     decay: float = 0.01,
     device: str | None = None,
-    progress: Shown = None,
-) -> Hardened:
+    progress: ProgressOption = None,
+) -> HardenResult:
     """Fine-tune a classifier on its weak points under a nuisance, in rounds; the classifier given stays as it is.
 
     `out` gets the weights, what happened in every round, and a run folder of before and after with its report; the same

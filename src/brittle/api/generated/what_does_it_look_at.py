@@ -9,11 +9,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from brittle.api.notices import ProgressOption
 from brittle.api.running import COMMANDS, run_measure
-from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import Augmentation, CueConflicts, Interference, Occlusions, Shuffling
+    from brittle.results import (
+        AugmentationResult,
+        CueConflictResult,
+        InterferenceResult,
+        OcclusionResult,
+        ShufflingResult,
+    )
 
 
 def augmentation(
@@ -39,8 +45,8 @@ def augmentation(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Augmentation:
+    progress: ProgressOption = None,
+) -> AugmentationResult:
     """Measure how much accuracy a classifier loses on augmented images (affinity), with the augmentation's diversity.
 
     Gives what `brittle augmentation --json` prints: `affinity`, `accuracy_augmented`, a result per classifier and
@@ -71,7 +77,7 @@ def augmentation(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Augmentation = run_measure(COMMANDS["augmentation"], locals())
+    found: AugmentationResult = run_measure(COMMANDS["augmentation"], locals())
     return found
 
 
@@ -97,8 +103,8 @@ def cue_conflict(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> CueConflicts:
+    progress: ProgressOption = None,
+) -> CueConflictResult:
     """Set shape against texture (cue-conflict:…), and tell which of them classifiers answer with.
 
     Gives what `brittle cue-conflict --json` prints: `shape_bias`, `shape_accuracy` and `texture_accuracy`, a result per
@@ -128,7 +134,7 @@ def cue_conflict(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: CueConflicts = run_measure(COMMANDS["cue-conflict"], locals())
+    found: CueConflictResult = run_measure(COMMANDS["cue-conflict"], locals())
     return found
 
 
@@ -155,8 +161,8 @@ def interference(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Interference:
+    progress: ProgressOption = None,
+) -> InterferenceResult:
     """Find whether the errors that a nuisance makes go to one class: the DI index.
 
     Gives what `brittle interference --json` prints: `di`, `top_class` and `chance_spread`, a result per model and
@@ -187,7 +193,7 @@ def interference(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Interference = run_measure(COMMANDS["interference"], locals())
+    found: InterferenceResult = run_measure(COMMANDS["interference"], locals())
     return found
 
 
@@ -216,8 +222,8 @@ def occlusion(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Occlusions:
+    progress: ProgressOption = None,
+) -> OcclusionResult:
     """Hide more and more of every image: accuracy by hidden share, and its gap between training and test images.
 
     Gives what `brittle occlusion --json` prints: `points`, one entry per hidden share, and what stands beside them.
@@ -250,7 +256,7 @@ def occlusion(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Occlusions = run_measure(COMMANDS["occlusion"], locals())
+    found: OcclusionResult = run_measure(COMMANDS["occlusion"], locals())
     return found
 
 
@@ -277,8 +283,8 @@ def shuffling(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Shuffling:
+    progress: ProgressOption = None,
+) -> ShufflingResult:
     """Shuffle the patches of images, and tell what is left of accuracy.
 
     Gives what `brittle shuffling --json` prints: `shuffled`, an entry per grid, and what stands beside them. Where
@@ -309,5 +315,5 @@ def shuffling(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Shuffling = run_measure(COMMANDS["shuffling"], locals())
+    found: ShufflingResult = run_measure(COMMANDS["shuffling"], locals())
     return found

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from brittle.api.notices import ProgressOption
 from brittle.api.running import COMMANDS, run_measure
-from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import Connectedness, LayerChanges, LayerNoise
+    from brittle.results import ConnectednessResult, LayerChangesResult, LayerNoiseResult
 
 
 def connectedness(
@@ -44,8 +44,8 @@ def connectedness(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Connectedness:
+    progress: ProgressOption = None,
+) -> ConnectednessResult:
     """Find the bubbles of each class: which images lie in one region that the classifier gives their class.
 
     Gives what `brittle connectedness --json` prints: `classes`, an entry each, `straight_share` and what stands beside
@@ -82,7 +82,7 @@ def connectedness(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Connectedness = run_measure(COMMANDS["connectedness"], locals())
+    found: ConnectednessResult = run_measure(COMMANDS["connectedness"], locals())
     return found
 
 
@@ -111,8 +111,8 @@ def layer_changes(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> LayerChanges:
+    progress: ProgressOption = None,
+) -> LayerChangesResult:
     """Find the change of what each layer gives at which a classifier predicts a target.
 
     Gives what `brittle layer-changes --json` prints: `layers`, one entry each, and what stands beside. Where there are
@@ -146,7 +146,7 @@ def layer_changes(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: LayerChanges = run_measure(COMMANDS["layer-changes"], locals())
+    found: LayerChangesResult = run_measure(COMMANDS["layer-changes"], locals())
     return found
 
 
@@ -176,8 +176,8 @@ def layer_noise(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> LayerNoise:
+    progress: ProgressOption = None,
+) -> LayerNoiseResult:
     """Find the noise on each layer, and on the weights, at which a classifier's prediction changes.
 
     Gives what `brittle layer-noise --json` prints: `layers`, one entry each, and what stands beside them. Where there
@@ -212,5 +212,5 @@ def layer_noise(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: LayerNoise = run_measure(COMMANDS["layer-noise"], locals())
+    found: LayerNoiseResult = run_measure(COMMANDS["layer-noise"], locals())
     return found

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from brittle.api.notices import ProgressOption
 from brittle.api.running import COMMANDS, run_measure
-from brittle.api.shown import Shown
 
 if TYPE_CHECKING:
-    from brittle.results import BreakingPoints, FailurePoints, Perturbations, WeakPoints
+    from brittle.results import BreakingPointsResult, FailurePointsResult, PerturbationResult, WeakPointsResult
 
 
 def breaking_points(
@@ -41,8 +41,8 @@ def breaking_points(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> BreakingPoints:
+    progress: ProgressOption = None,
+) -> BreakingPointsResult:
     """Find the severity at which predictions change: σ of Gaussian noise, or any nuisance's severity.
 
     Gives what `brittle breaking-points --json` prints: `mean`, `interval`, `unbroken` and what stands beside them.
@@ -75,7 +75,7 @@ def breaking_points(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: BreakingPoints = run_measure(COMMANDS["breaking-points"], locals())
+    found: BreakingPointsResult = run_measure(COMMANDS["breaking-points"], locals())
     return found
 
 
@@ -106,8 +106,8 @@ def failure_points(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> FailurePoints:
+    progress: ProgressOption = None,
+) -> FailurePointsResult:
     """Find the severity at which predictions become wrong, and accuracy at every severity on the way.
 
     `brittle.fail` is the same function. Gives what `brittle failure-points --json` prints: `mean`, `never`,
@@ -144,7 +144,7 @@ def failure_points(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: FailurePoints = run_measure(COMMANDS["failure-points"], locals())
+    found: FailurePointsResult = run_measure(COMMANDS["failure-points"], locals())
     return found
 
 
@@ -179,8 +179,8 @@ def perturbation(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> Perturbations:
+    progress: ProgressOption = None,
+) -> PerturbationResult:
     """Find how far images must be changed for a classifier to see another class in them.
 
     `brittle.perturb` is the same function. Gives what `brittle perturbation --json` prints: `mean`, `failures`,
@@ -221,7 +221,7 @@ def perturbation(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: Perturbations = run_measure(COMMANDS["perturbation"], locals())
+    found: PerturbationResult = run_measure(COMMANDS["perturbation"], locals())
     return found
 
 
@@ -254,8 +254,8 @@ def weak_points(
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     time_limit: float | None = None,
-    progress: Shown = None,
-) -> WeakPoints:
+    progress: ProgressOption = None,
+) -> WeakPointsResult:
     """Sample where a classifier breaks: draws from p(θ | not the label, x).
 
     `brittle.sample` is the same function. Gives what `brittle weak-points --json` prints: what they say, a result per
@@ -293,5 +293,5 @@ def weak_points(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    found: WeakPoints = run_measure(COMMANDS["weak-points"], locals())
+    found: WeakPointsResult = run_measure(COMMANDS["weak-points"], locals())
     return found

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from brittle.class_names import class_names
+from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path, size_of
 from brittle.images import register
@@ -24,8 +26,6 @@ from brittle.images.pixels import Array, channels_last
 from brittle.images.scales.clean import HELP, opened_clean, unnamed
 from brittle.images.scales.gather import ShiftChoice, chosen_shifts
 from brittle.images.scales.shift import StoredShift
-from brittle.names import class_names
-from brittle.own_files import OwnFiles
 from brittle.registry import option
 from brittle.types import UNLABELLED
 
@@ -53,7 +53,7 @@ class CifarC(ShiftChoice):
             raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the .npy files.")
         clean = opened_clean(self.clean, self.path)
         title = printable(root.resolve().name or str(root))
-        own = OwnFiles(root, outside=self.outside)
+        own = ContainedFiles(root, outside=self.outside)
         files = {file.stem: own.path(file.name) for file in root.glob("*.npy")}
         there = {printable(stem): file for stem, file in files.items() if stem != LABELS}
         if not there:
@@ -76,7 +76,7 @@ class CifarC(ShiftChoice):
                 clean.ids.numpy()[order],
                 positions,
                 ArrayReader(pixels),
-                Rows(there[shift].name, len(pixels)),
+                ArrayRowNames(there[shift].name, len(pixels)),
                 origin=clean.origin,
             )
         return replace(clean, name=title, shifts=shifts)
@@ -107,7 +107,7 @@ class CifarC(ShiftChoice):
         )
 
 
-class Rows(LazyNames):
+class ArrayRowNames(LazyNames):
     """ "fog.npy, row 17" for each image of an array."""
 
     def __init__(self, file: str, count: int) -> None:

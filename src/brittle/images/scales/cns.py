@@ -14,6 +14,7 @@ from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path
 from brittle.images import register
@@ -21,8 +22,7 @@ from brittle.images.base import ImageSet
 from brittle.images.folder import image_files
 from brittle.images.limits import reason
 from brittle.images.scales.files import ResizedOptions, some
-from brittle.images.scales.gather import Picture, chosen_shifts, gathered
-from brittle.own_files import OwnFiles
+from brittle.images.scales.gather import StoredPicture, chosen_shifts, set_in_scales
 from brittle.registry import option
 
 ANNOTATIONS = "annotations_cns.json"
@@ -46,7 +46,7 @@ class Cns(ResizedOptions):
         root = Path(real_path(self.path))
         if not root.is_dir():
             raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the shifts' folders.")
-        own = OwnFiles(root, outside=self.outside)
+        own = ContainedFiles(root, outside=self.outside)
         found, odd = _entries(sorted(file for file in image_files(own) if file.count("/") == 2))
         if not found:
             raise BrittleError(
@@ -63,16 +63,16 @@ class Cns(ResizedOptions):
             raise BrittleError(f"no image of {self.path} can be used", "Check its folders' names and its files.")
         files = [each.file for each in entries]
         pictures = [
-            Picture(each.label, each.key, each.seed, each.shift, each.scale, place)
+            StoredPicture(each.label, each.key, each.seed, each.shift, each.scale, place)
             for place, each in enumerate(entries)
         ]
         names = {each.label: each.name for each in entries}
         classes = tuple(names.get(label, str(label)) for label in range(max(names) + 1))
-        images = gathered(title, pictures, classes, self.reader(root, files), list(map(printable, files)), self)
+        images = set_in_scales(title, pictures, classes, self.reader(root, files), list(map(printable, files)), self)
         return replace(images, skipped=tuple(sorted(map(printable, damaged))), notes=(*odd, *wrong, *images.notes))
 
 
-class Entry(NamedTuple):
+class CnsFile(NamedTuple):
     """What a file's path says."""
 
     file: str
@@ -89,7 +89,7 @@ class Entry(NamedTuple):
         return f"{self.label:03d}_{self.name}/seed_{self.seed:04d}"
 
 
-def _entries(files: Sequence[str]) -> tuple[list[Entry], list[str]]:
+def _entries(files: Sequence[str]) -> tuple[list[CnsFile], list[str]]:
     """What the paths say, and a sentence about those that say nothing."""
     found, odd = [], []
     for file in files:
@@ -99,7 +99,7 @@ def _entries(files: Sequence[str]) -> tuple[list[Entry], list[str]]:
             odd.append(file)
             continue
         label, seed, scale = int(of_class[1]), int(of_file[1]), int(of_file[2]) / THOUSANDTHS
-        found.append(Entry(file, printable(shift), printable(folder), label, printable(of_class[2]), seed, scale))
+        found.append(CnsFile(file, printable(shift), printable(folder), label, printable(of_class[2]), seed, scale))
     notes = []
     if odd:
         notes.append(
@@ -109,7 +109,7 @@ def _entries(files: Sequence[str]) -> tuple[list[Entry], list[str]]:
     return found, notes
 
 
-def _annotated(own: OwnFiles) -> dict[str, int]:
+def _annotated(own: ContainedFiles) -> dict[str, int]:
     """File → class index, from the annotations; empty where there are none."""
     path = own.path(ANNOTATIONS)
     if not path.is_file():
@@ -128,7 +128,7 @@ def _annotated(own: OwnFiles) -> dict[str, int]:
     return found
 
 
-def _without_wrong_classes(entries: list[Entry], annotated: dict[str, int]) -> tuple[list[Entry], list[str]]:
+def _without_wrong_classes(entries: list[CnsFile], annotated: dict[str, int]) -> tuple[list[CnsFile], list[str]]:
     """Leaves out class folders whose index is not the one that the annotations give or, where these say nothing, that
     other folders contradict; and names them."""
     folders = {_folder(each): (each.label, each.name) for each in entries}
@@ -150,7 +150,7 @@ def _without_wrong_classes(entries: list[Entry], annotated: dict[str, int]) -> t
     return [each for each in entries if _folder(each) not in wrong], notes
 
 
-def _folder(entry: Entry) -> str:
+def _folder(entry: CnsFile) -> str:
     return f"{entry.shift}/{entry.folder}"
 
 

@@ -24,7 +24,7 @@ class FileOptions(ShiftOptions):
     megapixels: float = option(MEGAPIXELS, "most pixels an image may have, in millions; more is refused", above=0)
 
     def damaged(self, root: Path, files: Sequence[str]) -> set[str]:
-        """The files that are left out because they can't be read; without unreadable=skip nobody looks."""
+        """The files that are left out because they can't be read; without unreadable=skip none is looked for."""
         if self.unreadable == "stop":
             return set()
         readable = in_threads(lambda file: is_readable(root / file, self.megapixels), files)

@@ -14,12 +14,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
+from brittle.contained_files import OUTSIDE
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet, Reader, SubsetReader, alternatives
 from brittle.images.folder import path_id
 from brittle.images.pixels import to_float
 from brittle.images.scales.shift import StoredShift
-from brittle.own_files import OUTSIDE
 from brittle.registry import option
 
 NAMED = 3  # of what is left out, in a sentence
@@ -48,7 +48,7 @@ class ShiftOptions(ShiftChoice):
     )
 
 
-class Picture(NamedTuple):
+class StoredPicture(NamedTuple):
     """One stored image. At scale 0 it need not have a shift: it is that of all of them."""
 
     label: int
@@ -59,7 +59,7 @@ class Picture(NamedTuple):
     position: int  # for the reader
 
 
-class Followed(NamedTuple):
+class FollowedPaths(NamedTuple):
     """What is left of some paths once those that lack scales are taken out."""
 
     keys: list[str]  # of the images, in order
@@ -68,18 +68,18 @@ class Followed(NamedTuple):
     origin: bool  # whether they begin at scale 0
 
 
-def gathered(
+def set_in_scales(
     name: str,
-    pictures: Sequence[Picture],
+    pictures: Sequence[StoredPicture],
     classes: tuple[str, ...],
     reader: Reader,
     files: Sequence[str],
     options: ShiftOptions,
 ) -> ImageSet:
     """The pictures at scale 0, with the shifts that lead away from them."""
-    clean, stored = _sorted_out(name, pictures, files, options.shifts)
+    clean, stored = _by_shift_and_key(name, pictures, files, options.shifts)
     _refuse_other_origins(name, pictures, reader, files)
-    found = followed(name, stored, clean or None, options.paths)
+    found = followed_paths(name, stored, clean or None, options.paths)
     ids = {key: path_id(key) for key in found.keys}
     own = {each.position: each for each in pictures}
     chosen = [clean[key] for key in found.keys] if clean else [own[place] for place in stand_ins(found, stored)]
@@ -105,7 +105,7 @@ def without_origin(name: str, remedy: str) -> str:
     )
 
 
-def stand_ins(found: Followed, stored: Stored) -> list[int]:
+def stand_ins(found: FollowedPaths, stored: Stored) -> list[int]:
     """For each image, the reader's position of the lowest scale in the first shift that follows it."""
     chosen: dict[str, int] = {}
     for shift, keys in found.complete.items():
@@ -115,10 +115,12 @@ def stand_ins(found: Followed, stored: Stored) -> list[int]:
     return [chosen[key] for key in found.keys]
 
 
-def followed(name: str, stored: Stored, clean: Collection[str] | None, paths: Literal["each", "all"]) -> Followed:
+def followed_paths(
+    name: str, stored: Stored, clean: Collection[str] | None, paths: Literal["each", "all"]
+) -> FollowedPaths:
     """Which paths are followed, where `clean` are the keys of the pictures at scale 0, or None if there are none."""
     complete = {shift: _complete(each, clean) for shift, each in stored.items()}
-    notes = [note for shift in stored for note in _left_out(shift, stored[shift], clean, complete[shift])]
+    notes = [note for shift in stored for note in _reasons_left_out(shift, stored[shift], clean, complete[shift])]
     sets = [set(keys) for keys in complete.values() if keys]
     keys = sorted((set.union(*sets) if paths == "each" else set.intersection(*sets)) if sets else ())
     if not keys:
@@ -129,11 +131,11 @@ def followed(name: str, stored: Stored, clean: Collection[str] | None, paths: Li
     some = set.union(*sets)
     if paths == "all" and len(keys) < len(some):
         notes.append(f"{len(some) - len(keys)} images of {name!r} are left out, since some shift lacks scales of them")
-    return Followed(keys, complete, notes, clean is not None)
+    return FollowedPaths(keys, complete, notes, clean is not None)
 
 
 def shifts_of(
-    found: Followed, stored: Stored, ids: Mapping[str, int], reader: Reader, files: Sequence[str], prefix: str
+    found: FollowedPaths, stored: Stored, ids: Mapping[str, int], reader: Reader, files: Sequence[str], prefix: str
 ) -> dict[str, StoredShift]:
     """By name, the shifts that follow any of the images whose ids are given by key."""
     made = {}
@@ -162,14 +164,14 @@ def scales_of(paths: Mapping[str, Scales]) -> tuple[float, ...]:
     return tuple(sorted({scale for there in paths.values() for scale in there if scale > 0}))
 
 
-def _sorted_out(
-    name: str, pictures: Sequence[Picture], files: Sequence[str], wanted: str | tuple[str, ...] | None
-) -> tuple[dict[str, Picture], dict[str, dict[str, dict[float, int]]]]:
+def _by_shift_and_key(
+    name: str, pictures: Sequence[StoredPicture], files: Sequence[str], wanted: str | tuple[str, ...] | None
+) -> tuple[dict[str, StoredPicture], dict[str, dict[str, dict[float, int]]]]:
     """Pictures at scale 0 by key, and all by shift, key and scale; two of one place are an error."""
     shifts = chosen_shifts(name, {each.shift for each in pictures if each.shift}, wanted)
     stored: dict[str, dict[str, dict[float, int]]] = {shift: {} for shift in ("", *shifts)}
-    clean: dict[str, Picture] = {}
-    elsewhere: dict[str, Picture] = {}  # at scale 0 of shifts that are not wanted: the same pictures
+    clean: dict[str, StoredPicture] = {}
+    elsewhere: dict[str, StoredPicture] = {}  # at scale 0 of shifts that are not wanted: the same pictures
     for each in sorted(pictures, key=lambda one: (one.key, one.shift, one.scale, one.position)):
         if each.shift not in stored:
             if each.scale == 0:
@@ -190,9 +192,9 @@ def _sorted_out(
     return elsewhere | clean, stored
 
 
-def _refuse_other_origins(name: str, pictures: Sequence[Picture], reader: Reader, files: Sequence[str]) -> None:
+def _refuse_other_origins(name: str, pictures: Sequence[StoredPicture], reader: Reader, files: Sequence[str]) -> None:
     """Pictures of one key at scale 0 must be the same in every shift; some pairs, spread evenly, are looked at."""
-    first: dict[str, Picture] = {}
+    first: dict[str, StoredPicture] = {}
     pairs = []
     for each in sorted((one for one in pictures if one.scale == 0), key=lambda one: (one.key, one.shift)):
         other = first.setdefault(each.key, each)
@@ -214,7 +216,7 @@ def _complete(paths: Mapping[str, Scales], clean: Collection[str] | None) -> lis
     return [key for key in there if all(scale in paths[key] for scale in scales)] if scales else []
 
 
-def _left_out(
+def _reasons_left_out(
     shift: str, paths: Mapping[str, Scales], clean: Collection[str] | None, complete: Collection[str]
 ) -> Iterator[str]:
     """A sentence about the paths of a shift that are not followed."""

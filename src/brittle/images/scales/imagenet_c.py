@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path
 from brittle.images import register
@@ -21,8 +22,7 @@ from brittle.images.base import ImageSet, SubsetReader
 from brittle.images.folder import FolderReader, channels_of, entries, image_files, is_folder, path_id
 from brittle.images.scales.clean import HELP, opened_clean, unnamed
 from brittle.images.scales.files import FileOptions
-from brittle.images.scales.gather import Followed, chosen_shifts, followed, shifts_of, stand_ins
-from brittle.own_files import OwnFiles
+from brittle.images.scales.gather import FollowedPaths, chosen_shifts, followed_paths, shifts_of, stand_ins
 from brittle.registry import option
 
 Stored = dict[str, dict[str, dict[float, int]]]  # corruption → CLASS/FILE → severity → place of the file
@@ -49,7 +49,7 @@ class ImageNetC(FileOptions):
             )
         clean = opened_clean(self.clean, self.path)
         title = printable(root.resolve().name or str(root))
-        own = OwnFiles(root, outside=self.outside)
+        own = ContainedFiles(root, outside=self.outside)
         files, stored = self._stored(own, title)
         damaged = self.damaged(root, files)
         if damaged:
@@ -60,12 +60,12 @@ class ImageNetC(FileOptions):
             channels = "grey" if clean.shape[0] == 1 else "rgb"
         reader = FolderReader(root, tuple(files), None, None, channels, self.megapixels)
         if clean is None:
-            found = followed(title, stored, None, self.paths)
+            found = followed_paths(title, stored, None, self.paths)
             images = _standing_in(found, stored, _class_folders(own), reader, title)
         else:
             places = _by_class_and_name(clean, {key for paths in stored.values() for key in paths})
             _refuse_strangers(title, stored, places, clean)
-            found = followed(title, stored, places, self.paths)
+            found = followed_paths(title, stored, places, self.paths)
             images = clean.take([places[key] for key in found.keys])
         ids = dict(zip(found.keys, images.ids.tolist(), strict=True))
         shifts = shifts_of(found, stored, ids, reader, list(map(printable, files)), self.prefix)
@@ -80,7 +80,7 @@ class ImageNetC(FileOptions):
             notes=(*images.notes, *found.notes),
         )
 
-    def _stored(self, own: OwnFiles, title: str) -> tuple[list[str], Stored]:
+    def _stored(self, own: ContainedFiles, title: str) -> tuple[list[str], Stored]:
         """The files of the chosen corruptions, and what each of them holds."""
         files: list[str] = []
         stored: Stored = {}
@@ -105,7 +105,7 @@ class ImageNetC(FileOptions):
         return files, stored
 
 
-def _folders(own: OwnFiles, below: str = "") -> list[str]:
+def _folders(own: ContainedFiles, below: str = "") -> list[str]:
     """The names of the folders in one of the set's own."""
     return [entry.name for entry in entries(own.path(below)) if is_folder(entry)]
 
@@ -114,7 +114,7 @@ def _is_severity(name: str) -> bool:
     return name.isdecimal() and int(name) > 0
 
 
-def _class_folders(own: OwnFiles) -> list[str]:
+def _class_folders(own: ContainedFiles) -> list[str]:
     """Of all corruptions, chosen or not, so that labels do not depend on the choice."""
     severities = [f"{shift}/{name}" for shift in _folders(own) for name in _folders(own, shift) if _is_severity(name)]
     return sorted({printable(name) for severity in severities for name in _folders(own, severity)})
@@ -130,7 +130,9 @@ def _without(stored: Stored, damaged: set[int]) -> Stored:
     }
 
 
-def _standing_in(found: Followed, stored: Stored, classes: Sequence[str], reader: FolderReader, title: str) -> ImageSet:
+def _standing_in(
+    found: FollowedPaths, stored: Stored, classes: Sequence[str], reader: FolderReader, title: str
+) -> ImageSet:
     """The images that paths lead through, for want of those at scale 0; ids are what a folder of these would have."""
     number = {name: label for label, name in enumerate(classes)}
     folders = [key.partition("/")[0] for key in found.keys]

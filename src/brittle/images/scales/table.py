@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from brittle.class_names import class_names
+from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path, size_of
 from brittle.images import register
 from brittle.images.base import MOST_CLASSES, ImageSet
 from brittle.images.limits import reason
 from brittle.images.scales.files import ResizedOptions
-from brittle.images.scales.gather import Picture, gathered
-from brittle.names import class_names
-from brittle.own_files import OwnFiles
+from brittle.images.scales.gather import StoredPicture, set_in_scales
 from brittle.registry import did_you_mean, option
 
 COLUMNS = ("path", "class", "shift", "scale", "seed")
@@ -27,7 +27,7 @@ COLUMNS = ("path", "class", "shift", "scale", "seed")
 
 @register("scales")
 @dataclass(frozen=True)
-class Table(ResizedOptions):
+class ScalesTable(ResizedOptions):
     """A CSV or Parquet file with the columns path (relative to it), class (a number or a name), shift (empty where the
     image at scale 0 is that of all shifts), scale and seed; ids are those of (class, seed)."""
 
@@ -39,7 +39,7 @@ class Table(ResizedOptions):
     def load(self) -> ImageSet:
         file = Path(real_path(self.file))
         columns = _columns(file)
-        own = OwnFiles(file.parent, outside=self.outside)
+        own = ContainedFiles(file.parent, outside=self.outside)
         for path in columns["path"]:
             own.path(path)
         label = _labels(columns["class"], self.file)
@@ -48,7 +48,7 @@ class Table(ResizedOptions):
         kept = [row for row, path in enumerate(columns["path"]) if path not in damaged]
         files = [columns["path"][row] for row in kept]
         pictures = [
-            Picture(
+            StoredPicture(
                 label[columns["class"][row]],
                 _key(columns, row),
                 columns["seed"][row],
@@ -63,7 +63,7 @@ class Table(ResizedOptions):
         named = () if all(isinstance(each, int) for each in label) else tuple(map(str, label))
         classes = class_names(self.classes) or named
         shown = list(map(printable, files))
-        images = gathered(printable(file.name), pictures, classes, self.reader(file.parent, files), shown, self)
+        images = set_in_scales(printable(file.name), pictures, classes, self.reader(file.parent, files), shown, self)
         return replace(images, skipped=tuple(sorted(map(printable, damaged))))
 
 

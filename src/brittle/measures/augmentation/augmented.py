@@ -11,7 +11,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.measures.answers import At, Change, Notes
 from brittle.measures.base import refuse_unknown
-from brittle.measures.changes import Drawn
+from brittle.measures.changes import DrawnTheta
 from brittle.mixing import mixes
 from brittle.mixing.base import Mix
 from brittle.nuisances import nuisance as open_nuisance
@@ -46,12 +46,12 @@ def in_pairs(what: Mix | Nuisance) -> bool:
 def augmented(what: Mix | Nuisance, images: Tensor, seed: int) -> Change:
     """The augmentation of images (B, C, H, W), those that others are mixed with."""
     if isinstance(what, Mix):
-        return Mixed(what, images, stream_root(seed, f"mix {mixes.name_of(what)}", images.device), seed)
+        return MixedWithPartner(what, images, stream_root(seed, f"mix {mixes.name_of(what)}", images.device), seed)
     return Alone(what, stream_root(seed, nuisances.name_of(what), images.device))
 
 
 @dataclass(frozen=True)
-class Alone(Drawn):
+class Alone(DrawnTheta):
     """A draw of a nuisance: all of an image is its own."""
 
     def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
@@ -60,7 +60,7 @@ class Alone(Drawn):
 
 
 @dataclass(frozen=True)
-class Mixed:
+class MixedWithPartner:
     """A `draw` of a mix of each image with its `partner`; notes the `share` of each that is its own."""
 
     mix: Mix

@@ -27,9 +27,9 @@ from brittle.measures.augmentation.summary import summarise_run
 from brittle.measures.base import (
     ON_IMAGES,
     About,
-    Asked,
     ClassifierFacts,
     Measure,
+    MeasureInputs,
     Pending,
     RunView,
     Tables,
@@ -59,7 +59,7 @@ class Augmentation(AugmentationOptions, Measure):
     def runs_code(self) -> bool:
         return any(mixes.runs_code(spec) or nuisances.runs_code(spec) for spec in self.of)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if not self.of:
             raise BrittleError("no augmentation is named", 'Name some: of = ["mixup", "fmix"].')
         twice = next((spec for spec in self.of if self.of.count(spec) > 1), None)

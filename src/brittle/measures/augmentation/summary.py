@@ -1,7 +1,7 @@
 """What augmentations say: affinity with an interval, per classifier and over the runs of a model, and diversity.
 
 Per-image differences, or per-pair ones where two images are mixed, are independent; intervals are betting intervals of
-their mean. Diversity is a single number of each training: over several runs of a model its spread is told, and of one
+their mean. Diversity is a single number of each training: over several runs of a model its spread is given, and of one
 run there is no interval.
 """
 
@@ -18,7 +18,7 @@ from brittle.measures.arrays import Array, per_image
 from brittle.measures.augmentation.augmented import in_pairs, opened
 from brittle.measures.base import ClassifierFacts, RunView
 from brittle.measures.clean.measure import clean_right
-from brittle.measures.distortion import BESIDE, Part, in_short, models
+from brittle.measures.distortion import INTERFERENCE_KEY, DistortionPart, interference_row, models
 from brittle.statistics.estimate import mean
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def summarise_run(measure: Augmentation, run: RunView) -> dict[str, Any]:
     return {
         "results": results,
         "models": list(_models(results)),
-        BESIDE: _gathered(measure, run, names),
+        INTERFERENCE_KEY: _interference_of(measure, run, names),
         "diversities": [one for one in (_diversity(measure, each) for each in run.classifiers.values()) if one],
     }
 
@@ -70,13 +70,15 @@ def _classifier(measure: Augmentation, run: RunView, name: str, images: str) -> 
     return found
 
 
-def _gathered(measure: Augmentation, run: RunView, references: list[str]) -> list[dict[str, Any]]:
+def _interference_of(measure: Augmentation, run: RunView, references: list[str]) -> list[dict[str, Any]]:
     """Whether what the reference classifiers get wrong goes to one class, by augmentation."""
     found = []
     for images, (group, names) in itertools.product(run.images, models(run)):
         asked = [name for name in names if name in references]
         for number, spec in enumerate(measure.of if asked else ()):
-            found.append(in_short(run, group, asked, images, "", WHERE, Part(spec, "augmentation", number)))
+            found.append(
+                interference_row(run, group, asked, images, "", WHERE, DistortionPart(spec, "augmentation", number))
+            )
     return found
 
 
@@ -114,14 +116,14 @@ def _diversity(measure: Augmentation, facts: ClassifierFacts) -> dict[str, Any] 
     return {
         "classifier": facts.name,
         "group": facts.group or facts.name,
-        "augmentation": _meant(measure, told, facts),
+        "augmentation": _trained_augmentation(measure, told, facts),
         "trained_with": told,
         DIVERSITY: _number(said.get(DIVERSITY)),
         MIX_DIVERSITY: _number(said.get(MIX_DIVERSITY)),
     }
 
 
-def _meant(measure: Augmentation, told: str, facts: ClassifierFacts) -> str | None:
+def _trained_augmentation(measure: Augmentation, told: str, facts: ClassifierFacts) -> str | None:
     """The augmentation of this measure that a classifier was trained with: what it says, or else what its group is
     called; None for another one, or none at all."""
     for spec in measure.of:

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brittle.class_names import displayed_classes
 from brittle.errors import BrittleError
 from brittle.imagenet import shown_labels
-from brittle.names import told_classes
 from brittle.registry import did_you_mean
 from brittle.types import Batch, Classifier, ClassNames, Layered, Nuisance, TrainingRecord
 
@@ -34,7 +34,7 @@ class ClassifierFacts:
 
     @classmethod
     def of(cls, name: str, classifier: Classifier, entry: ClassifierFacts | None) -> ClassifierFacts:
-        """What a classifier has told once it was tried, and what its entry says."""
+        """What a classifier has shown once it was tried, and what its entry says."""
         return cls(
             name,
             shown_labels(classifier.labels),
@@ -46,11 +46,11 @@ class ClassifierFacts:
             dict(classifier.trained) if isinstance(classifier, TrainingRecord) else {},
         )
 
-    def worded(self, subject: Subject) -> ClassifierFacts:
+    def with_class_names_of(self, subject: ImageSetFacts) -> ClassifierFacts:
         """The same with the image set's words for classes that go by number."""
-        return replace(self, labels=told_classes(self.labels, subject.classes, self.named))
+        return replace(self, labels=displayed_classes(self.labels, subject.classes, self.named))
 
-    def told(self) -> dict[str, Any]:
+    def stored_values(self) -> dict[str, Any]:
         """What only the classifier could tell, as plain values to be kept."""
         return {
             "labels": list(self.labels),
@@ -59,7 +59,7 @@ class ClassifierFacts:
             "layers": list(self.layers),
         } | ({"trained": dict(self.trained)} if self.trained else {})
 
-    def with_told(self, kept: Mapping[str, Any]) -> ClassifierFacts:
+    def with_stored(self, kept: Mapping[str, Any]) -> ClassifierFacts:
         """The same with what a run has kept, whether the classifier can be loaded now or not."""
         return replace(
             self,
@@ -80,7 +80,7 @@ def members(classifiers: Mapping[str, ClassifierFacts]) -> dict[str, list[str]]:
 
 
 @dataclass(frozen=True)
-class Subject:
+class ImageSetFacts:
     """What is known of an image set without reading images: those of the study in planned order, and the set they were
     drawn from."""
 
@@ -124,11 +124,11 @@ class Subject:
         return order[np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)]
 
 
-NO_IMAGES = Subject("", np.zeros(0, np.int64), np.zeros(0, np.int64), (), (), (1, 1, 1), 0, np.zeros(0, np.int64))
+NO_IMAGES = ImageSetFacts("", np.zeros(0, np.int64), np.zeros(0, np.int64), (), (), (1, 1, 1), 0, np.zeros(0, np.int64))
 NO_CLASSIFIER = ClassifierFacts("", ())
 
 
-def tested(images: Mapping[str, Subject]) -> list[str]:
+def evaluated_image_sets(images: Mapping[str, ImageSetFacts]) -> list[str]:
     """The names of those that are not merely what others were trained on."""
     trained = {subject.train for subject in images.values()}
     return [name for name, subject in images.items() if name not in trained or subject.train]
@@ -139,7 +139,7 @@ class About:
     """What a cell is about: all that a plan may depend on."""
 
     seed: int
-    subject: Subject = NO_IMAGES
+    subject: ImageSetFacts = NO_IMAGES
     nuisance: Nuisance | None = None
     nuisance_name: str = ""
     stream: str = ""  # names the nuisance's random numbers
@@ -174,11 +174,11 @@ class About:
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureInputs:
     """All that a measure is asked about, by the names that the study gives them."""
 
     classifiers: Mapping[str, ClassifierFacts]
-    images: Mapping[str, Subject]
+    images: Mapping[str, ImageSetFacts]
     nuisances: Mapping[str, Nuisance]
 
 

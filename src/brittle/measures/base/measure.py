@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from brittle.measures.base.facts import About, Asked
+from brittle.measures.base.facts import About, MeasureInputs
 from brittle.measures.base.run_view import Fold, RunView
 from brittle.measures.base.task import Pending, Task
 from brittle.measures.plan import NO_UNITS, Plan, Unit
@@ -46,7 +46,7 @@ class Measure(ABC):
         """Protocols that a classifier must satisfy."""
         return ()
 
-    def check(self, about: About, asked: Asked) -> None:  # noqa: B027
+    def check(self, about: About, asked: MeasureInputs) -> None:  # noqa: B027
         """Raises, before work begins, where a cell can't be measured, or not together with all that is asked."""
 
     def nuisances(self) -> Sequence[str]:

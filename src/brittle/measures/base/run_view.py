@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.measures.base.facts import About, ClassifierFacts, Subject
-from brittle.measures.base.task import ROWS, Given, Tables
+from brittle.measures.base.facts import About, ClassifierFacts, ImageSetFacts
+from brittle.measures.base.task import ROWS, ReadRows, Tables
 from brittle.measures.plan import Plan, Unit
 from brittle.types import Nuisance
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Cell(NamedTuple):
-    """One measure of one classifier on one image set under one nuisance; "" where the measure has no use for one."""
+    """One measure of one classifier on one image set under one nuisance; "" where the measure takes none."""
 
     measure: str
     classifier: str = ""
@@ -40,7 +40,7 @@ class Fold(Protocol):
         """Whether the units so far are enough."""
         ...
 
-    def feed(self, unit: Unit, tables: Tables, given: Given) -> None: ...
+    def feed(self, unit: Unit, tables: Tables, given: ReadRows) -> None: ...
 
 
 class RunView(Protocol):
@@ -60,7 +60,7 @@ class RunView(Protocol):
         ...
 
     @property
-    def images(self) -> Mapping[str, Subject]: ...
+    def images(self) -> Mapping[str, ImageSetFacts]: ...
 
     @property
     def nuisances(self) -> Mapping[str, Nuisance]: ...
@@ -70,7 +70,7 @@ class RunView(Protocol):
     def plan(self, cell: Cell) -> Plan: ...
 
     def cell(self, classifier: str = "", images: str = "", nuisance: str = "") -> Cell:
-        """This measure's cell; what it has no use for is left out."""
+        """This measure's cell; what it does not name is left out."""
         ...
 
     def cells(self) -> Iterator[Cell]: ...

@@ -26,7 +26,7 @@ PRIOR_DRAW = {b"brittle.numbers": b"draws of the prior"}  # metadata of a column
 
 Tables = Mapping[str, pa.Table]  # by name; each has a column `unit`, and is sorted by it
 Pending = Callable[[], Tables]  # tables still to be fetched from the device
-Given = Mapping[str, Tables]  # by kind of measure: what a measure reads, for the images in question
+ReadRows = Mapping[str, Tables]  # by kind of measure: what a measure reads, for the images in question
 
 
 class BadAnswer(Exception):
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
     axis: range
 
 
-class Pairs(NamedTuple):
+class TaskPairs(NamedTuple):
     """Every image of some pieces with every place on the axis, image by image."""
 
     units: Tensor  # (R,)
@@ -63,7 +63,7 @@ class Task:
     about: About  # of the first classifier; all plans of a task are equal
     labels: Mapping[str, Tensor]  # (B,) per classifier, as it counts its classes; −1 where an image has no label
     facts: Mapping[str, ClassifierFacts]  # of each classifier
-    given: Mapping[str, Given]  # per classifier: the rows that the measure reads, of these images and perhaps others
+    given: Mapping[str, ReadRows]  # per classifier: the rows that the measure reads, of these images and perhaps others
 
     @cached_property
     def batch(self) -> Batch:
@@ -93,13 +93,13 @@ class Task:
         return self.answers.tick
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> TaskPairs:
         parts = []
         for unit, rows, axis in self.pieces:
             places = torch.arange(axis.start, axis.stop, axis.step)
             numbers = torch.full((len(rows) * len(places),), unit)
             parts.append((numbers, rows.repeat_interleave(len(places)), places.repeat(len(rows))))
-        return Pairs(*(torch.cat(each) for each in zip(*parts, strict=True)))
+        return TaskPairs(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
     @cached_property
     def rows(self) -> Tensor:
@@ -186,7 +186,7 @@ def draw_column(schema: pa.Schema) -> str | None:
     return next((field.name for field in schema if (field.metadata or {}).items() >= PRIOR_DRAW.items()), None)
 
 
-def looked_up(table: pa.Table, column: str, ids: NDArray[np.int64]) -> NDArray[Any]:
+def values_by_id(table: pa.Table, column: str, ids: NDArray[np.int64]) -> NDArray[Any]:
     """The values of a table with one row per image, for these images; an image that is not there is an error."""
     known, values = table["image"].to_numpy(), table[column].to_numpy()
     order = np.argsort(known, kind="stable")
@@ -196,6 +196,6 @@ def looked_up(table: pa.Table, column: str, ids: NDArray[np.int64]) -> NDArray[A
     if not there.all():
         raise Failure(
             f"rows of the image with the id {int(ids[~there][0])}, which another measure reads, are not there",
-            "Give the same command again: what is missing is computed anew.",
+            "Give the same command again: what is missing is computed again.",
         )
     return np.asarray(values[order[places]])

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures import register
-from brittle.measures.base import About, Asked, Derived, Read, RunView, pairs_of, refuse_unknown
+from brittle.measures.base import About, Derived, MeasureInputs, Read, RunView, pairs_of, refuse_unknown
 from brittle.measures.before_after.options import BeforeAfterOptions
 from brittle.measures.robustness.estimate import estimate
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.measure import KIND as ROBUSTNESS
 from brittle.measures.robustness.options import RobustnessOptions
-from brittle.measures.robustness.summary import Finding, findings
+from brittle.measures.robustness.summary import ClassifierTally, findings
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
 
@@ -35,7 +35,7 @@ class BeforeAfter(BeforeAfterOptions, Derived):
 
     reads: ClassVar = (Read(ROBUSTNESS),)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         for name in (self.before, self.after):
             refuse_unknown(name, asked.classifiers, "there is no classifier {!r} to hold against another")
 
@@ -72,7 +72,7 @@ class BeforeAfter(BeforeAfterOptions, Derived):
     def _moved(
         self,
         options: RobustnessOptions,
-        found: Mapping[str, Finding],
+        found: Mapping[str, ClassifierTally],
         population: int,
         only: NDArray[np.bool_],
         confidence: float,

@@ -18,14 +18,14 @@ from torch import Tensor
 
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
-from brittle.measures.base import ALONG_PATHS, About, Asked, Measure, Pending, RunView, Tables, Task, tabled
+from brittle.measures.base import ALONG_PATHS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, tabled
 from brittle.measures.breaking_points.options import BreakingPointsOptions
 from brittle.measures.breaking_points.summary import summarise_run
-from brittle.measures.changes import AlongFresh
+from brittle.measures.changes import AlongFreshPath
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
-from brittle.measures.criteria import left
-from brittle.measures.distortion import BESIDE, beside
+from brittle.measures.criteria import left_prediction
+from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
 from brittle.measures.draws import check_path, check_stored
 from brittle.measures.lanes import State, lane_size
 from brittle.measures.paths import Paths, Walk, nothing
@@ -34,7 +34,7 @@ from brittle.measures.severities import Severities, fine_grid
 from brittle.measures.sweep import Course, Crossings, sweep
 
 KIND = "breaking-points"
-EXPECTED_CALLS = 64  # of a path, for progress: nobody knows beforehand
+EXPECTED_CALLS = 64  # of a path, for progress: not known beforehand
 FEWEST_PER_UNIT = 16
 KEPT = ("predicted", "log_p_predicted", "log_p_label")
 
@@ -50,7 +50,7 @@ class BreakingPoints(BreakingPointsOptions, Measure):
     def grid(self, about: About) -> Severities:
         return fine_grid(about.nuisance, self.step, self.limit)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         self.grid(about)
         check_path(about)
         check_stored(about, KIND)
@@ -85,11 +85,11 @@ class BreakingPoints(BreakingPointsOptions, Measure):
 
         def anew(path: Tensor, state: State, place: Tensor) -> PendingOutcome:
             at = {"draw": paths.repeats[path], "place": place, "severity": severities[place]}
-            return task.answers.submit(name, paths.rows[path], at, AlongFresh(task.nuisance, walk.root), base)
+            return task.answers.submit(name, paths.rows[path], at, AlongFreshPath(task.nuisance, walk.root), base)
 
         begin, go = (nothing, anew) if self.noise == "fresh" else (walk.begin(paths), submit)
         size = lane_size(task.batch_size, task.device)
-        return sweep(Course(len(task.rows), size, begin, go, task.device), severities, left)
+        return sweep(Course(len(task.rows), size, begin, go, task.device), severities, left_prediction)
 
     def _tables(self, task: Task, found: Crossings) -> Tables:
         columns = task.fetched(found.outcome, where=lambda row: f" at severity {float(found.severity[row]):g}")
@@ -98,4 +98,4 @@ class BreakingPoints(BreakingPointsOptions, Measure):
         return tabled({**task.keys(self._columns), **told, **said}, drawn="" if self.noise == "fresh" else "repeat")
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run) | {BESIDE: beside(run, "at the break")}
+        return summarise_run(self, run) | {INTERFERENCE_KEY: interference_rows(run, "at the break")}

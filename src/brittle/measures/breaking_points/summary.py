@@ -31,7 +31,7 @@ CURVE_POINTS = 128
 MOST_FLOWS = 20
 
 
-class Points(NamedTuple):
+class PointsOfClassifier(NamedTuple):
     """The breaking points of one classifier: M images × R paths."""
 
     value: Array  # (M, R); the last value of the grid where a path did not break
@@ -44,11 +44,11 @@ class Points(NamedTuple):
     calls: int
 
 
-def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: Severities) -> Points:
+def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: Severities) -> PointsOfClassifier:
     """All rows of a cell as arrays, images in planned order."""
     rows, clean = run.table(run.cell(classifier, images, nuisance)), clean_columns(run, classifier, images)
     spread, places = Spread(run.images[images], rows, "repeat"), rows["place"].to_numpy()
-    return Points(
+    return PointsOfClassifier(
         spread(np.array(grid.values)[places]),
         spread(rows["broke"]),
         spread(rows["predicted"].to_numpy().astype(np.int64)),
@@ -77,7 +77,7 @@ def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
                     f"none of the {len(points.right)} images of {images!r} is classified correctly by {name!r}: no "
                     "breaking point is averaged; check range, mean, std and channels, and the order of the labels"
                 )
-            facts = run.classifiers[name].worded(run.images[images])
+            facts = run.classifiers[name].with_class_names_of(run.images[images])
             results.append(
                 {"classifier": name, **names}
                 | _protocol(measure, run, images, nuisance, grid)
@@ -107,7 +107,11 @@ def _protocol(measure: BreakingPoints, run: RunView, images: str, nuisance: str,
 
 
 def _one(
-    measure: BreakingPoints, points: Points, common: Mask | None, grid: Severities, classifier: ClassifierFacts
+    measure: BreakingPoints,
+    points: PointsOfClassifier,
+    common: Mask | None,
+    grid: Severities,
+    classifier: ClassifierFacts,
 ) -> dict[str, Any]:
     own, confidence = points.right, measure.confidence
     return {
@@ -122,7 +126,7 @@ def _one(
     }
 
 
-def averages(points: Points, chosen: Mask, grid: Severities, confidence: float) -> dict[str, Any]:
+def averages(points: PointsOfClassifier, chosen: Mask, grid: Severities, confidence: float) -> dict[str, Any]:
     """Over some images, each the mean of its paths. The median is of the images' first paths."""
     value, broke = points.value[chosen], points.broke[chosen]
     count, broken = len(value), broke.any(1)
@@ -141,7 +145,7 @@ def averages(points: Points, chosen: Mask, grid: Severities, confidence: float) 
     }
 
 
-def _as_confidence(points: Points, confidence: float) -> dict[str, Any]:
+def _as_confidence(points: PointsOfClassifier, confidence: float) -> dict[str, Any]:
     """How well the breaking point tells errors from right answers, beside the greatest probability: wrong images are
     measured too."""
     said: dict[str, Any] = {"errors": int((~points.right).sum())}
@@ -152,7 +156,7 @@ def _as_confidence(points: Points, confidence: float) -> dict[str, Any]:
     return said
 
 
-def _flows(points: Points, classifier: ClassifierFacts) -> list[dict[str, Any]]:
+def _flows(points: PointsOfClassifier, classifier: ClassifierFacts) -> list[dict[str, Any]]:
     """From which label to which, over the paths of correct images that broke."""
     broke = points.broke & points.right[:, None]
     sources = np.broadcast_to(points.base[:, None], broke.shape)[broke].tolist()
@@ -164,7 +168,7 @@ def _flows(points: Points, classifier: ClassifierFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _curve(points: Points, chosen: Mask, grid: Severities, confidence: float) -> dict[str, list[float]]:
+def _curve(points: PointsOfClassifier, chosen: Mask, grid: Severities, confidence: float) -> dict[str, list[float]]:
     """The share of paths that are still whole after each value, at no more values than a figure can show. At 0 all are,
     by definition."""
     value, broke = points.value[chosen], points.broke[chosen]
@@ -175,7 +179,9 @@ def _curve(points: Points, chosen: Mask, grid: Severities, confidence: float) ->
     return {"values": at.tolist()} | {name: [1.0, *each.tolist()] for name, each in curve._asdict().items()}
 
 
-def _difference(first: Points, second: Points, confidence: float, grid: Severities) -> dict[str, Any]:
+def _difference(
+    first: PointsOfClassifier, second: PointsOfClassifier, confidence: float, grid: Severities
+) -> dict[str, Any]:
     """First minus second over the images that both get right."""
     both = first.right & second.right
     apart = first.value[both].mean(1) - second.value[both].mean(1)

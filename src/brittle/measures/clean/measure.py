@@ -21,15 +21,15 @@ from brittle.measures.base import (
     ON_IMAGES,
     ROWS,
     About,
-    Given,
     Measure,
     Pending,
     Read,
+    ReadRows,
     RunView,
     Tables,
     Task,
-    looked_up,
     tabled,
+    values_by_id,
 )
 from brittle.measures.changes import Untouched
 from brittle.measures.clean.options import CleanOptions
@@ -76,9 +76,9 @@ def _tables(task: Task, pending: PendingOutcome) -> Tables:
     return tabled(task.keys() | task.fetched(pending()))
 
 
-def predictions(given: Given, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+def predictions(given: ReadRows, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """The clean prediction of each of these images."""
-    return looked_up(given[KIND][ROWS], "predicted", ids).astype(np.int64)
+    return values_by_id(given[KIND][ROWS], "predicted", ids).astype(np.int64)
 
 
 def references(task: Task, classifier: str) -> Tensor:
@@ -99,4 +99,4 @@ def clean_columns(run: RunView, classifier: str, images: str, count: int | None 
     assert view is not None
     ids = subject.ids[:count]
     rows = view.table(view.cell(classifier, images))
-    return {name: looked_up(rows, name, ids) for name in ("predicted", "rank", "log_p_label", "log_p_predicted")}
+    return {name: values_by_id(rows, name, ids) for name in ("predicted", "rank", "log_p_label", "log_p_predicted")}

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from brittle.errors import MissingPackage
 from brittle.measures.connectedness.margin import level
-from brittle.measures.connectedness.projected import STEEP, Curved, Ends, closing, film
-from brittle.measures.connectedness.walk import Inside, walked
+from brittle.measures.connectedness.projected import STEEP, CurvedPaths, PathEnds, close_paths, frames_at
+from brittle.measures.connectedness.walk import ClassRegion, follow_paths
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5  # tolerances: a float32 network has no more to give
 MOST_STEPS = 100  # between two of the times asked for
@@ -31,7 +31,7 @@ DIFFERENCE = 1e-3  # in pixel values, for the curvature of m
 Numbers = NDArray[np.float64]
 
 
-class Solved(NamedTuple):
+class SolvedPath(NamedTuple):
     """One path at the times that were asked for; where the solver failed, its last point stands for the rest."""
 
     nodes: Tensor  # (T, C, H, W)
@@ -45,32 +45,32 @@ def require_ida() -> None:
 
 
 def by_ida(
-    inside: Inside, ends: Ends, until: float, steps: int, points: int, kappa: float, frames: bool = False
-) -> Curved:
+    inside: ClassRegion, ends: PathEnds, until: float, steps: int, points: int, kappa: float, frames: bool = False
+) -> CurvedPaths:
     """Paths from the first to the second image of each pair, one after another."""
     times = -np.expm1(np.linspace(0, math.log1p(-until), steps + 1))
-    solved = [_Path(inside, ends, pair, kappa).solved(times) for pair in range(len(ends.margin))]
+    solved = [_PathEquation(inside, ends, pair, kappa).solved(times) for pair in range(len(ends.margin))]
     nodes = torch.stack([each.nodes for each in solved])
     arrived, calls = (
         torch.tensor(each, device=nodes.device)
         for each in ([each.arrived for each in solved], [each.calls for each in solved])
     )
-    found = walked(inside, steps, ends.margin, lambda pair, at: nodes[pair, at])
+    found = follow_paths(inside, steps, ends.margin, lambda pair, at: nodes[pair, at])
     found = found._replace(calls=found.calls + calls)
-    checked = closing(inside, found, nodes[:, -1], ends.end, arrived, points)
-    return Curved(checked, arrived, torch.full_like(calls, steps), film(nodes, times, ends.end, frames))
+    checked = close_paths(inside, found, nodes[:, -1], ends.end, arrived, points)
+    return CurvedPaths(checked, arrived, torch.full_like(calls, steps), frames_at(nodes, times, ends.end, frames))
 
 
-class _Path:
+class _PathEquation:
     """The equation of one pair, as IDA asks for it: y is x and then λ, in float64."""
 
-    def __init__(self, inside: Inside, ends: Ends, pair: int, kappa: float) -> None:
+    def __init__(self, inside: ClassRegion, ends: PathEnds, pair: int, kappa: float) -> None:
         self.inside, self.kappa, self.calls = inside, kappa, 0
         self.start, self.label = ends.start[pair], inside.labels[pair : pair + 1]
         self.to = _flat(ends.end[pair])
         self.c_start, self.rise = float(ends.m_start[pair]), float(ends.m_end[pair] - ends.m_start[pair])
 
-    def solved(self, times: Numbers) -> Solved:
+    def solved(self, times: Numbers) -> SolvedPath:
         from sksundae.ida import IDA  # an optional package, which takes a moment to import
 
         x = _flat(self.start)
@@ -91,7 +91,7 @@ class _Path:
         there = np.concatenate((there, np.repeat(there[-1:], len(times) - len(there), 0)))
         arrived = bool(found.success) and len(found.y) == len(times) and bool(np.isfinite(there).all())
         nodes = torch.from_numpy(np.nan_to_num(there)).to(self.start).view(-1, *self.start.shape)
-        return Solved(nodes, arrived, self.calls)
+        return SolvedPath(nodes, arrived, self.calls)
 
     def levels(self, x: Numbers) -> tuple[Numbers, Numbers]:
         """x (B, n) → m (B,), ∇m (B, n)"""

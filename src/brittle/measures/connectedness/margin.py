@@ -27,17 +27,17 @@ def margin(logits: Tensor, labels: Tensor) -> Tensor:
     return found.nan_to_num(nan=-torch.inf)
 
 
-class Level(NamedTuple):
+class LogOddsGradient(NamedTuple):
     """The log-odds of some images (B, C, H, W) and how they change."""
 
     m: Tensor  # (B,)
     g: Tensor  # (B, C, H, W) ∇m
 
 
-def level(classifier: Differentiable, images: Tensor, labels: Tensor) -> Level:
+def level(classifier: Differentiable, images: Tensor, labels: Tensor) -> LogOddsGradient:
     """m and ∇m at images (B, C, H, W) of the classes (B,)."""
     with torch.enable_grad():
         leaves = images.detach().clone().requires_grad_(True)
         m = log_odds(classifier.logits(leaves), labels)
         (g,) = torch.autograd.grad(m.sum(), leaves)
-    return Level(m.detach(), g)
+    return LogOddsGradient(m.detach(), g)

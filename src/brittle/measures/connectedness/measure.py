@@ -18,18 +18,29 @@ import torch
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import ON_IMAGES, About, Asked, BadAnswer, Measure, Pending, Piece, RunView, Tables, Task
+from brittle.measures.base import (
+    ON_IMAGES,
+    About,
+    BadAnswer,
+    Measure,
+    MeasureInputs,
+    Pending,
+    Piece,
+    RunView,
+    Tables,
+    Task,
+)
 from brittle.measures.connectedness.ida import require_ida
 from brittle.measures.connectedness.options import ConnectednessOptions
-from brittle.measures.connectedness.search import Search, Seen
+from brittle.measures.connectedness.search import BubbleSearch, ClassImages
 from brittle.measures.connectedness.summary import CHANGES, summarise_run
-from brittle.measures.plan import Listed, Plan, Unit
+from brittle.measures.plan import Plan, Unit, UnitList
 from brittle.memory import slices
 from brittle.types import Differentiable
 
 KIND = "connectedness"
 SMALL = 64  # numbers of an image up to which IDA is what `auto` means
-PAIRS_PER_IMAGE = 1.5  # for progress: nobody knows beforehand
+PAIRS_PER_IMAGE = 1.5  # for progress: not known beforehand
 
 
 @register(KIND)
@@ -45,7 +56,7 @@ class Connectedness(ConnectednessOptions, Measure):
         """Whether curved paths between images of so many numbers are found by IDA."""
         return self.method == "ida" or (self.method == "auto" and numbers <= SMALL)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if not (about.subject.labels >= 0).any():
             raise BrittleError(
                 f"the images of {about.subject.name!r} have no labels, and connectedness is about classes",
@@ -58,7 +69,7 @@ class Connectedness(ConnectednessOptions, Measure):
         """A unit is a class: the first of its images in planned order."""
         labels = about.subject.labels
         places = [np.flatnonzero(labels == label)[: self.per_class] for label in np.unique(labels[labels >= 0])]
-        return Listed([Unit(tuple(each.tolist()), range(1)) for each in places])
+        return UnitList([Unit(tuple(each.tolist()), range(1)) for each in places])
 
     def calls(self, unit: Unit) -> int:
         return len(unit.images) + int(PAIRS_PER_IMAGE * len(unit.images)) * self.points
@@ -79,9 +90,9 @@ class Connectedness(ConnectednessOptions, Measure):
         bad = (~torch.isfinite(logits)).any(1).nonzero()
         if len(bad):
             return partial(_refused, int(rows[int(bad[0])]))
-        seen = Seen(images, task.ids[piece.rows.numpy()], label, logits)
+        seen = ClassImages(images, task.ids[piece.rows.numpy()], label, logits)
         ida = self.uses_ida(images[0].numel())
-        return Search(self, ida, classifier, seen, piece.unit, task.batch_size, task.tick).tables
+        return BubbleSearch(self, ida, classifier, seen, piece.unit, task.batch_size, task.tick).tables
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run)

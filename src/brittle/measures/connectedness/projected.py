@@ -16,8 +16,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brittle.measures.connectedness.margin import Level, level
-from brittle.measures.connectedness.walk import KEPT, Checked, Inside, fresh, looked_closer, straight, watched
+from brittle.measures.connectedness.margin import LogOddsGradient, level
+from brittle.measures.connectedness.walk import (
+    KEPT,
+    CheckedPaths,
+    ClassRegion,
+    check_segments,
+    initial_state,
+    refine_least,
+    updated_state,
+)
 from brittle.measures.lanes import State, final_states, in_turn
 
 ERROR = 1e-3  # of a step, as a share of the distance between the two images
@@ -29,7 +37,7 @@ GRADIENTS = 3  # per step, of one image each
 FRAMES = 9  # images that are kept of a path
 
 
-class Ends(NamedTuple):
+class PathEnds(NamedTuple):
     """Pairs of images (n, C, H, W), and what is known of them."""
 
     start: Tensor
@@ -38,27 +46,29 @@ class Ends(NamedTuple):
     m_end: Tensor
     margin: Tensor  # (n,) at the start
 
-    def take(self, rows: Tensor) -> Ends:
-        return Ends(*(each[rows] for each in self))
+    def take(self, rows: Tensor) -> PathEnds:
+        return PathEnds(*(each[rows] for each in self))
 
 
-class Curved(NamedTuple):
+class CurvedPaths(NamedTuple):
     """What was found of n curved paths."""
 
-    checked: Checked
+    checked: CheckedPaths
     arrived: Tensor  # (n,) whether the solver came to its end
     steps: Tensor  # (n,)
     frames: Tensor  # (n, F, C, H, W), evenly spaced in t from the first image to the second; F = 0 if not asked for
 
 
-def projected(inside: Inside, ends: Ends, until: float, steps: int, points: int, frames: bool = False) -> Curved:
+def projected(
+    inside: ClassRegion, ends: PathEnds, until: float, steps: int, points: int, frames: bool = False
+) -> CurvedPaths:
     """Paths from the first to the second image of each pair."""
     stop = -math.log1p(-until)
     largest = stop / steps
     scale = (ends.end - ends.start).flatten(1).norm(dim=1)
     shares = torch.linspace(0, 1, FRAMES, device=scale.device)[1:-1]
 
-    def levels(pair: Tensor, images: Tensor) -> Level:
+    def levels(pair: Tensor, images: Tensor) -> LogOddsGradient:
         inside.tick(len(pair))
         return level(inside.classifier, images, inside.labels[pair])
 
@@ -75,7 +85,7 @@ def projected(inside: Inside, ends: Ends, until: float, steps: int, points: int,
     def begin(pair: Tensor) -> State:
         x = ends.start[pair]
         now = torch.zeros(len(pair), device=x.device)
-        state = fresh(x, ends.margin[pair]) | {"x": x, "g": levels(pair, x).g, "s": now, "h": now + largest}
+        state = initial_state(x, ends.margin[pair]) | {"x": x, "g": levels(pair, x).g, "s": now, "h": now + largest}
         if frames:
             state["frames"] = x[:, None].repeat(1, len(shares), 1, 1, 1)
         return state | {"tried": now.long(), "steps": now.long()}
@@ -97,7 +107,7 @@ def projected(inside: Inside, ends: Ends, until: float, steps: int, points: int,
         taken = worst <= 1  # NaN is not
         growth = (0.9 * worst.rsqrt()).nan_to_num(0.0).clamp(0.25, 2.0)
         there = torch.where(_as_images(taken), there, x)
-        after = watched(inside, pair, state, x, there)
+        after = updated_state(inside, pair, state, x, there)
         later = torch.where(taken, s + h, s)
         after |= {
             "x": there,
@@ -118,19 +128,21 @@ def projected(inside: Inside, ends: Ends, until: float, steps: int, points: int,
 
     kept = (*KEPT, "x", "arrived", "steps", *(["frames"] if frames else []))
     found = final_states(len(scale), inside.size, begin, in_turn(step), kept, scale.device)
-    closed = closing(inside, looked_closer(inside, found), found["x"], ends.end, found["arrived"], points)
+    closed = close_paths(inside, refine_least(inside, found), found["x"], ends.end, found["arrived"], points)
     shown = (ends.start[:, None], found["frames"], ends.end[:, None]) if frames else (ends.start[:, None][:, :0],)
-    return Curved(closed, found["arrived"], found["steps"], torch.cat(shown, 1))
+    return CurvedPaths(closed, found["arrived"], found["steps"], torch.cat(shown, 1))
 
 
-def closing(inside: Inside, found: Checked, last: Tensor, end: Tensor, arrived: Tensor, points: int) -> Checked:
+def close_paths(
+    inside: ClassRegion, found: CheckedPaths, last: Tensor, end: Tensor, arrived: Tensor, points: int
+) -> CheckedPaths:
     """What was found of paths up to `last` (n, C, H, W), with the straight segments that lead from there to their
     ends, where the solver arrived and the class was not left."""
     chosen = (arrived & found.inside).nonzero()[:, 0]
     if not len(chosen):
         return found
     within = inside._replace(labels=inside.labels[chosen])
-    rest = straight(within, last[chosen], end[chosen], found.least[chosen], points)
+    rest = check_segments(within, last[chosen], end[chosen], found.least[chosen], points)
     least, calls = found.least.clone(), found.calls.clone()
     least[chosen] = rest.least
     calls[chosen] += rest.calls
@@ -146,7 +158,7 @@ def _framed(frames: Tensor, shares: Tensor, s: Tensor, later: Tensor, x: Tensor,
     return torch.where((shares > t).view(*share.shape, 1, 1, 1), on, frames)
 
 
-def film(nodes: Tensor, times: NDArray[np.float64], end: Tensor, shown: bool) -> Tensor:
+def frames_at(nodes: Tensor, times: NDArray[np.float64], end: Tensor, shown: bool) -> Tensor:
     """Frames (n, F, C, H, W) of paths (n, T, C, H, W) that are known at `times` (T,), the last of them `end`."""
     if not shown:
         return nodes[:, :0]

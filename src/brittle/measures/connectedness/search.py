@@ -17,9 +17,9 @@ from brittle.measures.connectedness.bubbles import Bubbles
 from brittle.measures.connectedness.ida import by_ida
 from brittle.measures.connectedness.margin import log_odds, margin
 from brittle.measures.connectedness.options import ConnectednessOptions
-from brittle.measures.connectedness.projected import FRAMES, Curved, Ends, projected
+from brittle.measures.connectedness.projected import FRAMES, CurvedPaths, PathEnds, projected
 from brittle.measures.connectedness.tables import EDGE_COLUMNS, MEMBER_COLUMNS, MEMBERS, PICTURE_COLUMNS, PICTURES
-from brittle.measures.connectedness.walk import Inside, straight, stretch
+from brittle.measures.connectedness.walk import ClassRegion, check_segments, stretch
 from brittle.types import Differentiable
 
 STRAIGHT, CURVED, UNKNOWN, SKIPPED = "straight", "curved", "unknown", "skipped"
@@ -27,7 +27,7 @@ LEFT, FAILED = "left the class", "solver failed"
 FILM_NUMBERS = 1 << 21  # numbers of a class's pictures, at most
 
 
-class Seen(NamedTuple):
+class ClassImages(NamedTuple):
     """The images of a class, and what the classifier says of them."""
 
     images: Tensor  # (n, C, H, W)
@@ -52,7 +52,7 @@ class Edge:
     calls: int = 0
 
 
-class Search:
+class BubbleSearch:
     """Connects the images of a class; everything is computed when it is made."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Search:
         options: ConnectednessOptions,
         ida: bool,
         classifier: Differentiable,
-        seen: Seen,
+        seen: ClassImages,
         unit: int,
         batch_size: int,
         tick: Callable[[int], None],
@@ -89,7 +89,7 @@ class Search:
         if not edges:
             return
         ends = self._ends(edges)
-        found = straight(self._inside(edges), ends.start, ends.end, ends.margin, self.options.points)
+        found = check_segments(self._inside(edges), ends.start, ends.end, ends.margin, self.options.points)
         for edge, least, calls in zip(edges, found.least.tolist(), found.calls.tolist(), strict=True):
             edge.straight_least, edge.calls = least, calls
             if least > 0:
@@ -111,7 +111,7 @@ class Search:
             edge.how = UNKNOWN if edge.why else CURVED
             (self.bubbles.failed if edge.why else self.bubbles.join)(edge.first, edge.second)
 
-    def _solved(self, edges: Sequence[Edge], frames: bool = False) -> Curved:
+    def _solved(self, edges: Sequence[Edge], frames: bool = False) -> CurvedPaths:
         asked, inside, ends = self.options, self._inside(edges), self._ends(edges)
         if self.ida:
             return by_ida(inside, ends, asked.until, asked.steps, asked.points, asked.kappa, frames)
@@ -129,17 +129,17 @@ class Search:
             margins = self._inside(edges).margins(frames, torch.arange(len(edges), device=frames.device))
             yield from zip(edges, frames, margins, strict=True)
 
-    def _ends(self, edges: Sequence[Edge]) -> Ends:
+    def _ends(self, edges: Sequence[Edge]) -> PathEnds:
         first, second = (
             self.right[torch.tensor(places, device=self.right.device)]
             for places in ([edge.first for edge in edges], [edge.second for edge in edges])
         )
         images = self.seen.images
-        return Ends(images[first], images[second], self.odds[first], self.odds[second], self.margin[first])
+        return PathEnds(images[first], images[second], self.odds[first], self.odds[second], self.margin[first])
 
-    def _inside(self, edges: Sequence[Edge]) -> Inside:
+    def _inside(self, edges: Sequence[Edge]) -> ClassRegion:
         labels = torch.full((len(edges),), self.seen.label, device=self.right.device)
-        return Inside(self.classifier, labels, self.batch_size, self.tick)
+        return ClassRegion(self.classifier, labels, self.batch_size, self.tick)
 
     def tables(self) -> Tables:
         """Rows, a row per image, and the images on some connecting paths."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from brittle.measures.base import Cell, Read, RunView, Subject, two_by_two
+from brittle.measures.base import Cell, ImageSetFacts, Read, RunView, two_by_two
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import CURVED, FAILED, LEFT, STRAIGHT, UNKNOWN
 from brittle.measures.connectedness.tables import MEMBERS
@@ -38,7 +38,7 @@ def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]
         cell = run.cell(name, images)
         edges, members = run.table(cell), run.table(cell, MEMBERS)
         names = {"classifier": name, "image_set": images}
-        labels, changes = run.classifiers[name].worded(run.images[images]).labels, _changes(run, cell)
+        labels, changes = run.classifiers[name].with_class_names_of(run.images[images]).labels, _changes(run, cell)
         found = [
             names | {"class": labels[label]} | _class(_of(edges, label), _of(members, label), changes)
             for label in dict.fromkeys(members["label"].to_pylist())
@@ -151,7 +151,7 @@ def _totals(
     }
 
 
-def _sampled(edges: pa.Table, subject: Subject) -> Stays:
+def _sampled(edges: pa.Table, subject: ImageSetFacts) -> Stays:
     """The pairs of the fair sample, in the planned order of their first images, which is random: in the order of
     classes the mean behind them would change on the way."""
     fair = edges.filter(edges["round"].to_numpy() == 0)

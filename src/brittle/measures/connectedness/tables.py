@@ -20,7 +20,7 @@ EDGE_COLUMNS = pa.schema(
         "how": pa.string(),  # straight, curved, unknown; skipped: only the straight segment was tried
         "why": pa.string(),  # what became of a curved path that was of no use
         "straight_least": pa.float32(),  # margin on the straight segment, up to where it left the class
-        "least": pa.float32(),  # margin on the path that `how` speaks of
+        "least": pa.float32(),  # margin on the path that `how` names
         "outside": pa.float32(),  # how far a pixel of that path went beyond [0, 1]
         "steps": pa.int32(),
         "calls": pa.int32(),

@@ -18,7 +18,7 @@ CLOSER = 3  # times that the neighbourhood of the least margin is looked at more
 KEPT = ("least", "at", "low", "high", "outside", "calls")
 
 
-class Inside(NamedTuple):
+class ClassRegion(NamedTuple):
     """What tells whether points lie in a class: the classifier, the class of each pair, how many images fit."""
 
     classifier: Differentiable
@@ -40,7 +40,7 @@ class Inside(NamedTuple):
         return margin(logits, self.labels[pair].repeat_interleave(count)).view(-1, count)
 
 
-class Checked(NamedTuple):
+class CheckedPaths(NamedTuple):
     """What was found of n paths."""
 
     least: Tensor  # (n,) margin on the path, up to where it left the class
@@ -60,7 +60,7 @@ def stretch(start: Tensor, end: Tensor, count: int = POINTS) -> Tensor:
     return torch.lerp(start[:, None], end[:, None], shares.view(-1, 1, 1, 1).to(start.dtype))
 
 
-def fresh(start: Tensor, least: Tensor) -> State:
+def initial_state(start: Tensor, least: Tensor) -> State:
     """What is known of paths that begin at `start` with this margin."""
     nothing = torch.zeros_like(least)
     return {
@@ -69,15 +69,15 @@ def fresh(start: Tensor, least: Tensor) -> State:
         "low": start,
         "high": start,
         "last": torch.ones_like(least, dtype=torch.bool),
-        "outside": beyond(start[:, None]),
+        "outside": range_excess(start[:, None]),
         "calls": nothing.long(),
     }
 
 
-def watched(inside: Inside, pair: Tensor, state: State, start: Tensor, end: Tensor) -> State:
+def updated_state(inside: ClassRegion, pair: Tensor, state: State, start: Tensor, end: Tensor) -> State:
     """What the stretch from `start` to `end` adds to what is known of the paths of `pair` (B,)."""
     points = stretch(start, end)
-    found = lowest(inside, pair, start, points)
+    found = lowest_margin(inside, pair, start, points)
     lower, moved = found.least < state["least"], (start != end).flatten(1).any(1)
     # The least margin may lie beyond the end of a stretch, before the next one's first point.
     following = torch.where(_as(state["last"] & moved, start), points[:, 0], state["high"])
@@ -87,12 +87,12 @@ def watched(inside: Inside, pair: Tensor, state: State, start: Tensor, end: Tens
         "low": torch.where(_as(lower, start), found.low, state["low"]),
         "high": torch.where(_as(lower, start), found.high, following),
         "last": torch.where(lower, found.last, state["last"] & ~moved),
-        "outside": torch.maximum(state["outside"], beyond(points)),
+        "outside": torch.maximum(state["outside"], range_excess(points)),
         "calls": state["calls"] + POINTS,
     }
 
 
-class Lowest(NamedTuple):
+class LowestMargin(NamedTuple):
     """The least margin (B,) of some points, the points (B, C, H, W) before and after it, and whether it is the last."""
 
     least: Tensor
@@ -101,40 +101,42 @@ class Lowest(NamedTuple):
     last: Tensor
 
 
-def lowest(inside: Inside, pair: Tensor, start: Tensor, points: Tensor) -> Lowest:
+def lowest_margin(inside: ClassRegion, pair: Tensor, start: Tensor, points: Tensor) -> LowestMargin:
     """Among points (B, P, C, H, W) that come after `start`."""
     found, place = inside.margins(points, pair).min(1)
     row = torch.arange(len(pair), device=pair.device)
     around = torch.cat((start[:, None], points, points[:, -1:]), 1)
-    return Lowest(found, around[row, place], around[row, place + 2], place == points.shape[1] - 1)
+    return LowestMargin(found, around[row, place], around[row, place + 2], place == points.shape[1] - 1)
 
 
-def walked(inside: Inside, stretches: int, least: Tensor, node: Callable[[Tensor, Tensor], Tensor]) -> Checked:
+def follow_paths(
+    inside: ClassRegion, stretches: int, least: Tensor, node: Callable[[Tensor, Tensor], Tensor]
+) -> CheckedPaths:
     """Follows n paths of so many stretches until they end or leave the class. `node` gives for pairs (B,) the points
     (B, C, H, W) between their stretches, 0 … `stretches`; `least` (n,) is the margin at the start."""
 
     def begin(pair: Tensor) -> State:
-        return fresh(node(pair, torch.zeros_like(pair)), least[pair])
+        return initial_state(node(pair, torch.zeros_like(pair)), least[pair])
 
     def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
-        after = watched(inside, pair, state, node(pair, state["at"]), node(pair, state["at"] + 1))
+        after = updated_state(inside, pair, state, node(pair, state["at"]), node(pair, state["at"] + 1))
         return after, (after["least"] <= 0) | (after["at"] == stretches)
 
     found = final_states(len(least), inside.size, begin, in_turn(step), KEPT, least.device)
-    return looked_closer(inside, found)
+    return refine_least(inside, found)
 
 
-def looked_closer(inside: Inside, found: State) -> Checked:
+def refine_least(inside: ClassRegion, found: State) -> CheckedPaths:
     """The least margin again, among points ever closer around where it is least, of paths that stayed inside."""
     chosen = (found["least"] > 0).nonzero()[:, 0]
     within = inside._replace(labels=inside.labels[chosen])
 
     def begin(pair: Tensor) -> State:
         low, high = found["low"][chosen[pair]], found["high"][chosen[pair]]
-        return fresh(low, found["least"][chosen[pair]]) | {"low": low, "high": high}
+        return initial_state(low, found["least"][chosen[pair]]) | {"low": low, "high": high}
 
     def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
-        closer = lowest(within, pair, state["low"], stretch(state["low"], state["high"]))
+        closer = lowest_margin(within, pair, state["low"], stretch(state["low"], state["high"]))
         least, at = torch.minimum(state["least"], closer.least), state["at"] + 1
         return {"least": least, "at": at, "low": closer.low, "high": closer.high}, (least <= 0) | (at == CLOSER)
 
@@ -143,10 +145,10 @@ def looked_closer(inside: Inside, found: State) -> Checked:
         closer = final_states(len(chosen), within.size, begin, in_turn(step), ("least", "at"), least.device)
         least[chosen] = closer["least"]
         calls[chosen] += closer["at"] * POINTS
-    return Checked(least, found["at"], found["outside"], calls)
+    return CheckedPaths(least, found["at"], found["outside"], calls)
 
 
-def straight(inside: Inside, start: Tensor, end: Tensor, least: Tensor, points: int) -> Checked:
+def check_segments(inside: ClassRegion, start: Tensor, end: Tensor, least: Tensor, points: int) -> CheckedPaths:
     """The segments from `start` to `end` (n, C, H, W)."""
     stretches = -(-points // POINTS)
 
@@ -154,10 +156,10 @@ def straight(inside: Inside, start: Tensor, end: Tensor, least: Tensor, points: 
         share = (at / stretches).view(-1, 1, 1, 1).to(start.dtype)
         return torch.lerp(start[pair], end[pair], share)
 
-    return walked(inside, stretches, least, node)
+    return follow_paths(inside, stretches, least, node)
 
 
-def beyond(points: Tensor) -> Tensor:
+def range_excess(points: Tensor) -> Tensor:
     """points (B, P, C, H, W) → how far the farthest pixel lies beyond [0, 1] (B,)"""
     return torch.maximum(-points, points - 1).flatten(1).amax(1).clamp(min=0)
 

@@ -16,19 +16,19 @@ import numpy as np
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView, Subject, refuse_unknown
+from brittle.measures.base import IMAGES, PATH, About, Derived, ImageSetFacts, MeasureInputs, RunView, refuse_unknown
 from brittle.measures.corruption_error.options import PUBLISHED, CorruptionErrorOptions
-from brittle.measures.shifted import READ, Shifted, covered, shifted
+from brittle.measures.shifted import READ, ShiftedAnswers, shifted_answers, shifts_with_paths
+from brittle.statistics.betting_ratio import ratio_of_sums
 from brittle.statistics.corruption_error import (
     ALEXNET,
     ALEXNET_SEVERITIES,
     CorruptionErrors,
-    Errors,
+    ShiftErrors,
     corruption_errors,
     published_alexnet,
 )
 from brittle.statistics.estimate import Estimate
-from brittle.statistics.ratio import ratio_of_sums
 from brittle.types import InBenchmark, Nuisance
 
 KIND = "corruption-error"
@@ -44,7 +44,7 @@ class CorruptionError(CorruptionErrorOptions, Derived):
     over: ClassVar = frozenset({IMAGES, PATH})
     reads: ClassVar = (READ,)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if self.reference:
             known = [*asked.classifiers, PUBLISHED]
             refuse_unknown(self.reference, known, "the reference {!r} is not among the classifiers")
@@ -57,13 +57,13 @@ class CorruptionError(CorruptionErrorOptions, Derived):
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results, warnings = [], list[str]()
-        for images, nuisances in covered(run).items():
-            found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
+        for images, nuisances in shifts_with_paths(run).items():
+            found = {nuisance: shifted_answers(run, images, nuisance) for nuisance in nuisances}
             results += self._one_set(run, images, found, warnings)
         return {"results": results, "warnings": warnings}
 
     def _one_set(
-        self, run: RunView, images: str, found: Mapping[str, Shifted], warnings: list[str]
+        self, run: RunView, images: str, found: Mapping[str, ShiftedAnswers], warnings: list[str]
     ) -> list[dict[str, Any]]:
         names = list(next(iter(found.values())).right)
         errors = {name: {nuisance: _errors(each, name) for nuisance, each in found.items()} for name in names}
@@ -105,7 +105,7 @@ class CorruptionError(CorruptionErrorOptions, Derived):
             for name in names
         ]
 
-    def _published(self, run: RunView, found: Mapping[str, Shifted]) -> dict[str, Errors]:
+    def _published(self, run: RunView, found: Mapping[str, ShiftedAnswers]) -> dict[str, ShiftErrors]:
         """AlexNet's errors under ImageNet-C's corruptions, as means over its five severities; NaN at others."""
         of = {}
         for nuisance, each in found.items():
@@ -124,7 +124,7 @@ def _corruption(nuisance: Nuisance | None) -> str | None:
     return corruption if benchmark == "imagenet-c" and corruption in ALEXNET else None
 
 
-def _other_images(subject: Subject, images: str) -> list[str]:
+def _other_images(subject: ImageSetFacts, images: str) -> list[str]:
     """A warning where a set in ImageNet-C's layout does not hold what AlexNet was tried on."""
     (_, height, width), classes = subject.shape, len(subject.classes)
     if (height, width) == SIZE and classes == CLASSES:
@@ -136,11 +136,13 @@ def _other_images(subject: Subject, images: str) -> list[str]:
     ]
 
 
-def _errors(found: Shifted, classifier: str) -> Errors:
-    return Errors.of(found.images, found.share(classifier), found.clean_share(classifier))
+def _errors(found: ShiftedAnswers, classifier: str) -> ShiftErrors:
+    return ShiftErrors.of(found.images, found.share(classifier), found.clean_share(classifier))
 
 
-def _means(said: CorruptionErrors, errors: Mapping[str, Errors], subject: Subject, confidence: float) -> dict[str, Any]:
+def _means(
+    said: CorruptionErrors, errors: Mapping[str, ShiftErrors], subject: ImageSetFacts, confidence: float
+) -> dict[str, Any]:
     """mCE and mean rCE are means over shifts; the drop is one over images, all shifts pooled. Its interval rests on the
     planned order of the images; by size of id it might be that of the classes."""
     place = subject.places(np.concatenate([each.images for each in errors.values()]))
@@ -157,7 +159,7 @@ def _means(said: CorruptionErrors, errors: Mapping[str, Errors], subject: Subjec
     }
 
 
-def _one_shift(nuisance: str, found: Shifted, classifier: str, said: CorruptionErrors) -> dict[str, Any]:
+def _one_shift(nuisance: str, found: ShiftedAnswers, classifier: str, said: CorruptionErrors) -> dict[str, Any]:
     return {
         "nuisance": nuisance,
         "unit": found.unit,

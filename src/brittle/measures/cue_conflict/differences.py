@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.arrays import Array
-from brittle.measures.base import RunView, Subject
+from brittle.measures.base import ImageSetFacts, RunView
 from brittle.measures.cue_conflict.options import CueConflictOptions
 from brittle.measures.deciders import Decider, factors, textures
 from brittle.statistics.crossed import enough, quantiles, resampled, share_interval
 from brittle.statistics.estimate import Estimate
+from brittle.statistics.fieller import difference
 from brittle.statistics.intervals import simultaneous
-from brittle.statistics.ratios import difference
 
 
 def differences(options: CueConflictOptions, run: RunView, images: str, own: Sequence[Decider]) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ class _Biases(NamedTuple):
     stimuli: int
 
     @classmethod
-    def of(cls, subject: Subject, own: Sequence[Decider], draws: int, seed: int) -> _Biases:
+    def of(cls, subject: ImageSetFacts, own: Sequence[Decider], draws: int, seed: int) -> _Biases:
         conflict = (textures(subject) != subject.labels).astype(np.float64)
         shape, texture = (np.stack([getattr(each, what) * conflict for each in own]) for what in ("right", "texture"))
 

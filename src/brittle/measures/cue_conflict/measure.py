@@ -9,7 +9,7 @@ from typing import Any
 from brittle.errors import BrittleError
 from brittle.images.cue_conflict import TEXTURE
 from brittle.measures import register
-from brittle.measures.base import About, Asked, RunView
+from brittle.measures.base import About, MeasureInputs, RunView
 from brittle.measures.cue_conflict.options import CueConflictOptions
 from brittle.measures.cue_conflict.summary import summarise_cue_conflict
 from brittle.measures.deciders import FromDecisions
@@ -22,7 +22,7 @@ KIND = "cue-conflict"
 class CueConflict(CueConflictOptions, FromDecisions):
     """Shape bias: of answers that are a stimulus's shape or texture, the share that is the shape."""
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         super().check(about, asked)
         if TEXTURE not in about.subject.columns:
             raise BrittleError(

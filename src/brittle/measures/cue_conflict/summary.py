@@ -13,10 +13,18 @@ from typing import Any
 import numpy as np
 
 from brittle.measures.arrays import Array
-from brittle.measures.base import RunView, Subject
+from brittle.measures.base import ImageSetFacts, RunView
 from brittle.measures.cue_conflict.differences import differences
 from brittle.measures.cue_conflict.options import CueConflictOptions
-from brittle.measures.deciders import SHARED, Decider, classifier_decider, decisions_about, factors, others, textures
+from brittle.measures.deciders import (
+    SHARED,
+    Decider,
+    classifier_decider,
+    decisions_about,
+    factors,
+    recorded_deciders,
+    textures,
+)
 from brittle.statistics.crossed import FEW_LEVELS, resampled, share_interval
 from brittle.statistics.estimate import Estimate
 
@@ -34,14 +42,14 @@ def summarise_cue_conflict(options: CueConflictOptions, run: RunView) -> dict[st
         ]
         said["deciders"] += [
             {"name": each.name, "sort": each.sort, "image_set": images} | _answers(options, run, subject, each)
-            for each in others(subject, decisions, list(run.classifiers))
+            for each in recorded_deciders(subject, decisions, list(run.classifiers))
         ]
         said["comparisons"] += differences(options, run, images, own)
         said["warnings"] += _few_levels(images, subject)
     return said
 
 
-def _few_levels(images: str, subject: Subject) -> list[str]:
+def _few_levels(images: str, subject: ImageSetFacts) -> list[str]:
     """Stimuli that share very few shape or texture images leave a bootstrap little to draw from."""
     counts = {name: len(np.unique(subject.columns[name])) for name in SHARED if name in subject.columns}
     return [
@@ -52,7 +60,7 @@ def _few_levels(images: str, subject: Subject) -> list[str]:
     ]
 
 
-def _answers(options: CueConflictOptions, run: RunView, subject: Subject, decider: Decider) -> dict[str, Any]:
+def _answers(options: CueConflictOptions, run: RunView, subject: ImageSetFacts, decider: Decider) -> dict[str, Any]:
     """Shape and texture accuracy over all stimuli that were decided on, shape bias over those in conflict."""
     conflict = decider.seen * (textures(subject) != subject.labels)
     classes = np.unique(subject.labels)

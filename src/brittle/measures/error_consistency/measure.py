@@ -8,7 +8,7 @@ from typing import Any
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import About, Asked, RunView
+from brittle.measures.base import About, MeasureInputs, RunView
 from brittle.measures.deciders import FromDecisions
 from brittle.measures.error_consistency.options import ErrorConsistencyOptions
 from brittle.measures.error_consistency.summary import summarise_consistency
@@ -21,7 +21,7 @@ KIND = "error-consistency"
 class ErrorConsistency(ErrorConsistencyOptions, FromDecisions):
     """Cohen's κ between the errors of every two classifiers, and of classifiers and people."""
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         super().check(about, asked)
         if len(asked.classifiers) < 2 and not self.decisions:
             raise BrittleError(

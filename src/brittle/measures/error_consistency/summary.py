@@ -13,8 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.arrays import Array
-from brittle.measures.base import RunView, Subject
-from brittle.measures.deciders import MACHINE, PERSON, Decider, classifier_decider, decisions_about, factors, others
+from brittle.measures.base import ImageSetFacts, RunView
+from brittle.measures.deciders import (
+    MACHINE,
+    PERSON,
+    Decider,
+    classifier_decider,
+    decisions_about,
+    factors,
+    recorded_deciders,
+)
 from brittle.measures.error_consistency.options import ErrorConsistencyOptions
 from brittle.statistics.consistency import consistency, interval, redrawn, redrawn_together
 from brittle.statistics.estimate import Estimate, mean
@@ -26,7 +34,7 @@ def summarise_consistency(options: ErrorConsistencyOptions, run: RunView) -> dic
     decisions = decisions_about(list(run.images.values()), options.decisions)
     for images, subject in run.images.items():
         own = [classifier_decider(run, name, images) for name in run.classifiers]
-        everybody = [*own, *others(subject, decisions, list(run.classifiers))]
+        everybody = [*own, *recorded_deciders(subject, decisions, list(run.classifiers))]
         pairs, people = _consistent(options, run, images, subject, everybody)
         said["results"] += pairs
         said["people"] += people
@@ -42,7 +50,7 @@ def _accuracy(options: ErrorConsistencyOptions, decider: Decider) -> dict[str, A
 
 
 def _consistent(
-    options: ErrorConsistencyOptions, run: RunView, images: str, subject: Subject, deciders: list[Decider]
+    options: ErrorConsistencyOptions, run: RunView, images: str, subject: ImageSetFacts, deciders: list[Decider]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Cohen's κ of every pair, and of each classifier with people on average."""
     if len(deciders) < 2:

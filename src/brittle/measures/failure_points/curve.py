@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.measures.arrays import probability
-from brittle.measures.base import ClassifierFacts, Subject
+from brittle.measures.base import ClassifierFacts, ImageSetFacts
 from brittle.measures.failure_points.trajectories import Trajectories
 from brittle.measures.severities import Severities
 from brittle.statistics.calibration import calibration_error
@@ -48,7 +48,7 @@ def curve(
         entry["first_failures"] = int(here.sum())
         entry["wrong"] = int(paths.wrong[..., place].sum()) if place < known else None
         entry |= _quality(paths, place) if place < known else dict.fromkeys(QUALITY)
-        entry["falls"] = falls(paths.predicted[..., place][here], classifier)
+        entry["falls"] = failure_labels(paths.predicted[..., place][here], classifier)
         entries.append(entry)
     return entries
 
@@ -64,7 +64,7 @@ def _quality(paths: Trajectories, place: int) -> dict[str, Any]:
     }
 
 
-def falls(predicted: NDArray[np.int64], classifier: ClassifierFacts) -> list[dict[str, Any]]:
+def failure_labels(predicted: NDArray[np.int64], classifier: ClassifierFacts) -> list[dict[str, Any]]:
     """The labels that images fall into where they fail first, the most frequent first."""
     labels, counts = np.unique(predicted, return_counts=True)
     order = np.lexsort((labels, -counts))[:MOST_FALLS]
@@ -78,7 +78,7 @@ def falls(predicted: NDArray[np.int64], classifier: ClassifierFacts) -> list[dic
     ]
 
 
-def class_map(paths: Trajectories, subject: Subject) -> list[dict[str, Any]]:
+def class_map(paths: Trajectories, subject: ImageSetFacts) -> list[dict[str, Any]]:
     """Per class of the images: accuracy at every severity that there is; where paths end at their first failure, the
     share that has failed by then."""
     labels, whole = subject.labels[paths.places], paths.whole

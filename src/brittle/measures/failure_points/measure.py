@@ -3,7 +3,7 @@
 Every image is followed along a path: θ and key are drawn once, and severity rises from 0, whose answer is the clean
 one. All answers on the way are kept, since an image may be right again further along; with `only=first` a path ends at
 its first failure. The label is what counts as right, so images without one are left out. Paths through stored images
-may begin above 0; then nobody knows which images are right there, and all are followed.
+may begin above 0; then it is not known which images are right there, and all are followed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from brittle.measures.base import (
     ALONG_PATHS,
     ROWS,
     About,
-    Asked,
     BadAnswer,
     Measure,
+    MeasureInputs,
     Pending,
     RunView,
     Tables,
     Task,
-    looked_up,
     tabled,
+    values_by_id,
 )
 from brittle.measures.clean.measure import READ as CLEAN
-from brittle.measures.criteria import left
-from brittle.measures.distortion import BESIDE, beside
+from brittle.measures.criteria import left_prediction
+from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
 from brittle.measures.draws import check_path
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.measures.failure_points.summary import summarise_run
@@ -47,16 +47,16 @@ from brittle.measures.outcomes import Outcome
 from brittle.measures.paths import Paths, Walk
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.measures.severities import Severities, followable, scale_of, severities_of
-from brittle.measures.sweep import Brackets, Course, Trails, narrowed, trails
+from brittle.measures.sweep import Brackets, Course, PathOutcomes, narrow_brackets, path_outcomes
 
 KIND = "failure-points"
 
 
-class Found(NamedTuple):
+class PathResults(NamedTuple):
     """What one classifier said along its paths, and where failures lie between two severities of the grid."""
 
     paths: Paths
-    trails: Trails
+    trails: PathOutcomes
     narrowed: tuple[Paths, Brackets] | None
 
 
@@ -71,7 +71,7 @@ class FailurePoints(FailurePointsOptions, Measure):
     def grid(self, about: About) -> Severities:
         return severities_of(about.nuisance, self.severities, self.step, self.limit)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         self.grid(about)
         check_path(about)
         if about.images and not (about.subject.labels >= 0).any():
@@ -109,7 +109,7 @@ class FailurePoints(FailurePointsOptions, Measure):
             found = self._to_the_end(task, severities)
         return {name: partial(_tables, task, severities, each) for name, each in found.items()}
 
-    def _to_the_end(self, task: Task, severities: Tensor) -> dict[str, Found]:
+    def _to_the_end(self, task: Task, severities: Tensor) -> dict[str, PathResults]:
         """T_θ x is computed once, and every classifier sees it."""
         walk, paths, places = Walk(task), _followed(task, len(severities)), len(severities)
 
@@ -117,15 +117,15 @@ class FailurePoints(FailurePointsOptions, Measure):
             return walk.all(paths.rows[path], state, severities[place])
 
         count = len(paths.rows)
-        whole = trails(Course(count, task.batch_size, walk.begin(paths), submit, task.device), places)
+        whole = path_outcomes(Course(count, task.batch_size, walk.begin(paths), submit, task.device), places)
         found = {}
         for at, name in enumerate(task.classifiers):
             # Without a path nothing was said, and there is no axis of classifiers.
             said = Outcome(*(each[..., at] if count else each for each in whole.outcome))
-            found[name] = self._found(walk, name, paths, Trails(said, whole.last), severities)
+            found[name] = self._path_results(walk, name, paths, PathOutcomes(said, whole.last), severities)
         return found
 
-    def _until_failure(self, task: Task, name: str, severities: Tensor) -> Found:
+    def _until_failure(self, task: Task, name: str, severities: Tensor) -> PathResults:
         """Images that are wrong at 0 have failed already."""
         walk, paths = Walk(task), _followed(task, len(severities), _right(task, name))
 
@@ -134,14 +134,18 @@ class FailurePoints(FailurePointsOptions, Measure):
 
         size = lane_size(task.batch_size, task.device)
         course = Course(len(paths.rows), size, walk.begin(paths), submit, task.device)
-        return self._found(walk, name, paths, trails(course, len(severities), left), severities)
+        return self._path_results(
+            walk, name, paths, path_outcomes(course, len(severities), left_prediction), severities
+        )
 
-    def _found(self, walk: Walk, name: str, paths: Paths, found: Trails, severities: Tensor) -> Found:
+    def _path_results(
+        self, walk: Walk, name: str, paths: Paths, found: PathOutcomes, severities: Tensor
+    ) -> PathResults:
         if self.tolerance is None:
-            return Found(paths, found, None)
+            return PathResults(paths, found, None)
         task = walk.task
         seen = torch.arange(len(severities), device=task.device) <= found.last[:, None]
-        wrong = left(found.outcome) & seen
+        wrong = left_prediction(found.outcome) & seen
         right = torch.from_numpy(_right(task, name)).to(task.device)[paths.rows]
         own = (wrong.any(1) & right).nonzero()[:, 0]
         chosen, at = paths.some(own), wrong[own].to(torch.uint8).argmax(1)
@@ -152,18 +156,22 @@ class FailurePoints(FailurePointsOptions, Measure):
 
         size, width = lane_size(task.batch_size, task.device), self.tolerance / self.grid(task.about).per_severity
         course = Course(len(own), size, walk.begin(chosen), submit, task.device)
-        return Found(paths, found, (chosen, narrowed(course, ends[at], ends[at + 1], width, left)))
+        return PathResults(
+            paths, found, (chosen, narrow_brackets(course, ends[at], ends[at + 1], width, left_prediction))
+        )
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         said = summarise_run(self, run)
-        return said if self.only == "first" else said | {BESIDE: beside(run, "over all severities")}
+        return (
+            said if self.only == "first" else said | {INTERFERENCE_KEY: interference_rows(run, "over all severities")}
+        )
 
 
 def _right(task: Task, classifier: str) -> NDArray[np.bool_]:
     """(B,) whether the clean image is classified correctly; True where there is none."""
     if not task.about.subject.origin:
         return np.ones(len(task.ids), bool)
-    return np.asarray(looked_up(task.given[classifier][CLEAN.kind][ROWS], "rank", task.ids) == 0, bool)
+    return np.asarray(values_by_id(task.given[classifier][CLEAN.kind][ROWS], "rank", task.ids) == 0, bool)
 
 
 def _followed(task: Task, places: int, wanted: NDArray[np.bool_] | None = None) -> Paths:
@@ -177,7 +185,7 @@ def _followed(task: Task, places: int, wanted: NDArray[np.bool_] | None = None) 
     return Paths(number, rows[kept].to(task.device), repeats.to(task.device))
 
 
-def _tables(task: Task, severities: Tensor, found: Found) -> Tables:
+def _tables(task: Task, severities: Tensor, found: PathResults) -> Tables:
     """A row per path and severity that was looked at, and one per failure that was narrowed."""
     paths, severity = found.paths, severities.cpu().numpy()
     seen = np.arange(len(severity)) <= found.trails.last.cpu().numpy()[:, None]

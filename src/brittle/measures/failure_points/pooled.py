@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from brittle.measures.arrays import Array
 from brittle.measures.base import RunView
 from brittle.measures.failure_points.trajectories import Trajectories
-from brittle.statistics.ratio import ratio_of_sums
+from brittle.statistics.betting_ratio import ratio_of_sums
 
 if TYPE_CHECKING:
     from brittle.measures.failure_points.measure import FailurePoints

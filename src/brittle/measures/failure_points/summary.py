@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from brittle.measures.arrays import Array
 from brittle.measures.base import ClassifierFacts, RunView, pairs_of, two_by_two
-from brittle.measures.failure_points.curve import class_map, curve, falls
+from brittle.measures.failure_points.curve import class_map, curve, failure_labels
 from brittle.measures.failure_points.pooled import pooled
 from brittle.measures.failure_points.trajectories import REFINED, Trajectories, trajectories
 from brittle.measures.severities import Severities, followable
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from brittle.measures.failure_points.measure import FailurePoints
 
 
-class Narrowed(NamedTuple):
-    """Failure points between two severities of the grid, as they are told."""
+class NarrowedPoints(NamedTuple):
+    """Failure points between two severities of the grid, as they are reported."""
 
     point: Array  # (M, R) the upper end, at which the image is wrong; NaN where nothing was narrowed
     width: float  # of the widest bracket
@@ -77,7 +77,8 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
 
 
 def _claims(measure: FailurePoints, run: RunView, images: str) -> int:
-    """Differences that are told of a pair of classifiers: of failure points, and of drops where these are known."""
+    """Differences that are reported for a pair of classifiers: of failure points, and of drops where these are
+    known."""
     return 2 if measure.only is None and run.images[images].origin else 1
 
 
@@ -128,9 +129,9 @@ def _one(
     rows = int(paths.seen[..., 1:].sum())
     refined = _narrowed(run, classifier, images, nuisance, paths, grid) if measure.tolerance is not None else None
     whole = paths.whole
-    # A path that ended at its first failure was not looked at further: nobody knows whether it would have come back.
+    # A path that ended at its first failure was not looked at further: it is not known whether it would have come back.
     recovered = paths.recovered
-    facts = run.classifiers[classifier].worded(run.images[images])
+    facts = run.classifiers[classifier].with_class_names_of(run.images[images])
     return {
         "images": len(first),
         "incomplete": _incomplete(run, images, nuisance),
@@ -144,17 +145,17 @@ def _one(
         "refined": None if refined is None else _refined(measure, refined, first, right, grid),
         "calls": rows + (0 if refined is None else refined.calls),
         "calls_saved": first.size * count - rows,
-        "falls": _falls(paths, facts),
+        "falls": _failure_labels(paths, facts),
         "severities": curve(paths, grid, facts, measure.confidence),
         "classes": class_map(paths, run.images[images]),
     }
 
 
-def _falls(paths: Trajectories, classifier: ClassifierFacts) -> list[dict[str, Any]]:
+def _failure_labels(paths: Trajectories, classifier: ClassifierFacts) -> list[dict[str, Any]]:
     """The labels that images fall into where they fail first, above severity 0."""
     first = paths.first
     image, path = ((first > 0) & (first < paths.wrong.shape[-1])).nonzero()
-    return falls(paths.predicted[image, path, first[image, path]], classifier)
+    return failure_labels(paths.predicted[image, path, first[image, path]], classifier)
 
 
 def points(found: Array, end: float, confidence: float) -> dict[str, Any]:
@@ -166,7 +167,7 @@ def points(found: Array, end: float, confidence: float) -> dict[str, Any]:
 
 def _narrowed(
     run: RunView, classifier: str, images: str, nuisance: str, paths: Trajectories, grid: Severities
-) -> Narrowed:
+) -> NarrowedPoints:
     rows = run.table(run.cell(classifier, images, nuisance), REFINED)
     subject = run.images[images]
     own = np.full(len(subject), -1)
@@ -174,11 +175,11 @@ def _narrowed(
     point = np.full(paths.first.shape, np.nan)
     low, high = (grid.per_severity * rows[name].to_numpy().astype(np.float64) for name in ("low", "high"))
     point[own[subject.places(rows["image"].to_numpy())], rows["repeat"].to_numpy()] = high
-    return Narrowed(point, float((high - low).max(initial=0.0)), int(rows["calls"].to_numpy().sum()))
+    return NarrowedPoints(point, float((high - low).max(initial=0.0)), int(rows["calls"].to_numpy().sum()))
 
 
 def _refined(
-    measure: FailurePoints, found: Narrowed, first: NDArray[np.int64], right: NDArray[np.bool_], grid: Severities
+    measure: FailurePoints, found: NarrowedPoints, first: NDArray[np.int64], right: NDArray[np.bool_], grid: Severities
 ) -> dict[str, Any]:
     """The same from narrowed failure points; each is *a* crossing in its bracket, not necessarily the first."""
     values = np.where(first > len(grid.values), np.inf, found.point)[right]

@@ -13,7 +13,7 @@ from torch import Tensor
 from brittle.measures import register
 from brittle.measures.base import Pending, RunView, Task, tabled
 from brittle.measures.layer_changes.options import LayerChangesOptions
-from brittle.measures.layer_changes.search import EXPECTED_CALLS, Changes, LayerSearch
+from brittle.measures.layer_changes.search import EXPECTED_CALLS, LayerChangeResult, LayerSearch
 from brittle.measures.layer_changes.summary import summarise_changes
 from brittle.measures.layer_choice import chosen_layers
 from brittle.measures.layered import LayerMeasure, clean_predictions
@@ -51,9 +51,9 @@ class LayerChanges(LayerChangesOptions, LayerMeasure):
 
         answers, origin = task.answers.of(task.batch), clean_predictions(task, name)
 
-        def search(layer: str, rows: Tensor, slot: Tensor) -> Changes:
+        def search(layer: str, rows: Tensor, slot: Tensor) -> LayerChangeResult:
             of = LayerSearch(self, answers, task.classifiers[name], layer, origin, task.about.seed)
             return of.changes(rows, slot)
 
         keys, parts, order = self.by_layer(task, name, search)
-        return keys | Changes(*(torch.cat(each)[order] for each in zip(*parts, strict=True)))._asdict()
+        return keys | LayerChangeResult(*(torch.cat(each)[order] for each in zip(*parts, strict=True)))._asdict()

@@ -17,17 +17,17 @@ from brittle.measures.answers import Answers
 from brittle.measures.lanes import lane_size
 from brittle.measures.layer_changes.options import LayerChangesOptions
 from brittle.measures.layered import activations
-from brittle.measures.targeted import Found, Goal, Search, adam
+from brittle.measures.targeted_search import Search, SearchGoal, SearchResult, adam_search
 from brittle.memory import slices
 from brittle.random import fold, stream_root, uniform
 from brittle.types import LayerChange
 
 STREAM = "layers targets"  # names the random numbers
-EXPECTED_CALLS = 40  # of a search, for progress: nobody knows beforehand
+EXPECTED_CALLS = 40  # of a search, for progress: not known beforehand
 HELD = 1 << 26  # numbers of what layers give that are held at once
 
 
-class Changes(NamedTuple):
+class LayerChangeResult(NamedTuple):
     """What n pairs of an image and a target came to."""
 
     target: Tensor  # (n,)
@@ -56,7 +56,7 @@ class LayerSearch:
     def images(self) -> Tensor:
         return self.answers.batch.images
 
-    def changes(self, image: Tensor, slot: Tensor) -> Changes:
+    def changes(self, image: Tensor, slot: Tensor) -> LayerChangeResult:
         """The change of each pair: an image (P,) and which of its targets (P,)."""
         ids, classes = self.answers.batch.ids[image], len(self.classifier.labels)
         target = drawn_targets(self.seed, ids, self.origin[image], slot, classes)
@@ -67,12 +67,21 @@ class LayerSearch:
             scale = rms[image[part]]
             relative = found.l2 / math.sqrt(math.prod(shape))
             parts.append(
-                Changes(target[part], found.reached, scale * found.linf, scale * found.l2, scale, relative, found.log_p,
-                        found.calls, found.finite)
-            )  # fmt: skip
-        return Changes(*(torch.cat(each) for each in zip(*parts, strict=True)))
+                LayerChangeResult(
+                    target[part],
+                    found.reached,
+                    scale * found.linf,
+                    scale * found.l2,
+                    scale,
+                    relative,
+                    found.log_p,
+                    found.calls,
+                    found.finite,
+                )
+            )
+        return LayerChangeResult(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
-    def _searched(self, image: Tensor, target: Tensor, shape: torch.Size, rms: Tensor) -> Found:
+    def _searched(self, image: Tensor, target: Tensor, shape: torch.Size, rms: Tensor) -> SearchResult:
         def start(pair: Tensor) -> Tensor:
             return torch.zeros(len(pair), *shape, device=pair.device)
 
@@ -85,10 +94,10 @@ class LayerSearch:
         def tick(pairs: int) -> None:
             self.answers.tick(EXPECTED_CALLS * pairs)
 
-        goal = Goal(self.origin[image], target, self.options.share)
+        goal = SearchGoal(self.origin[image], target, self.options.share)
         size = lane_size(self.answers.size, image.device)
         search = Search(len(image), size, start, answer, goal, tick=tick)
-        return adam(search, rate=self.options.rate, steps=self.options.steps)
+        return adam_search(search, rate=self.options.rate, steps=self.options.steps)
 
     @torch.no_grad()
     def _scale(self) -> tuple[torch.Size, Tensor]:

@@ -1,7 +1,7 @@
 """What targeted changes of layers say: how large they are beside what the layer gives, and how often none was found.
 
-A search that failed is kept as a failure: it counts as larger than any change that was found. Sizes are therefore told
-as medians, and Adam finds a change, not the smallest there is: they are upper bounds.
+A search that failed is kept as a failure: it counts as larger than any change that was found. Sizes are therefore
+reported as medians, and Adam finds a change, not the smallest there is: they are upper bounds.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from brittle.measures.layer_changes.measure import LayerChanges
 
 
-class Pairs(NamedTuple):
+class LayerSizes(NamedTuple):
     """One layer of one classifier: M images × T targets; ∞ where the target was not reached."""
 
     relative: Array  # (M, T) root mean square of the change over that of what the layer gives
     linf: Array  # (M, T)
     linf_relative: Array  # (M, T) over the layer's root mean square
 
-    def of(self, chosen: Mask) -> Pairs:
-        return Pairs(*(each[chosen] for each in self))
+    def of(self, chosen: Mask) -> LayerSizes:
+        return LayerSizes(*(each[chosen] for each in self))
 
 
-def found_of(measure: LayerChanges, run: RunView, classifier: str, images: str) -> Disturbed[Pairs]:
+def found_of(measure: LayerChanges, run: RunView, classifier: str, images: str) -> Disturbed[LayerSizes]:
     rows, facts = run.table(run.cell(classifier, images)), run.classifiers[classifier]
     spread = Spread(run.images[images], rows, "repeat", measure.width(len(facts.labels)))
     number, reached = rows["layer"].to_numpy(), rows["reached"].to_numpy(zero_copy_only=False)
@@ -43,7 +43,7 @@ def found_of(measure: LayerChanges, run: RunView, classifier: str, images: str) 
     with np.errstate(divide="ignore", invalid="ignore"):
         columns = relative, linf, linf / rms
     pairs = {
-        each: Pairs(*(spread(values, np.inf, reached & (number == each)) for values in columns))
+        each: LayerSizes(*(spread(values, np.inf, reached & (number == each)) for values in columns))
         for each in measure.chosen(facts.layers, classifier)
     }
     right = clean_right(run, classifier, images)
@@ -53,7 +53,7 @@ def found_of(measure: LayerChanges, run: RunView, classifier: str, images: str) 
 def summarise_changes(measure: LayerChanges, run: RunView) -> dict[str, Any]:
     """A result per image set and classifier with all of its layers, and which of two classifiers needs more."""
 
-    def result(images: str, name: str, found: Disturbed[Pairs]) -> dict[str, Any]:
+    def result(images: str, name: str, found: Disturbed[LayerSizes]) -> dict[str, Any]:
         layers = [
             {"layer": found.layers[number], "number": number, **_sizes(measure, those.of(found.right))}
             for number, those in found.found.items()
@@ -86,14 +86,14 @@ def _odd(run: RunView, classifier: str, images: str) -> list[str]:
     ]
 
 
-def _sizes(measure: LayerChanges, pairs: Pairs) -> dict[str, Any]:
+def _sizes(measure: LayerChanges, pairs: LayerSizes) -> dict[str, Any]:
     """Medians over images, each the median of its targets; ∞, past all that was found, is None."""
     found = mean(np.isfinite(pairs.linf).mean(1), measure.confidence)
     medians = [named_median(key, np.median(each, 1), measure.confidence) for key, each in pairs._asdict().items()]
     return reduce(or_, medians, {"averaged": len(pairs.linf)} | found.named("reached"))
 
 
-def _compared(measure: LayerChanges, first: Pairs, second: Pairs, family: int) -> dict[str, Any]:
+def _compared(measure: LayerChanges, first: LayerSizes, second: LayerSizes, family: int) -> dict[str, Any]:
     """On which share of the images that both get right the first needs the larger relative change; ties count half."""
     one, other = (np.median(each.relative, 1) for each in (first, second))
     wins = mean((one > other) + 0.5 * (one == other), simultaneous(measure.confidence, family))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import About, Asked, Pending, RunView, Tables, Task, tabled
+from brittle.measures.base import About, MeasureInputs, Pending, RunView, Tables, Task, tabled
 from brittle.measures.lanes import lane_size
 from brittle.measures.layer_choice import chosen_layers
 from brittle.measures.layer_noise.noise import NoisyLayer
@@ -22,7 +22,7 @@ from brittle.measures.layer_noise.options import LayerNoiseOptions
 from brittle.measures.layer_noise.summary import summarise_noise
 from brittle.measures.layered import LayerMeasure, clean_predictions
 from brittle.measures.plan import Unit
-from brittle.measures.sweep import Crossings, in_order
+from brittle.measures.sweep import Crossings, joined_crossings
 
 KIND = "layer-noise"
 KEPT = ("predicted", "log_p_predicted", "log_p_label")
@@ -56,7 +56,7 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
         networks = self.networks if chosen and chosen[-1] == len(layers) - 1 else 0
         return (len(chosen) - bool(networks)) * width + networks
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if not 1 <= self.limit / self.step + 1e-9 < MOST_SEVERITIES:
             raise BrittleError(
                 f"layer-noise: σ can't rise to {self.limit:g} in steps of {self.step:g}",
@@ -85,7 +85,7 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
             return noise.crossings(rows, repeat)
 
         keys, parts, order = self.by_layer(task, name, along)
-        return keys, in_order(parts, order)
+        return keys, joined_crossings(parts, order)
 
 
 def _tables(keys: dict[str, Any], found: Crossings) -> Tables:

@@ -18,7 +18,7 @@ from torch import Tensor
 from brittle.classifiers.layers import WEIGHTS
 from brittle.measures.answers import Answers, PendingOutcome
 from brittle.measures.changes import Untouched
-from brittle.measures.criteria import left
+from brittle.measures.criteria import left_prediction
 from brittle.measures.lanes import State, lanes_on
 from brittle.measures.layered import activations
 from brittle.measures.outcomes import Outcome
@@ -30,9 +30,9 @@ STREAM = "layers"  # names the random numbers
 CARRIED = 1 << 27  # numbers of z that paths carry along; longer ones are drawn again at every σ
 
 
-def gone(found: Outcome) -> Tensor:
-    """The prediction is another one, or the outputs are no numbers any more."""
-    return left(found) | ~torch.isfinite(found.log_p_predicted)
+def has_left_clean_prediction(found: Outcome) -> Tensor:
+    """The prediction is another one, or the outputs are no longer numbers."""
+    return left_prediction(found) | ~torch.isfinite(found.log_p_predicted)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class NoisyLayer:
             with self.classifier.perturbed(self.layer, multiplied(self.severities[place], z)):
                 return self._asked.submit(self.name, image[path], {}, Untouched(), self.references)
 
-        return sweep(Course(len(image), size, begin, submit, image.device), self.severities, gone)
+        return sweep(Course(len(image), size, begin, submit, image.device), self.severities, has_left_clean_prediction)
 
     def _of_weights(self, image: Tensor, repeat: Tensor) -> Crossings:
         """Network by network: what has not crossed yet is asked again at the next σ, in batches of one size."""
@@ -92,7 +92,7 @@ class NoisyLayer:
                 with self.classifier.perturbed(WEIGHTS, networks.at(at, sigma)):
                     answered = self._asked.all(image[waiting], {}, Untouched(), right, padded=True)
                     found = answered.outcomes[self.name]()
-                over = gone(found)
+                over = has_left_clean_prediction(found)
                 place[waiting], met[waiting], said[waiting] = at, over, found.packed().to(said)
                 waiting = waiting[~over]
                 if not len(waiting):

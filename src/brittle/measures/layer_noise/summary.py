@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from brittle.classifiers.layers import WEIGHTS
 from brittle.measures.arrays import Array, Mask, Spread, probability
-from brittle.measures.base import RunView, Subject
+from brittle.measures.base import ImageSetFacts, RunView
 from brittle.measures.clean.measure import clean_right
 from brittle.measures.layered import Disturbed, rank_correlation, summed_up
 from brittle.statistics.estimate import mean
@@ -29,7 +29,7 @@ OVER_IMAGES = "images, for the population that they were drawn from"
 OVER_DRAWS = "draws of the noise, for these images: every draw is one noisy network for all of them"
 
 
-class Paths(NamedTuple):
+class LayerPaths(NamedTuple):
     """One layer of one classifier: M images × R repeats."""
 
     sigma: Array  # (M, R) where the prediction first changed, or the last σ that was tried
@@ -37,7 +37,7 @@ class Paths(NamedTuple):
     p_star: Array  # (M, R) probability of the label there; NaN where the outputs were no numbers
     clustered: bool  # a repeat is one network for all images
 
-    def of(self, chosen: Mask) -> Paths:
+    def of(self, chosen: Mask) -> LayerPaths:
         return self._replace(sigma=self.sigma[chosen], broke=self.broke[chosen], p_star=self.p_star[chosen])
 
     def means(self, values: Array, known: Mask | None = None) -> Array:
@@ -49,7 +49,7 @@ class Paths(NamedTuple):
         return np.asarray(sums[counts > 0] / counts[counts > 0], np.float64)
 
 
-def found_of(measure: LayerNoise, run: RunView, classifier: str, images: str) -> Disturbed[Paths]:
+def found_of(measure: LayerNoise, run: RunView, classifier: str, images: str) -> Disturbed[LayerPaths]:
     rows, layers = run.table(run.cell(classifier, images)), run.classifiers[classifier].layers
     paths = {
         number: _paths(measure, rows.filter(rows["layer"].to_numpy() == number), run.images[images], layers[number])
@@ -59,11 +59,11 @@ def found_of(measure: LayerNoise, run: RunView, classifier: str, images: str) ->
     return Disturbed(layers, paths, right, int((rows["place"].to_numpy() + 1).sum()))
 
 
-def _paths(measure: LayerNoise, rows: pa.Table, subject: Subject, layer: str) -> Paths:
+def _paths(measure: LayerNoise, rows: pa.Table, subject: ImageSetFacts, layer: str) -> LayerPaths:
     clustered = layer == WEIGHTS
     spread = Spread(subject, rows, "repeat", measure.networks if clustered else measure.repeats)
     sigma = (rows["place"].to_numpy() + 1) * measure.step
-    return Paths(spread(sigma), spread(rows["broke"]), spread(probability(rows["log_p_predicted"])), clustered)
+    return LayerPaths(spread(sigma), spread(rows["broke"]), spread(probability(rows["log_p_predicted"])), clustered)
 
 
 def summarise_noise(measure: LayerNoise, run: RunView) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def summarise_noise(measure: LayerNoise, run: RunView) -> dict[str, Any]:
     family = (2 if several else 1) * sum(len(each.found) for found in whole.values() for each in found.values())
     common = {images: np.logical_and.reduce([each.right for each in found.values()]) for images, found in whole.items()}
 
-    def result(images: str, name: str, found: Disturbed[Paths]) -> dict[str, Any]:
+    def result(images: str, name: str, found: Disturbed[LayerPaths]) -> dict[str, Any]:
         layers = [
             {"layer": found.layers[number], "number": number}
             | _averages(measure, paths.of(found.right), family)
@@ -101,7 +101,7 @@ def _trends(layers: Sequence[Mapping[str, Any]]) -> dict[str, float | None] | No
     return None if trends["mean"] is None else trends
 
 
-def _averages(measure: LayerNoise, paths: Paths, family: int) -> dict[str, Any]:
+def _averages(measure: LayerNoise, paths: LayerPaths, family: int) -> dict[str, Any]:
     """Of one layer over some images. For the weights an interval is over draws, otherwise over images."""
     sigma, broke, count = paths.sigma, paths.broke, len(paths.sigma)
     known = broke & np.isfinite(paths.p_star)
@@ -134,7 +134,7 @@ def _within(sigma: Array, clustered: bool) -> float | None:
     return float(sigma.mean(0).std(ddof=1)) if clustered else float(np.sqrt(sigma.var(1, ddof=1).mean()))
 
 
-def _difference(measure: LayerNoise, first: Paths, second: Paths, family: int) -> dict[str, Any]:
+def _difference(measure: LayerNoise, first: LayerPaths, second: LayerPaths, family: int) -> dict[str, Any]:
     """First minus second over the images that both get right, image by image or draw by draw."""
     apart, together = first.means(first.sigma - second.sigma), simultaneous(measure.confidence, family)
     found = mean(apart, together, support=(-measure.end, measure.end))
@@ -142,7 +142,7 @@ def _difference(measure: LayerNoise, first: Paths, second: Paths, family: int) -
     return about | found.named("difference", "interval") | {"better": found.favours()}
 
 
-def _odd(classifier: str, images: str, found: Disturbed[Paths]) -> list[str]:
+def _odd(classifier: str, images: str, found: Disturbed[LayerPaths]) -> list[str]:
     said = []
     for number, paths in found.found.items():
         odd = int((paths.broke & ~np.isfinite(paths.p_star)).sum())

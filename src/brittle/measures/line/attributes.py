@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from brittle.measures.arrays import Array
-from brittle.measures.line.models import Model
-from brittle.statistics.line import FEWEST, Partial, partial
+from brittle.measures.line.models import ModelTrainings
+from brittle.statistics.line import FEWEST, PartialCorrelation, partial
 
 
 def partials(
-    models: Sequence[Model],
+    models: Sequence[ModelTrainings],
     wanted: Sequence[str],
     family: str,
     identical: Array,
@@ -39,15 +39,18 @@ def partials(
                     "values": len(set(values)),
                     "fewest_trainings": min(len(models[place].classifiers) for place in places),
                     "by_itself": bool(name) and _by_itself([models[place] for place in places], attribute),
-                    **_told("", partial(values, *given)),
-                    **_told("log_", partial(np.log(values), *given) if (values > 0).all() else Partial(len(places))),
+                    **_as_row("", partial(values, *given)),
+                    **_as_row(
+                        "log_",
+                        partial(np.log(values), *given) if (values > 0).all() else PartialCorrelation(len(places)),
+                    ),
                 }
             )
     return found
 
 
-def unsaid(models: Sequence[Model], wanted: Sequence[str], family: str) -> list[str]:
-    """For warnings: the attributes of which nothing can be told, or no effect by itself."""
+def untested_attributes(models: Sequence[ModelTrainings], wanted: Sequence[str], family: str) -> list[str]:
+    """For warnings: the attributes about which nothing can be said, or no effect by itself."""
     counted = {name: sum(_has(model, name) for model in models) for name in wanted or _named(models)}
     few = {name: there for name, there in counted.items() if 0 < there < FEWEST}
     return [
@@ -67,23 +70,23 @@ def unsaid(models: Sequence[Model], wanted: Sequence[str], family: str) -> list[
     ]
 
 
-def numeric(models: Sequence[Model]) -> list[str]:
+def numeric(models: Sequence[ModelTrainings]) -> list[str]:
     """The attributes that at least five models have as numbers."""
     return [name for name in _named(models) if sum(_has(model, name) for model in models) >= FEWEST]
 
 
-def _named(models: Sequence[Model]) -> list[str]:
+def _named(models: Sequence[ModelTrainings]) -> list[str]:
     return list(dict.fromkeys(key for model in models for key in model.attributes))
 
 
-def _by_itself(models: Sequence[Model], attribute: str) -> bool:
+def _by_itself(models: Sequence[ModelTrainings], attribute: str) -> bool:
     """Whether models of one family differ enough in an attribute, and are each trained several times."""
     return len({each.attributes[attribute] for each in models}) >= FEWEST and all(
         len(each.classifiers) > 1 for each in models
     )
 
 
-def _families(models: Sequence[Model], attribute: str, family: str) -> Iterator[tuple[str, list[int]]]:
+def _families(models: Sequence[ModelTrainings], attribute: str, family: str) -> Iterator[tuple[str, list[int]]]:
     """All models with that attribute, under "", unless they are of one family, and those of each family."""
     there = [place for place, model in enumerate(models) if _has(model, attribute)]
     of = {place: models[place].attributes.get(family) for place in there}
@@ -93,7 +96,7 @@ def _families(models: Sequence[Model], attribute: str, family: str) -> Iterator[
         yield name, [place for place in there if of[place] == name]
 
 
-def _has(model: Model, attribute: str) -> bool:
+def _has(model: ModelTrainings, attribute: str) -> bool:
     return is_number(model.attributes.get(attribute))
 
 
@@ -102,5 +105,5 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _told(prefix: str, found: Partial) -> dict[str, Any]:
+def _as_row(prefix: str, found: PartialCorrelation) -> dict[str, Any]:
     return found.correlation.named(f"{prefix}correlation", f"{prefix}interval") | {f"{prefix}p_value": found.p_value}

@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.arrays import Array
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView, refuse_unknown
+from brittle.measures.base import IMAGES, PATH, About, Derived, MeasureInputs, RunView, refuse_unknown
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import clean_right
-from brittle.measures.line.attributes import is_number, partials, unsaid
-from brittle.measures.line.models import Model, grouped
+from brittle.measures.line.attributes import is_number, partials, untested_attributes
+from brittle.measures.line.models import ModelTrainings, grouped
 from brittle.measures.line.options import FAMILY, LineOptions
-from brittle.measures.shifted import READ, Shifted, covered, shifted
+from brittle.measures.shifted import READ, ShiftedAnswers, shifted_answers, shifts_with_paths
 from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import simultaneous
-from brittle.statistics.line import FEWEST, Gains, gains, line, probit
-from brittle.statistics.line import Line as FittedLine
+from brittle.statistics.line import FEWEST, FittedLine, Gains, gains, line, probit
 
 KIND = "line"
 AXES = ("plain", "probit")
@@ -35,7 +34,7 @@ AXES = ("plain", "probit")
 class CleanImages(NamedTuple):
     """The images that accuracy without a shift is of."""
 
-    name: str  # as it is told
+    name: str  # as it is reported
     images: str  # the image set
     ids: NDArray[np.int64]
     same: bool  # whether accuracy under shifts is of the same images
@@ -52,7 +51,7 @@ class Line(LineOptions, Derived):
     def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
         return {self.id: False} if self.id else {}
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if self.id:
             refuse_unknown(self.id, asked.images, "there is no image set {!r} to take accuracy without a shift from")
         models = grouped(asked.classifiers)
@@ -84,17 +83,17 @@ class Line(LineOptions, Derived):
             )
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        models, sets = grouped(run.classifiers), covered(run)
+        models, sets = grouped(run.classifiers), shifts_with_paths(run)
         others = {images: nuisances for images, nuisances in sets.items() if images != self.id}
         results, warnings = [], list[str]()
         for images, nuisances in (others or sets).items():
-            found = {nuisance: shifted(run, images, nuisance) for nuisance in nuisances}
+            found = {nuisance: shifted_answers(run, images, nuisance) for nuisance in nuisances}
             results.append(self._one_set(run, images, found, models))
-            warnings += unsaid(list(models.values()), self.covariates, self.family)
+            warnings += untested_attributes(list(models.values()), self.covariates, self.family)
         return {"results": results, "warnings": list(dict.fromkeys(warnings))}
 
     def _one_set(
-        self, run: RunView, images: str, found: Mapping[str, Shifted], models: Mapping[str, Model]
+        self, run: RunView, images: str, found: Mapping[str, ShiftedAnswers], models: Mapping[str, ModelTrainings]
     ) -> dict[str, Any]:
         followed = np.unique(np.concatenate([each.images for each in found.values()]))
         clean = self._clean_images(run, images, followed)
@@ -134,7 +133,7 @@ class Line(LineOptions, Derived):
         }
 
     def _one_shift(
-        self, nuisance: str, found: Shifted, accuracy: Array, identical: Array, count: int
+        self, nuisance: str, found: ShiftedAnswers, accuracy: Array, identical: Array, count: int
     ) -> dict[str, Any]:
         """Line by severity (figures 20 to 22), with the accuracies of every model behind it."""
         said: dict[str, Any] = {
@@ -161,12 +160,12 @@ class Line(LineOptions, Derived):
             return CleanImages(f"{images}, {len(others):,} images that no shift was applied to", images, others, False)
         return CleanImages(images, images, followed, True)
 
-    def _drawn_through(self, models: Mapping[str, Model]) -> list[str]:
+    def _drawn_through(self, models: Mapping[str, ModelTrainings]) -> list[str]:
         wanted = set(self.baseline)
         return [name for name, model in models.items() if not wanted or wanted & {name, *model.classifiers}]
 
 
-def _clean_accuracy(run: RunView, clean: CleanImages, models: Mapping[str, Model]) -> Array:
+def _clean_accuracy(run: RunView, clean: CleanImages, models: Mapping[str, ModelTrainings]) -> Array:
     """Without a shift, by model."""
     names = [name for model in models.values() for name in model.classifiers]
     of = {name: _clean(run, name, clean.images, clean.ids) for name in names}
@@ -177,7 +176,7 @@ def _clean(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -
     return float(clean_right(run, classifier, images)[np.isin(run.images[images].ids, ids)].mean())
 
 
-def _by_model(found: Shifted, models: Mapping[str, Model]) -> Array:
+def _by_model(found: ShiftedAnswers, models: Mapping[str, ModelTrainings]) -> Array:
     """(n, S) accuracy of every model at the severities above 0."""
     return np.stack([np.mean([found.accuracy(name) for name in model.classifiers], 0) for model in models.values()])
 

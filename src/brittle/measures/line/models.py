@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 from brittle.measures.base import ClassifierFacts, members
 
 
-class Model(NamedTuple):
+class ModelTrainings(NamedTuple):
     """One classifier, or several trainings of one model: a group, whose attributes are those that all share."""
 
     classifiers: tuple[str, ...]
     attributes: Mapping[str, Any]
 
 
-def grouped(classifiers: Mapping[str, ClassifierFacts]) -> dict[str, Model]:
+def grouped(classifiers: Mapping[str, ClassifierFacts]) -> dict[str, ModelTrainings]:
     return {
-        name: Model(tuple(of), _shared([classifiers[each].attributes for each in of]))
+        name: ModelTrainings(tuple(of), _shared([classifiers[each].attributes for each in of]))
         for name, of in members(classifiers).items()
     }
 

@@ -27,10 +27,20 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import At, Notes, PendingOutcome
-from brittle.measures.base import About, Asked, Measure, Pending, RunView, Tables, Task, tabled, tested
+from brittle.measures.base import (
+    About,
+    Measure,
+    MeasureInputs,
+    Pending,
+    RunView,
+    Tables,
+    Task,
+    evaluated_image_sets,
+    tabled,
+)
 from brittle.measures.changes import UnderNuisance
 from brittle.measures.clean.measure import READ as CLEAN
-from brittle.measures.distortion import BESIDE, beside
+from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
 from brittle.measures.draws import draw_theta
 from brittle.measures.occlusion.options import OcclusionOptions
 from brittle.measures.occlusion.summary import summarise_run
@@ -56,7 +66,7 @@ class Occlusion(OcclusionOptions, Measure):
     def image_sets(self, asked: Sequence[str], trained_on: Mapping[str, str]) -> dict[str, bool]:
         return {trained_on[name]: True for name in asked if name in trained_on}
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if not isinstance(about.nuisance, HidesPixels):
             raise BrittleError(
                 f"occlusion is measured under nuisances that hide pixels, and {about.nuisance_name!r} does not",
@@ -84,7 +94,7 @@ class Occlusion(OcclusionOptions, Measure):
         at = {"draw": task.axis // len(shares)}
         if shares[0] is not None:
             at["share"] = torch.tensor(shares, dtype=torch.float64, device=task.device)[task.axis % len(shares)]
-        said = task.answers.all(task.rows, at, Hiding(nuisance, task.root()), task.labels)
+        said = task.answers.all(task.rows, at, MaskedShare(nuisance, task.root()), task.labels)
         return {name: partial(self._tables, task, each, said.notes["hidden"]) for name, each in said.outcomes.items()}
 
     def _tables(self, task: Task, pending: PendingOutcome, hidden: Tensor) -> Tables:
@@ -94,11 +104,13 @@ class Occlusion(OcclusionOptions, Measure):
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         # Of images that were trained on the DI index says nothing.
-        return summarise_run(self, run) | {BESIDE: beside(run, "over all hidden shares", tested(run.images))}
+        return summarise_run(self, run) | {
+            INTERFERENCE_KEY: interference_rows(run, "over all hidden shares", evaluated_image_sets(run.images))
+        }
 
 
 @dataclass(frozen=True)
-class Hiding(UnderNuisance):
+class MaskedShare(UnderNuisance):
     """A drawn mask over images, grown or shrunk to the `share` that is asked for; notes the share `hidden` of each."""
 
     nuisance: HidesPixels

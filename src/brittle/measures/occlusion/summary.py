@@ -1,9 +1,9 @@
 """What occlusion says: accuracy at every share on test and training images, and what becomes of the gap between them.
 
-Accuracies have the intervals of means over images, and A / A₀ is bet on in the same way (`statistics/ratio.py`). Gaps
-have Newcombe's interval and iOcclusion has Fieller's (`statistics/ratios.py`), in which an image is one item with its
-occluded and its clean answer, and the two image sets are independent. All are about images and masks, not about other
-trainings: those are the runs of a `group`.
+Accuracies have the intervals of means over images, and A / A₀ is bet on in the same way
+(`statistics/betting_ratio.py`). Gaps have Newcombe's interval and iOcclusion has Fieller's (`statistics/fieller.py`),
+in which an image is one item with its occluded and its clean answer, and the two image sets are independent. All are
+about images and masks, not about other trainings: those are the runs of a `group`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from brittle.measures.arrays import Array
-from brittle.measures.base import RunView, members, tested, two_by_two
+from brittle.measures.base import RunView, evaluated_image_sets, members, two_by_two
 from brittle.measures.clean.measure import clean_right
 from brittle.nuisances import nuisances
+from brittle.statistics.betting_ratio import quotient_bounds
 from brittle.statistics.estimate import Estimate, mean, means
+from brittle.statistics.fieller import SignedSample, difference_of_ratios, difference_of_shares, ratio, standard_errors
 from brittle.statistics.intervals import simultaneous
-from brittle.statistics.ratio import quotient_bounds
-from brittle.statistics.ratios import Sample, difference_of_shares, ratio, ratios_apart, standard_errors
 from brittle.types import HidesPixels, HidesShare
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ FEW = 30  # images below which the central limit theorem is a poor guide
 SURE = 5.0  # standard errors of a gap from which on dividing by it hardly biases iOcclusion (benchmarks/README.md)
 
 
-class Right(NamedTuple):
+class OccludedAccuracy(NamedTuple):
     """How right a classifier, or the runs of one model on average, is on the images of one set."""
 
     occluded: Array  # (K, n) share of an image's masks at which it is classified correctly, per hidden share
@@ -40,20 +40,22 @@ class Right(NamedTuple):
     hidden: Array  # (K,) share of the pixels that masks really hide
 
     @classmethod
-    def mean(cls, runs: Sequence[Right]) -> Right:
+    def mean(cls, runs: Sequence[OccludedAccuracy]) -> OccludedAccuracy:
         return cls(*(np.mean(each, 0) for each in zip(*runs, strict=True)))
 
 
-class Both(NamedTuple):
+class TestAndTraining(NamedTuple):
     """A model on test images and, where they are known, on training images."""
 
-    test: Right
-    train: Right | None
+    test: OccludedAccuracy
+    train: OccludedAccuracy | None
 
     @classmethod
-    def mean(cls, runs: Sequence[Both]) -> Both:
+    def mean(cls, runs: Sequence[TestAndTraining]) -> TestAndTraining:
         trained = [each.train for each in runs if each.train is not None]
-        return cls(Right.mean([each.test for each in runs]), Right.mean(trained) if trained else None)
+        return cls(
+            OccludedAccuracy.mean([each.test for each in runs]), OccludedAccuracy.mean(trained) if trained else None
+        )
 
     def gap(self, confidence: float, place: int | None = None) -> Estimate:
         """A(train) − A(test), occluded at one of the shares or clean."""
@@ -62,12 +64,12 @@ class Both(NamedTuple):
         train, test = (each.clean if place is None else each.occluded[place] for each in (self.train, self.test))
         return difference_of_shares(train, test, confidence)
 
-    def samples(self, place: int) -> list[Sample]:
+    def samples(self, place: int) -> list[SignedSample]:
         """What iOcclusion at one share is a ratio of."""
         assert self.train is not None
         return [
-            Sample(self.train.occluded[place], self.train.clean, 1),
-            Sample(self.test.occluded[place], self.test.clean, -1),
+            SignedSample(self.train.occluded[place], self.train.clean, 1),
+            SignedSample(self.test.occluded[place], self.test.clean, -1),
         ]
 
     def interplay(self, confidence: float, place: int) -> Estimate:
@@ -80,21 +82,21 @@ def summarise_run(measure: Occlusion, run: RunView) -> dict[str, Any]:
     results, groups, comparisons, warnings = [], [], [], dict[str, None]()
     models = members(run.classifiers)
     family = math.comb(len(models), 2) * _claims(measure, run)
-    for images, nuisance in itertools.product(tested(run.images), run.nuisances):
+    for images, nuisance in itertools.product(evaluated_image_sets(run.images), run.nuisances):
         shares = measure.shares_of(run.nuisances[nuisance])
         train = _training(run, images)
-        found = {name: _both(run, name, images, train, nuisance, len(shares)) for name in run.classifiers}
+        found = {name: _test_and_training(run, name, images, train, nuisance, len(shares)) for name in run.classifiers}
         names = {"image_set": images, "train_set": train or None, "nuisance": nuisance}
         about = names | _protocol(measure, run, images, train, nuisance)
         for name, both in found.items():
             results.append(
                 {"classifier": name, "group": run.classifiers[name].group or None} | about | _one(both, shares, measure)
             )
-            warnings |= dict.fromkeys(_doubts(both, name, images, train, measure.confidence))
+            warnings |= dict.fromkeys(_ratio_warnings(both, name, images, train, measure.confidence))
         averaged = {}
         for model, names_of in models.items():
             runs = [found[name] for name in names_of]
-            averaged[model] = Both.mean(runs)
+            averaged[model] = TestAndTraining.mean(runs)
             if run.classifiers[names_of[0]].group:
                 groups.append(
                     {"group": model, "runs": len(runs), "classifiers": names_of}
@@ -114,14 +116,16 @@ def _training(run: RunView, images: str) -> str:
 
 
 def _claims(measure: Occlusion, run: RunView) -> int:
-    """Differences that are told of a pair of models: of accuracy, and of iOcclusion where there are training images, at
-    every share."""
+    """Differences that are reported for a pair of models: of accuracy, and of iOcclusion where there are training
+    images, at every share."""
     shares = sum(len(measure.shares_of(nuisance)) for nuisance in run.nuisances.values())
-    return shares * sum(2 if _training(run, images) else 1 for images in tested(run.images))
+    return shares * sum(2 if _training(run, images) else 1 for images in evaluated_image_sets(run.images))
 
 
-def _both(run: RunView, classifier: str, images: str, train: str, nuisance: str, shares: int) -> Both:
-    def right(name: str) -> Right:
+def _test_and_training(
+    run: RunView, classifier: str, images: str, train: str, nuisance: str, shares: int
+) -> TestAndTraining:
+    def right(name: str) -> OccludedAccuracy:
         subject, rows = run.images[name], run.table(run.cell(classifier, name, nuisance))
         image, place = subject.places(rows["image"].to_numpy()), rows["place"].to_numpy()
         total, hidden, often = (np.zeros((shares, len(subject))) for _ in range(3))
@@ -129,9 +133,9 @@ def _both(run: RunView, classifier: str, images: str, train: str, nuisance: str,
         np.add.at(hidden, (place, image), rows["hidden"].to_numpy())
         np.add.at(often, (place, image), 1)
         clean = clean_right(run, classifier, name).astype(np.float64)
-        return Right(total / often, clean, (hidden / often).mean(1))
+        return OccludedAccuracy(total / often, clean, (hidden / often).mean(1))
 
-    return Both(right(images), right(train) if train else None)
+    return TestAndTraining(right(images), right(train) if train else None)
 
 
 def _protocol(measure: Occlusion, run: RunView, images: str, train: str, nuisance: str) -> dict[str, Any]:
@@ -152,7 +156,7 @@ def _protocol(measure: Occlusion, run: RunView, images: str, train: str, nuisanc
     }
 
 
-def _one(both: Both, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
+def _one(both: TestAndTraining, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
     """The four accuracies, the gaps, A / A₀ and iOcclusion at every share."""
     confidence, nothing = measure.confidence, [Estimate()] * len(shares)
     tests = means(both.test.occluded, confidence)
@@ -179,7 +183,9 @@ def _one(both: Both, shares: Sequence[float | None], measure: Occlusion) -> dict
     }
 
 
-def _group(runs: Sequence[Both], averaged: Both, shares: Sequence[float | None], measure: Occlusion) -> dict[str, Any]:
+def _group(
+    runs: Sequence[TestAndTraining], averaged: TestAndTraining, shares: Sequence[float | None], measure: Occlusion
+) -> dict[str, Any]:
     """Over the runs of one model: the ratio of the mean gaps, and the mean of the runs' own ratios, which differ."""
     confidence = measure.confidence
     said = _one(averaged, shares, measure)
@@ -195,7 +201,9 @@ def _group(runs: Sequence[Both], averaged: Both, shares: Sequence[float | None],
     return said
 
 
-def _differences(first: Both, second: Both, shares: Sequence[float | None], confidence: float) -> list[dict[str, Any]]:
+def _differences(
+    first: TestAndTraining, second: TestAndTraining, shares: Sequence[float | None], confidence: float
+) -> list[dict[str, Any]]:
     """First minus second at every share, paired over the same images under the same masks."""
     apart = means(first.test.occluded - second.test.occluded, confidence, support=(-1.0, 1.0))
     found = []
@@ -210,14 +218,14 @@ def _differences(first: Both, second: Both, shares: Sequence[float | None], conf
     return found
 
 
-def _interplay_apart(first: Both, second: Both, place: int, confidence: float) -> Estimate:
+def _interplay_apart(first: TestAndTraining, second: TestAndTraining, place: int, confidence: float) -> Estimate:
     """The difference of two iOcclusions, where both models have one."""
     if any(each.interplay(confidence, place).interval is None for each in (first, second)):
         return Estimate()
-    return ratios_apart(first.samples(place), second.samples(place), confidence)
+    return difference_of_ratios(first.samples(place), second.samples(place), confidence)
 
 
-def _relative(test: Right, confidence: float) -> list[Estimate]:
+def _relative(test: OccludedAccuracy, confidence: float) -> list[Estimate]:
     """A / A₀ at every share; nothing where A₀ may be 0."""
     if not test.clean.any():
         return [Estimate()] * len(test.occluded)
@@ -234,8 +242,8 @@ def _spread(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def _doubts(both: Both, classifier: str, images: str, train: str, confidence: float) -> list[str]:
-    """What a reader of the ratios must know, in a sentence each."""
+def _ratio_warnings(both: TestAndTraining, classifier: str, images: str, train: str, confidence: float) -> list[str]:
+    """What a reader of the ratios must know, a sentence each."""
     gap = both.gap(confidence)
     if both.train is None:
         return []

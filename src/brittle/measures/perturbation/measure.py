@@ -19,17 +19,33 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.imagenet import ids, shown, taken_for_imagenets
 from brittle.measures import register
-from brittle.measures.base import ON_IMAGES, About, Asked, ClassifierFacts, Measure, Pending, RunView, Subject, Task
+from brittle.measures.base import (
+    ON_IMAGES,
+    About,
+    ClassifierFacts,
+    ImageSetFacts,
+    Measure,
+    MeasureInputs,
+    Pending,
+    RunView,
+    Task,
+)
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.lanes import lane_size
-from brittle.measures.perturbation.aims import ALL, NONE, aimed, named_classes, slots
+from brittle.measures.perturbation.evaluation import (
+    BATCHES_AT_ONCE,
+    EvaluatedPairs,
+    TargetPairs,
+    evaluate_changes,
+    tables,
+)
 from brittle.measures.perturbation.options import PerturbationOptions
-from brittle.measures.perturbation.signs import signs
+from brittle.measures.perturbation.signs import sign_search
 from brittle.measures.perturbation.summary import summarise_perturbation
-from brittle.measures.perturbation.work import BATCHES_AT_ONCE, Pairs, Part, tables, tried
-from brittle.measures.plan import Grid, Listed, Plan, Unit
-from brittle.measures.targeted import UNTARGETED, Found, Goal, Search, adam
+from brittle.measures.perturbation.targets import ALL, NONE, named_classes, slots, target_of
+from brittle.measures.plan import Grid, Plan, Unit, UnitList
+from brittle.measures.targeted_search import UNTARGETED, Search, SearchGoal, SearchResult, adam_search
 from brittle.random import fold
 from brittle.types import Differentiable
 
@@ -52,7 +68,7 @@ class Perturbation(PerturbationOptions, Measure):
     def targeted(self) -> bool:
         return self.method != "fgsm" and self.targets != (NONE,)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if self.method == "fgsm" and self.targets not in ((ALL,), (NONE,)):
             raise BrittleError("perturbation: fgsm has no targets", "Use t-fgsm, or leave them out.")
         if self.method in ("adam", "t-fgsm") and self.targets == (NONE,):
@@ -74,7 +90,7 @@ class Perturbation(PerturbationOptions, Measure):
             labels[: len(classes)] = classes[: len(labels)]
         return named_classes(self.targets, labels)
 
-    def places(self, subject: Subject) -> list[int]:
+    def places(self, subject: ImageSetFacts) -> list[int]:
         """The images that are changed."""
         labels = subject.labels[: self.count].tolist()
         if self.per_class is None:
@@ -93,7 +109,7 @@ class Perturbation(PerturbationOptions, Measure):
         grid = Grid(len(places), axis, max(1, pairs // axis), min(axis, pairs), columns={})
         if self.per_class is None:
             return grid
-        return Listed([Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid], columns={})
+        return UnitList([Unit(tuple(places[inside] for inside in unit.images), unit.axis) for unit in grid], columns={})
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         pictured = task.about.subject.ids[self.places(task.about.subject)[:PICTURED]]
@@ -103,32 +119,32 @@ class Perturbation(PerturbationOptions, Measure):
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_perturbation(self, run)
 
-    def _searched(self, task: Task, name: str) -> list[Part]:
+    def _searched(self, task: Task, name: str) -> list[EvaluatedPairs]:
         """Whole units together, so that their changed images fit into memory."""
         pairs, parts = self.pairs(task, name), []
         for each in pairs.by_units(BATCHES_AT_ONCE * task.batch_size):
             some = pairs.take(each)
-            parts.append(tried(task, name, some, self.search(task, name, some), self.quality))
+            parts.append(evaluate_changes(task, name, some, self.search(task, name, some), self.quality))
         return parts
 
-    def pairs(self, task: Task, name: str) -> Pairs:
+    def pairs(self, task: Task, name: str) -> TargetPairs:
         """The images of the task with their targets, unit by unit."""
         units, rows, slot = (each.to(task.device) for each in task.pairs)
         origin = torch.from_numpy(predictions(task.given[name], task.ids)).to(task.device)[rows]
         if not self.targeted:
-            return Pairs(units, rows, origin, torch.full_like(origin, UNTARGETED))
+            return TargetPairs(units, rows, origin, torch.full_like(origin, UNTARGETED))
         classifier = task.facts[name]
         keys = fold(task.root(f"{KIND} targets"), task.batch.ids)[rows]
         candidates = self._named(task.about, classifier)
-        target = aimed(candidates, len(classifier.labels), self.draw, origin, slot, keys)
-        return Pairs(units, rows, origin, target).take(target != UNTARGETED)
+        target = target_of(candidates, len(classifier.labels), self.draw, origin, slot, keys)
+        return TargetPairs(units, rows, origin, target).take(target != UNTARGETED)
 
-    def search(self, task: Task, name: str, pairs: Pairs) -> Found:
+    def search(self, task: Task, name: str, pairs: TargetPairs) -> SearchResult:
         """Finds a change for each pair."""
         classifier, images, rows = task.classifiers[name], task.batch.images, pairs.rows
         logits = classifier.logits  # type: ignore[attr-defined]
         bounds = (0.0, 1.0) if self.clip else None
-        goal, size = Goal(pairs.origin, pairs.target, self.share), lane_size(task.batch_size, rows.device)
+        goal, size = SearchGoal(pairs.origin, pairs.target, self.share), lane_size(task.batch_size, rows.device)
 
         def start(pair: Tensor) -> Tensor:
             return images[rows[pair]]
@@ -139,6 +155,6 @@ class Perturbation(PerturbationOptions, Measure):
 
         search = Search(len(rows), size, start, answer, goal, bounds, task.tick)
         if self.method == "adam":
-            return adam(search, rate=self.rate, steps=self.steps, narrow=True)
+            return adam_search(search, rate=self.rate, steps=self.steps, narrow=True)
         iterations = self.iterations if self.method == "i-fgsm" else 1
-        return signs(search, iterations=iterations, greatest=BEYOND if bounds is None else 1.0)
+        return sign_search(search, iterations=iterations, greatest=BEYOND if bounds is None else 1.0)

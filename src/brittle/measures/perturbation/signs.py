@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from brittle.measures.lanes import State
-from brittle.measures.targeted import Found, Search, asked, blank, like, noted, where
+from brittle.measures.targeted_search import Search, SearchResult, answers_at, empty_record, like, updated_record, where
 
 FIRST = 2.0**-10  # ε: a quarter of a level of 8 bits
 HALVINGS = 10
 
 
-def signs(search: Search, *, iterations: int, greatest: float) -> Found:
+def sign_search(search: Search, *, iterations: int, greatest: float) -> SearchResult:
     """The least ε found at which each pair meets its goal after `iterations` steps of ε / iterations; failed where none
     up to `greatest` does."""
     start, goal = search.start, search.goal
@@ -38,13 +38,13 @@ def signs(search: Search, *, iterations: int, greatest: float) -> Found:
             "first": torch.zeros_like(values),
             "step": torch.zeros_like(pair),
             **numbers,
-            **blank(pair),
+            **empty_record(pair),
         }
 
     def step(pair: Tensor, state: State) -> tuple[State, Tensor]:
         taken, at, epsilon, met = state["step"], state["at"], state["epsilon"], state["met"]
         looking = taken == iterations
-        said = asked(search.answer, pair, at, goal, slope=not bool(looking.all()))
+        said = answers_at(search.answer, pair, at, goal, slope=not bool(looking.all()))
         original = start(pair)
         already = (taken == 0) & said.reached
         better, worse = looking & said.reached, looking & ~said.reached
@@ -69,7 +69,7 @@ def signs(search: Search, *, iterations: int, greatest: float) -> Found:
         }
         # Between the image and the end of its steps nothing is an answer to ε.
         heard = looking | (taken == 0)
-        kept = noted(state, said, at - original, goal.origin[pair], better | already, worse & ~bracketed)
+        kept = updated_record(state, said, at - original, goal.origin[pair], better | already, worse & ~bracketed)
         kept["reached"] = state["reached"] | better | already
         kept["left"] = torch.where(heard, kept["left"], state["left"])
         failed = worse & ~bracketed & (epsilon >= greatest)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from brittle.measures.arrays import Array, per_image
 from brittle.measures.base import RunView, two_by_two
-from brittle.measures.perturbation.sizes import Sizes
+from brittle.measures.perturbation.change_sizes import ChangeSizes
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
 from brittle.statistics.selective import auroc, risk_coverage
@@ -34,12 +34,12 @@ def summarise_perturbation(measure: Perturbation, run: RunView) -> dict[str, Any
     family = 2 * math.comb(len(run.classifiers), 2) * len(run.images)  # the mean and the least over targets
     together = simultaneous(measure.confidence, max(1, family))
     for images in run.images:
-        found = {name: Sizes(run, run.cell(name, images)) for name in run.classifiers}
+        found = {name: ChangeSizes(run, run.cell(name, images)) for name in run.classifiers}
         common = reduce(np.intersect1d, [sizes.places[sizes.correct] for sizes in found.values()])
         for name, sizes in found.items():
             results.append(
                 {"classifier": name, "image_set": images, **_how(measure), "seed": run.seed}
-                | summarise(measure, sizes, run.classifiers[name].worded(run.images[images]).labels)
+                | summarise(measure, sizes, run.classifiers[name].with_class_names_of(run.images[images]).labels)
                 | _over(measure, sizes, common)
             )
             calls[name] += results[-1]["calls"]
@@ -68,9 +68,9 @@ def _how(measure: Perturbation) -> dict[str, Any]:
     return told | {"quality": measure.quality, "cap": measure.cap, "confidence": measure.confidence}
 
 
-def summarise(measure: Perturbation, sizes: Sizes, labels: Sequence[str]) -> dict[str, Any]:
+def summarise(measure: Perturbation, sizes: ChangeSizes, labels: Sequence[str]) -> dict[str, Any]:
     """Numbers of one classifier on one image set."""
-    told, size, confidence, cap = sizes.told, sizes.size, measure.confidence, measure.cap
+    told, size, confidence, cap = sizes.right_untouched, sizes.size, measure.confidence, measure.cap
     found, smallest = size[told & sizes.reached], sizes.smallest()[sizes.correct]
     least = sizes.of_images(np.minimum(smallest, cap), confidence, cap).named("mean", "interval")
     result: dict[str, Any] = {
@@ -102,23 +102,23 @@ def _median(sizes: Array) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _over(measure: Perturbation, sizes: Sizes, common: NDArray[np.int64]) -> dict[str, Any]:
+def _over(measure: Perturbation, sizes: ChangeSizes, common: NDArray[np.int64]) -> dict[str, Any]:
     """The mean over the images that all classifiers get right."""
-    places, values = sizes.per_image(np.minimum(sizes.size, measure.cap), sizes.told)
+    places, values = sizes.per_image(np.minimum(sizes.size, measure.cap), sizes.right_untouched)
     here = np.isin(sizes.places[places], common)
     found = sizes.of_images(values[here], measure.confidence, measure.cap)
     return {"common": int(here.sum())} | found.named("mean_common")
 
 
 def _by_class(
-    measure: Perturbation, sizes: Sizes, which: NDArray[np.int64], labels: Sequence[str]
+    measure: Perturbation, sizes: ChangeSizes, which: NDArray[np.int64], labels: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Changes from, or to, each class: intervals hold for all classes at once."""
-    classes = np.unique(which[sizes.told])
+    classes = np.unique(which[sizes.right_untouched])
     together = simultaneous(measure.confidence, max(1, len(classes)))
     rows = []
     for label in classes.tolist():
-        among = sizes.told & (which == label)
+        among = sizes.right_untouched & (which == label)
         restricted = sizes.of_pairs(np.minimum(sizes.size, measure.cap), among, together, measure.cap)
         rows.append(
             {"label": label, "class": labels[label], "pairs": int(among.sum())}
@@ -129,14 +129,14 @@ def _by_class(
     return rows
 
 
-def _survival(measure: Perturbation, sizes: Sizes, name: str) -> dict[str, Any]:
+def _survival(measure: Perturbation, sizes: ChangeSizes, name: str) -> dict[str, Any]:
     """Of the changes that were found, the share after which the goal, or at least the label, still holds."""
-    among = sizes.told & sizes.reached
+    among = sizes.right_untouched & sizes.reached
     share, label = (sizes.of_pairs(held, among, measure.confidence) for held in sizes.survived(name, measure.share))
     return share.named("share") | label.named("label")
 
 
-def _accuracy(measure: Perturbation, sizes: Sizes) -> list[dict[str, Any]]:
+def _accuracy(measure: Perturbation, sizes: ChangeSizes) -> list[dict[str, Any]]:
     """Accuracy if every image may be changed by at most ε and the attacker knows these changes: an upper bound on
     robust accuracy, since a smaller change may exist."""
     levels = [0.0, *(level / 255 for level in LEVELS)]
@@ -148,7 +148,7 @@ def _accuracy(measure: Perturbation, sizes: Sizes) -> list[dict[str, Any]]:
     ]
 
 
-def _errors(measure: Perturbation, sizes: Sizes) -> dict[str, Any]:
+def _errors(measure: Perturbation, sizes: ChangeSizes) -> dict[str, Any]:
     """Whether the least change tells errors from right answers, beside the greatest probability."""
     wrong = ~sizes.correct
     said: dict[str, Any] = {"errors": int(wrong.sum()), "right": int(sizes.correct.sum())}
@@ -159,7 +159,7 @@ def _errors(measure: Perturbation, sizes: Sizes) -> dict[str, Any]:
     return said
 
 
-def compare(measure: Perturbation, first: Sizes, second: Sizes, confidence: float) -> dict[str, Any]:
+def compare(measure: Perturbation, first: ChangeSizes, second: ChangeSizes, confidence: float) -> dict[str, Any]:
     """First minus second over the images that both get right: the mean over targets, and the least over targets."""
     both = np.intersect1d(first.places[first.correct], second.places[second.correct])
     told: dict[str, Any] = {"images": len(both)}
@@ -170,7 +170,7 @@ def compare(measure: Perturbation, first: Sizes, second: Sizes, confidence: floa
     return told
 
 
-def _at(measure: Perturbation, sizes: Sizes, places: NDArray[np.int64], name: str) -> Array:
+def _at(measure: Perturbation, sizes: ChangeSizes, places: NDArray[np.int64], name: str) -> Array:
     """The value of each image at `places`."""
     if name == "smallest":
         inside, values = np.arange(sizes.count), np.minimum(sizes.smallest(), measure.cap)
@@ -179,7 +179,7 @@ def _at(measure: Perturbation, sizes: Sizes, places: NDArray[np.int64], name: st
     return np.asarray(values[np.searchsorted(sizes.places[inside], places)])
 
 
-def _transfers(measure: Perturbation, found: Mapping[str, Sizes], images: str) -> list[dict[str, Any]]:
+def _transfers(measure: Perturbation, found: Mapping[str, ChangeSizes], images: str) -> list[dict[str, Any]]:
     """Of the changes found for one classifier, how many move another that said the same of the untouched image."""
     rows = []
     together = simultaneous(measure.confidence, 2 * max(1, len(found) * (len(found) - 1)))

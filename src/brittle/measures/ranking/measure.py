@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures import register
-from brittle.measures.base import IMAGES, PATH, About, Asked, Derived, RunView
+from brittle.measures.base import IMAGES, PATH, About, Derived, MeasureInputs, RunView
 from brittle.measures.ranking.options import RankingOptions
-from brittle.measures.shifted import READ, Shifted, covered, shifted
+from brittle.measures.shifted import READ, ShiftedAnswers, shifted_answers, shifts_with_paths
 from brittle.statistics.ranking import (
-    Compared,
+    PairDifferences,
     better,
-    compared,
     holm,
     one_sigma,
+    pair_differences,
     pairs,
     ranks_by_overlap,
     ranks_by_tests,
@@ -35,16 +35,16 @@ KIND = "ranking"
 ACCURACY, DROP = "accuracy", "drop"
 
 
-class Contest(NamedTuple):
+class RankedShift(NamedTuple):
     """One image set under one shift, ranked by one number."""
 
     image_set: str
     nuisance: str
     by: str
-    found: Shifted
+    found: ShiftedAnswers
     severities: tuple[float, ...]
     scores: NDArray[np.int64]  # (K, M, S) of every image in paths, high is good: right ones, or −drop
-    compared: Compared
+    compared: PairDifferences
 
 
 @register(KIND)
@@ -55,19 +55,19 @@ class Ranking(RankingOptions, Derived):
     over: ClassVar = frozenset({IMAGES, PATH})
     reads: ClassVar = (READ,)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         if len(asked.classifiers) < 2:
             raise BrittleError("a ranking needs at least two classifiers", "Name another: --against SPEC.")
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         results: list[dict[str, Any]] = []
         found = {
-            (images, nuisance): shifted(run, images, nuisance)
-            for images, nuisances in covered(run).items()
+            (images, nuisance): shifted_answers(run, images, nuisance)
+            for images, nuisances in shifts_with_paths(run).items()
             for nuisance in nuisances
         }
         for by in (ACCURACY, DROP):
-            contests = list(_contests(found, by))
+            contests = list(_ranked_shifts(found, by))
             if not contests:
                 continue
             adjusted = holm(np.concatenate([each.compared.p_value.ravel() for each in contests]))
@@ -78,7 +78,7 @@ class Ranking(RankingOptions, Derived):
         results.sort(key=lambda row: list(found).index((row["image_set"], row["nuisance"])))
         return {"results": results}
 
-    def _one(self, contest: Contest, adjusted: NDArray[np.float64], family: int) -> dict[str, Any]:
+    def _one(self, contest: RankedShift, adjusted: NDArray[np.float64], family: int) -> dict[str, Any]:
         names, paths = list(contest.found.right), contest.found.paths
         verdicts = better(contest.compared.difference, adjusted, 1 - self.confidence)
         values = contest.scores / paths
@@ -124,7 +124,7 @@ class Ranking(RankingOptions, Derived):
         }
 
 
-def _contests(found: Mapping[tuple[str, str], Shifted], by: str) -> Iterator[Contest]:
+def _ranked_shifts(found: Mapping[tuple[str, str], ShiftedAnswers], by: str) -> Iterator[RankedShift]:
     for (images, nuisance), each in found.items():
         scores, severities = np.stack(list(each.right.values())), each.severities
         if each.clean is None and by == DROP:
@@ -133,10 +133,10 @@ def _contests(found: Mapping[tuple[str, str], Shifted], by: str) -> Iterator[Con
             clean = np.stack(list(each.clean.values()))[..., None]
             scores = np.concatenate([clean, scores], -1) if by == ACCURACY else scores - clean
             severities = (0.0, *severities) if by == ACCURACY else severities
-        yield Contest(images, nuisance, by, each, severities, scores, compared(scores, each.paths))
+        yield RankedShift(images, nuisance, by, each, severities, scores, pair_differences(scores, each.paths))
 
 
-def _swaps(names: Sequence[str], contest: Contest, verdicts: NDArray[np.int64]) -> dict[str, Any]:
+def _swaps(names: Sequence[str], contest: RankedShift, verdicts: NDArray[np.int64]) -> dict[str, Any]:
     """Pairs that change places along the scale: how many; and where it is more than noise, at which severities each is
     better."""
     changed, real = swaps(contest.compared.difference, verdicts)

@@ -27,7 +27,7 @@ ESTIMANDS: Mapping[str, str] = {
 }
 
 
-class Reach(NamedTuple):
+class PlanReach(NamedTuple):
     """How far the plan was carried out: images × draws, and whether that was enough for the tolerance."""
 
     images: int
@@ -36,7 +36,7 @@ class Reach(NamedTuple):
     enough: bool
 
 
-class Part(NamedTuple):
+class ImagesPart(NamedTuple):
     """Some of the images, such as those of one class."""
 
     images: NDArray[np.intp]  # their places among those that were looked at; at least one
@@ -44,7 +44,7 @@ class Part(NamedTuple):
     population: int  # and how many of the named set
 
 
-def means(options: RobustnessOptions, tally: Tally, reach: Reach, what: str) -> tuple[Array, Array | None]:
+def means(options: RobustnessOptions, tally: Tally, reach: PlanReach, what: str) -> tuple[Array, Array | None]:
     """Per-image means (M,) of one sum of the tally, and its rounds (R, M) for estimand `set`."""
     here = slice(0, reach.images)
     if what == "worst":
@@ -60,7 +60,7 @@ def means(options: RobustnessOptions, tally: Tally, reach: Reach, what: str) -> 
 def estimate(
     options: RobustnessOptions,
     tally: Tally,
-    reach: Reach,
+    reach: PlanReach,
     population: int,
     what: str = "confidence",
     *,
@@ -147,8 +147,8 @@ def _bounds(
 def estimates(
     options: RobustnessOptions,
     tally: Tally,
-    reach: Reach,
-    parts: Sequence[Part],
+    reach: PlanReach,
+    parts: Sequence[ImagesPart],
     what: str = "confidence",
     *,
     confidence: float | None = None,
@@ -175,6 +175,6 @@ def estimates(
     return [found[number] for number in range(len(parts))]
 
 
-def enough(options: RobustnessOptions, tally: Tally, reach: Reach, population: int) -> bool:
+def meets_tolerance(options: RobustnessOptions, tally: Tally, reach: PlanReach, population: int) -> bool:
     """Whether the interval of ρ is as narrow as the tolerance asks."""
     return options.tolerance is not None and estimate(options, tally, reach, population).half_width <= options.tolerance

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from brittle.measures.base import ROWS, Given, Subject, Tables
+from brittle.measures.base import ROWS, ImageSetFacts, ReadRows, Tables
 from brittle.measures.clean.measure import predictions
 from brittle.measures.outcomes import outcome_columns
 from brittle.measures.plan import Unit
-from brittle.measures.robustness.estimate import Reach, enough
+from brittle.measures.robustness.estimate import PlanReach, meets_tolerance
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.tally import Tally
 
@@ -18,9 +18,9 @@ FURTHER = 1.05  # the tolerance is looked at again where the plan is at least 5 
 class RobustnessFold:
     """One classifier under one nuisance."""
 
-    def __init__(self, options: RobustnessOptions, subject: Subject, units: int) -> None:
+    def __init__(self, options: RobustnessOptions, subject: ImageSetFacts, units: int) -> None:
         self.options, self.subject, self.units = options, subject, units
-        self.reach = Reach(0, 0, 0, False)
+        self.reach = PlanReach(0, 0, 0, False)
         self._read, self._looked_at = 0, 0
 
     @cached_property
@@ -36,7 +36,7 @@ class RobustnessFold:
     def finished(self) -> bool:
         return self.options.stops and self.reach.enough
 
-    def feed(self, unit: Unit, tables: Tables, given: Given) -> None:
+    def feed(self, unit: Unit, tables: Tables, given: ReadRows) -> None:
         assert isinstance(unit.images, range)
         ids = self.subject.ids[unit.images.start : unit.images.stop]
         self.tally.update(unit, outcome_columns(tables[ROWS]), predictions(given, ids))
@@ -44,15 +44,17 @@ class RobustnessFold:
         reach = self._complete(unit.images.stop, unit.axis.stop)
         if reach is not None:
             self.reach = reach
-            if self.options.stops and self._to_be_looked_at(reach):
-                self.reach = reach._replace(enough=enough(self.options, self.tally, reach, self.subject.population))
+            if self.options.stops and self._may_stop_at(reach):
+                self.reach = reach._replace(
+                    enough=meets_tolerance(self.options, self.tally, reach, self.subject.population)
+                )
 
-    def _complete(self, images: int, draws: int) -> Reach | None:
+    def _complete(self, images: int, draws: int) -> PlanReach | None:
         """How far the plan may be read after a unit that ends there: all images having the same number of draws."""
         whole = images == len(self.subject) if self.options.estimand == "set" else draws == self.options.draws
-        return Reach(images, draws, self._read, False) if whole else None
+        return PlanReach(images, draws, self._read, False) if whole else None
 
-    def _to_be_looked_at(self, reach: Reach) -> bool:
+    def _may_stop_at(self, reach: PlanReach) -> bool:
         seen = reach.images * reach.draws
         if self._looked_at and seen < FURTHER * self._looked_at and self._read < self.units:
             return False

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from brittle.measures.robustness.estimate import Reach, bounded, means
+from brittle.measures.robustness.estimate import PlanReach, bounded, means
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.tally import Tally
 from brittle.statistics.estimate import Estimate
 
-Parts = Sequence[tuple[Tally, Reach]]  # one classifier under every nuisance
+Parts = Sequence[tuple[Tally, PlanReach]]  # one classifier under every nuisance
 
 
 def mean_over(options: RobustnessOptions, parts: Parts, population: int, what: str) -> Estimate:
     """The mean over nuisances of one sum of their tallies, over the images and rounds that all of them have seen."""
     images, draws = (min(getattr(reach, each) for _, reach in parts) for each in ("images", "draws"))
-    found = [means(options, tally, Reach(images, draws, reach.units, reach.enough), what) for tally, reach in parts]
+    found = [means(options, tally, PlanReach(images, draws, reach.units, reach.enough), what) for tally, reach in parts]
     values = np.mean([each for each, _ in found], 0)
     rounds = [each for _, each in found if each is not None]
     by_round = np.mean(rounds, 0) if rounds and len(rounds) == len(found) else None
@@ -30,7 +30,10 @@ def mean_over(options: RobustnessOptions, parts: Parts, population: int, what: s
 
 
 def means_over(
-    options: RobustnessOptions, found: Mapping[str, Mapping[str, tuple[Tally, Reach]]], population: int, labelled: bool
+    options: RobustnessOptions,
+    found: Mapping[str, Mapping[str, tuple[Tally, PlanReach]]],
+    population: int,
+    labelled: bool,
 ) -> list[dict[str, Any]]:
     """Per classifier, of which `found` has what was found under each nuisance by name."""
     rows = []

@@ -17,11 +17,11 @@ import torch
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
-from brittle.measures.base import About, Asked, Measure, Pending, RunView, Tables, Task, tabled
-from brittle.measures.changes import Drawn
+from brittle.measures.base import About, Measure, MeasureInputs, Pending, RunView, Tables, Task, tabled
+from brittle.measures.changes import DrawnTheta
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
-from brittle.measures.distortion import BESIDE, beside
+from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
 from brittle.measures.plan import Columns, Grid, rows_per_unit
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.options import RobustnessOptions
@@ -38,7 +38,7 @@ class Robustness(RobustnessOptions, Measure):
 
     reads: ClassVar = (CLEAN,)
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         wanted, there = about.subject.asked, about.subject.population
         if self.estimand == "set" and wanted is not None and wanted < there:
             raise BrittleError(
@@ -62,7 +62,7 @@ class Robustness(RobustnessOptions, Measure):
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         right = {name: references(task, name) for name in task.classifiers}
-        said = task.answers.all(task.rows, {"draw": task.axis}, Drawn(task.nuisance, task.root()), right)
+        said = task.answers.all(task.rows, {"draw": task.axis}, DrawnTheta(task.nuisance, task.root()), right)
         return {name: partial(self._tables, task, pending) for name, pending in said.outcomes.items()}
 
     def _tables(self, task: Task, pending: PendingOutcome) -> Tables:
@@ -73,4 +73,4 @@ class Robustness(RobustnessOptions, Measure):
         return RobustnessFold(self, about.subject, len(self.plan(about)))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        return summarise_run(self, run) | {BESIDE: beside(run, "under the nuisance")}
+        return summarise_run(self, run) | {INTERFERENCE_KEY: interference_rows(run, "under the nuisance")}

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
-from brittle.measures.base import RunView, Subject, pairs_of, two_by_two
+from brittle.measures.base import ImageSetFacts, RunView, pairs_of, two_by_two
 from brittle.measures.clean.measure import clean_columns
+from brittle.measures.robustness.clean_warnings import CleanWarnings, above_chance, clean_warnings
 from brittle.measures.robustness.estimate import (
     ESTIMANDS,
     METHODS,
-    Part,
-    Reach,
+    ImagesPart,
+    PlanReach,
     bounded,
     estimate,
     estimates,
@@ -27,16 +28,15 @@ from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.means import means_over
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.tally import Tally
-from brittle.measures.robustness.untouched import CleanDoubt, above_chance, clean_doubt
 from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import betting_bounds, hoeffding_half_width, simultaneous
 
 
-class Finding(NamedTuple):
+class ClassifierTally(NamedTuple):
     """One classifier under one nuisance, as far as the plan was carried out."""
 
     tally: Tally
-    reach: Reach
+    reach: PlanReach
     clean: Mapping[str, NDArray[Any]]  # columns of the clean rows, in planned order
 
 
@@ -51,7 +51,9 @@ def clean_accuracy(options: RobustnessOptions, correct: NDArray[np.bool_], plann
     return Estimate.within(mean, bounds)
 
 
-def summarise(options: RobustnessOptions, finding: Finding, subject: Subject, family: int) -> dict[str, Any]:
+def summarise(
+    options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts, family: int
+) -> dict[str, Any]:
     """Everything `measure --json` prints of one classifier and nuisance, without names; one of `family` results."""
     tally, reach = finding.tally, finding.reach
     labels = subject.labels[: reach.images]
@@ -82,7 +84,7 @@ def summarise(options: RobustnessOptions, finding: Finding, subject: Subject, fa
     return result | _extras(options, tally, reach)
 
 
-def _accuracies(options: RobustnessOptions, finding: Finding, subject: Subject) -> dict[str, Any]:
+def _accuracies(options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts) -> dict[str, Any]:
     tally, reach = finding.tally, finding.reach
     of = partial(estimate, options, tally, reach, subject.population)
     clean = clean_accuracy(options, finding.clean["rank"][: reach.images] == 0, tally.images, subject.population)
@@ -99,7 +101,7 @@ def _accuracies(options: RobustnessOptions, finding: Finding, subject: Subject) 
     }
 
 
-def _drop(options: RobustnessOptions, finding: Finding, subject: Subject) -> Estimate:
+def _drop(options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts) -> Estimate:
     """Clean accuracy minus accuracy under the nuisance, paired image by image."""
     tally, reach = finding.tally, finding.reach
     clean = (finding.clean["rank"][: reach.images] == 0).astype(np.float64)
@@ -108,14 +110,14 @@ def _drop(options: RobustnessOptions, finding: Finding, subject: Subject) -> Est
     return bounded(options, clean - values, by_round, subject.population, tally.images, paired=True)
 
 
-def _per_class(options: RobustnessOptions, finding: Finding, subject: Subject) -> list[dict[str, Any]]:
+def _per_class(options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts) -> list[dict[str, Any]]:
     tally, reach = finding.tally, finding.reach
     seen = subject.labels[: reach.images]
     present, counts = np.unique(seen, return_counts=True)
     places = np.split(np.argsort(seen, kind="stable"), np.cumsum(counts)[:-1])
     planned, population = _counts(subject.labels), _counts(subject.population_labels)
     labels = present.tolist()
-    parts = [Part(here, planned[label], population[label]) for here, label in zip(places, labels, strict=True)]
+    parts = [ImagesPart(here, planned[label], population[label]) for here, label in zip(places, labels, strict=True)]
     rho = estimates(options, tally, reach, parts)
     family = estimates(options, tally, reach, parts, confidence=simultaneous(options.confidence, len(planned)))
     correct = estimates(options, tally, reach, parts, "correct")
@@ -140,7 +142,7 @@ def _counts(labels: NDArray[np.int64]) -> dict[int, int]:
     return dict(zip(present.tolist(), counts.tolist(), strict=True))
 
 
-def _extras(options: RobustnessOptions, tally: Tally, reach: Reach) -> dict[str, Any]:
+def _extras(options: RobustnessOptions, tally: Tally, reach: PlanReach) -> dict[str, Any]:
     here = slice(0, reach.images)
     extras: dict[str, Any] = {}
     if "nll" in options.extra:
@@ -154,7 +156,11 @@ def _extras(options: RobustnessOptions, tally: Tally, reach: Reach) -> dict[str,
 
 
 def compare(
-    options: RobustnessOptions, first: Finding, second: Finding, subject: Subject, confidence: float | None = None
+    options: RobustnessOptions,
+    first: ClassifierTally,
+    second: ClassifierTally,
+    subject: ImageSetFacts,
+    confidence: float | None = None,
 ) -> dict[str, Any]:
     """First minus second on the same images and the same θ, over what both have seen."""
     shorter = min(first.reach, second.reach, key=lambda reach: reach.units)
@@ -167,7 +173,7 @@ def compare(
 
 
 def compare_all(
-    options: RobustnessOptions, findings: Mapping[str, Finding], subject: Subject, family: int
+    options: RobustnessOptions, findings: Mapping[str, ClassifierTally], subject: ImageSetFacts, family: int
 ) -> list[dict[str, Any]]:
     """Every pair of classifiers, with intervals that hold for all `family` comparisons of the run at once."""
     together = simultaneous(options.confidence, family)
@@ -177,7 +183,7 @@ def compare_all(
     ]
 
 
-def findings(run: RunView, images: str, nuisance: str) -> dict[str, Finding]:
+def findings(run: RunView, images: str, nuisance: str) -> dict[str, ClassifierTally]:
     """Per classifier: the tally of its finished prefix, and its clean rows."""
     found = {}
     for name in run.classifiers:
@@ -188,7 +194,7 @@ def findings(run: RunView, images: str, nuisance: str) -> dict[str, Finding]:
                 f"the run holds nothing of {name!r} under {nuisance!r} yet",
                 "Give the command that began it again: it resumes.",
             )
-        found[name] = Finding(fold.tally, fold.reach, clean_columns(run, name, images, fold.reach.images))
+        found[name] = ClassifierTally(fold.tally, fold.reach, clean_columns(run, name, images, fold.reach.images))
     return found
 
 
@@ -197,8 +203,8 @@ def summarise_run(options: RobustnessOptions, run: RunView) -> dict[str, Any]:
 
     Each interval of ρ is given twice: on its own, and simultaneous over all of them. Comparisons are simultaneous."""
     results, comparisons, warnings = [], [], []
-    seen: dict[str, dict[str, dict[str, tuple[Tally, Reach]]]] = {}  # image set → classifier → nuisance
-    doubts: dict[tuple[str, str, int], CleanDoubt] = {}  # of the untouched images, the same under every nuisance
+    seen: dict[str, dict[str, dict[str, tuple[Tally, PlanReach]]]] = {}  # image set → classifier → nuisance
+    doubts: dict[tuple[str, str, int], CleanWarnings] = {}  # of the untouched images, the same under every nuisance
     together, count = pairs_of(run), len(run.classifiers)
     families = (len(together) * count, len(together) * max(1, math.comb(count, 2)))
     for images, nuisance in together:
@@ -218,10 +224,10 @@ def summarise_run(options: RobustnessOptions, run: RunView) -> dict[str, Any]:
             here = {name: (images, name, finding.reach.images) for name, finding in found.items()}
             for name, key in here.items():
                 if key not in doubts:
-                    doubts[key] = clean_doubt(run, name, images, found[name].clean, key[-1])
+                    doubts[key] = clean_warnings(run, name, images, found[name].clean, key[-1])
             sure = [row for row in rows if not doubts[here[row["classifier"]]].guesses]
             warnings += _near_chance(run, nuisance, sure)
-            warnings += [said for pair in pairs if (said := ranked_apart(pair)) is not None]
+            warnings += [said for pair in pairs if (said := disagreement(pair)) is not None]
             warnings += [doubts[key].said for key in here.values() if doubts[key].said]
     warnings = list(dict.fromkeys(warnings))
     over = [row for images in seen for row in _means(options, run, images, seen[images])]
@@ -230,7 +236,7 @@ def summarise_run(options: RobustnessOptions, run: RunView) -> dict[str, Any]:
 
 
 def _means(
-    options: RobustnessOptions, run: RunView, images: str, found: Mapping[str, Mapping[str, tuple[Tally, Reach]]]
+    options: RobustnessOptions, run: RunView, images: str, found: Mapping[str, Mapping[str, tuple[Tally, PlanReach]]]
 ) -> list[dict[str, Any]]:
     """Means over the nuisances on one image set, where there are several."""
     subject, several = run.images[images], {name: each for name, each in found.items() if len(each) > 1}
@@ -245,7 +251,7 @@ def _calls(results: list[dict[str, Any]]) -> dict[str, int]:
     return calls
 
 
-def ranked_apart(pair: Mapping[str, Any]) -> str | None:
+def disagreement(pair: Mapping[str, Any]) -> str | None:
     """ρ moves with calibration and accuracy does not: they may favour different classifiers."""
     rho, accuracy = pair["rho_difference"], pair["accuracy_nuisance_difference"]
     if rho * accuracy >= 0 or pair["rho_better"] == pair["accuracy_nuisance_better"] == "tie":

@@ -15,8 +15,8 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import At, Change, PendingOutcome
-from brittle.measures.base import ON_IMAGES, About, Asked, Measure, Pending, RunView, Tables, Task, tabled
-from brittle.measures.changes import Drawn
+from brittle.measures.base import ON_IMAGES, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, tabled
+from brittle.measures.changes import DrawnTheta
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
 from brittle.measures.plan import Columns, Grid, rows_per_unit
@@ -43,7 +43,7 @@ class Shuffling(ShufflingOptions, Measure):
         """The name of a grid's random numbers."""
         return f"shape: shuffle {grid}"
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         twice = next((grid for grid in self.grids if self.grids.count(grid) > 1), None)
         if twice is not None:
             raise BrittleError(f"shuffling: grids names {twice} twice", "Name each grid once.")
@@ -65,7 +65,7 @@ class Shuffling(ShufflingOptions, Measure):
         def asked() -> Iterator[tuple[Tensor, At, Change]]:
             for number, grid in enumerate(self.grids):
                 own = (task.axis // self.samples == number).nonzero()[:, 0]
-                shuffled = Drawn(self.shuffle(grid), task.root(self.stream(grid)))
+                shuffled = DrawnTheta(self.shuffle(grid), task.root(self.stream(grid)))
                 yield own, {"draw": task.axis[own] % self.samples}, shuffled
 
         _, said, _ = task.by_change(asked(), {name: references(task, name) for name in task.classifiers})

@@ -10,7 +10,7 @@ import numpy as np
 from brittle.measures.arrays import Array, per_image
 from brittle.measures.base import RunView, two_by_two
 from brittle.measures.clean.measure import clean_right
-from brittle.measures.distortion import BESIDE, Part, in_short, models
+from brittle.measures.distortion import INTERFERENCE_KEY, DistortionPart, interference_row, models
 from brittle.measures.shuffling.options import ShufflingOptions
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -21,7 +21,7 @@ SHUFFLED = "on shuffled patches"
 
 def summarise_shuffling(options: ShufflingOptions, run: RunView) -> dict[str, Any]:
     """A result per classifier and image set, with all grids; paired differences, which hold at once."""
-    said: dict[str, Any] = {"results": [], "comparisons": [], BESIDE: []}
+    said: dict[str, Any] = {"results": [], "comparisons": [], INTERFERENCE_KEY: []}
     family = math.comb(len(run.classifiers), 2) * len(options.grids) * len(run.images)
     for images, subject in run.images.items():
         right = {name: clean_right(run, name, images).astype(np.float64) for name in run.classifiers}
@@ -39,13 +39,14 @@ def summarise_shuffling(options: ShufflingOptions, run: RunView) -> dict[str, An
                     "reference": subject.reference,
                     **mean(right[name], options.confidence).named("accuracy_clean"),
                     "shuffled": [
-                        _shuffled(options, grid, right[name], shuffled[name][grid]) | _gathered(run, name, images, grid)
+                        _shuffled(options, grid, right[name], shuffled[name][grid])
+                        | _interference_of(run, name, images, grid)
                         for grid in options.grids
                     ],
                 }
             )
         if subject.labelled:
-            said[BESIDE] += _over_runs(options, run, images)
+            said[INTERFERENCE_KEY] += _over_runs(options, run, images)
         for names, one, other in two_by_two(shuffled):
             about = names | {"image_set": images, "confidence": options.confidence, "family": family}
             said["comparisons"] += [
@@ -81,9 +82,9 @@ def _apart(grid: int, apart: Array, confidence: float) -> dict[str, Any]:
     return {"grid": grid, "images": len(apart), "larger": found.favours()} | found.named("difference", "interval")
 
 
-def _gathered(run: RunView, classifier: str, images: str, grid: int) -> dict[str, Any]:
+def _interference_of(run: RunView, classifier: str, images: str, grid: int) -> dict[str, Any]:
     """Whether errors gather in one class: the DI index of this classifier alone (see the measure interference)."""
-    told = in_short(run, classifier, [classifier], images, "", "", _part(grid))
+    told = interference_row(run, classifier, [classifier], images, "", "", _part(grid))
     return {key: told[key] for key in GATHERED}
 
 
@@ -91,11 +92,11 @@ def _over_runs(options: ShufflingOptions, run: RunView, images: str) -> list[dic
     """The same over the runs of each model that has several."""
     several = [(group, names) for group, names in models(run) if len(names) > 1]
     return [
-        in_short(run, group, names, images, "", SHUFFLED, _part(grid))
+        interference_row(run, group, names, images, "", SHUFFLED, _part(grid))
         for group, names in several
         for grid in options.grids
     ]
 
 
-def _part(grid: int) -> Part:
-    return Part(f"{grid}×{grid} patches", "grid", grid)
+def _part(grid: int) -> DistortionPart:
+    return DistortionPart(f"{grid}×{grid} patches", "grid", grid)

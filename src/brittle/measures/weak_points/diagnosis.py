@@ -72,7 +72,7 @@ def judged(count: int) -> Tensor:
     return torch.linspace(0, count - 1, min(count, MOST_JUDGED)).round().long()
 
 
-class Moments(NamedTuple):
+class ParameterMoments(NamedTuple):
     """Means and standard deviations (B, p) of the parameters: θ's own, and then those that it is told in."""
 
     mean: Tensor
@@ -81,7 +81,7 @@ class Moments(NamedTuple):
     prior_deviation: Tensor
 
     @classmethod
-    def of(cls, moving: Tensor, share: Tensor, prior: Tensor) -> Moments:
+    def of(cls, moving: Tensor, share: Tensor, prior: Tensor) -> ParameterMoments:
         """Draws (B, N, p) with their weights (B, N), and draws of the prior (B, m, p)."""
         mean = (share[..., None] * moving).sum(1)
         deviation = (share[..., None] * (moving - mean[:, None]).square()).sum(1).sqrt()
@@ -91,7 +91,7 @@ class Moments(NamedTuple):
         return {name: values[image].tolist() for name, values in self._asdict().items()}
 
 
-class Quality(NamedTuple):
+class DrawQuality(NamedTuple):
     """How far the draws of B images can be trusted, for q parameters of θ and in all."""
 
     effective: Tensor  # (B, q) draws; NaN where a parameter does not vary in the prior
@@ -101,7 +101,7 @@ class Quality(NamedTuple):
     descend: bool = False  # whether `size` counts ancestors
 
     @classmethod
-    def of(cls, sampled: PosteriorDraws, looked: Tensor, varies: Tensor) -> Quality:
+    def of(cls, sampled: PosteriorDraws, looked: Tensor, varies: Tensor) -> DrawQuality:
         """Draws (B, n, s, q), and which parameters vary in the prior (B, q)."""
         if sampled.chains:
             by_parameter = looked.permute(0, 3, 1, 2)
@@ -137,14 +137,14 @@ class Quality(NamedTuple):
         return float(self.size[image]) if self.descend and self.size is not None else None
 
 
-class Smallest(NamedTuple):
+class MostProbable(NamedTuple):
     """Of B images the draw of another label with the greatest prior density."""
 
     place: Tensor  # (B,) among the draws
     log_prior: Tensor  # (B,) −∞ where there is none
 
     @classmethod
-    def of(cls, other: Tensor, log_prior: Tensor) -> Smallest:
+    def of(cls, other: Tensor, log_prior: Tensor) -> MostProbable:
         """Whether draws (B, N) have another label, and their density (B, N)."""
         density = torch.where(other, log_prior, -torch.inf)
         place = density.argmax(1)
@@ -170,10 +170,10 @@ def diagnose(
     drawn = posterior.nuisance.sample(posterior.batch, fold(posterior.prior_keys[:, None], numbers)).double()
     log_weight, flat, labels = sampled.log_weight.flatten(1), theta.flatten(1, 2), predicted.flatten(1)
     share, other = _shares(log_weight), (labels != posterior.labels[:, None]) & (log_weight > -torch.inf)
-    moving, prior = (_with_told(posterior, each, places) for each in (flat.double(), drawn))
-    moments = Moments.of(moving, share, prior)
-    quality = Quality.of(sampled, theta[..., places].double(), drawn[..., places].std(1) > 1e-12)
-    smallest = Smallest.of(other, log_prior.flatten(1))
+    moving, prior = (_with_readings(posterior, each, places) for each in (flat.double(), drawn))
+    moments = ParameterMoments.of(moving, share, prior)
+    quality = DrawQuality.of(sampled, theta[..., places].double(), drawn[..., places].std(1) > 1e-12)
+    smallest = MostProbable.of(other, log_prior.flatten(1))
     diagnoses = []
     for image, found in enumerate(sampled.found.tolist()):
         trust, met = quality.at(image, found), bool(other[image].any())
@@ -184,7 +184,7 @@ def diagnose(
             Diagnosis(
                 image=int(posterior.batch.ids[image]),
                 method=sampled.method[image],
-                status=judge(
+                status=image_status(
                     found,
                     met,
                     sampled.chains,
@@ -215,7 +215,7 @@ def _shares(log_weight: Tensor) -> Tensor:
     return share / share.sum(1, keepdim=True).clamp(min=1e-300)
 
 
-def _with_told(posterior: Posterior, theta: Tensor, places: Tensor) -> Tensor:
+def _with_readings(posterior: Posterior, theta: Tensor, places: Tensor) -> Tensor:
     """θ (B, n, d) → the numbers that are looked at, and after them those that θ can be told in."""
     space, own = posterior.nuisance, theta[..., places]
     if not isinstance(space, ReadableTheta):
@@ -224,7 +224,7 @@ def _with_told(posterior: Posterior, theta: Tensor, places: Tensor) -> Tensor:
     return torch.cat((own, space.read_theta(theta, height, width).to(own)), -1)
 
 
-def judge(
+def image_status(
     found: bool,
     other: bool,
     chains: bool,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, Asked, Measure, Pending, Piece, Read, RunView, Tables, Task
+from brittle.measures.base import ROWS, About, Measure, MeasureInputs, Pending, Piece, Read, RunView, Tables, Task
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
 from brittle.measures.outcomes import COLUMNS, Outcome
@@ -59,7 +59,7 @@ class WeakPoints(WeakPointsOptions, Measure):
         """Draws kept of an image whose θ has so many numbers."""
         return min(self.keep, max(FEWEST_KEPT, STORED_NUMBERS // numbers))
 
-    def check(self, about: About, asked: Asked) -> None:
+    def check(self, about: About, asked: MeasureInputs) -> None:
         sampler(self.sampler)
 
     def plan(self, about: About) -> Grid:
@@ -86,7 +86,7 @@ class WeakPoints(WeakPointsOptions, Measure):
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_weak_points(self.sampler, run, self.failing)
 
-    def sampled(self, posterior: Posterior, pieces: Sequence[Piece], keep: int) -> Block:
+    def sampled(self, posterior: Posterior, pieces: Sequence[Piece], keep: int) -> SampledBlock:
         """Draws for a block of images, `keep` of each kept."""
         found = sampler(self.sampler).sample(posterior, self.work)
         images, chains, draws = found.log_weight.shape
@@ -96,7 +96,7 @@ class WeakPoints(WeakPointsOptions, Measure):
         theta = theta.view(images, chains, draws, -1)
         predicted = Outcome.unpacked(found.outcomes).predicted.long()
         picked = _evenly(found, keep) if found.chains else _resampled(found, keep, fold(posterior.keys, KEPT))
-        return Block(
+        return SampledBlock(
             posterior.batch.ids,
             pieces,
             picked,
@@ -131,7 +131,7 @@ def measured_draws(task: Task, classifier: str) -> Outcome | None:
     return Outcome(*columns)
 
 
-class Block(NamedTuple):
+class SampledBlock(NamedTuple):
     """What is kept of B images, k draws each."""
 
     ids: Tensor  # (B,)

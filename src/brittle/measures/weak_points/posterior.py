@@ -13,7 +13,7 @@ from torch import Tensor
 
 from brittle.measures.answers import Answers
 from brittle.measures.base import BadAnswer
-from brittle.measures.changes import Placed
+from brittle.measures.changes import GivenTheta
 from brittle.measures.outcomes import Outcome, outcome
 from brittle.random import fold, normal
 from brittle.samplers.langevin import CALLS_OF_A_GRADIENT
@@ -110,7 +110,7 @@ class Posterior:
         seen = [self.known.packed()[:, :have]] if self.known is not None and have else []
         if have < count:
             seen.append(self.evaluate(position[:, have:]).outcomes)
-        return PriorDraws(position, self._looked_at(torch.cat(seen, 1)), count - have)
+        return PriorDraws(position, self._evaluation_of(torch.cat(seen, 1)), count - have)
 
     def _as_measured(self, keys: Tensor) -> bool:
         """Whether there are measured draws, and positions of the prior's draws stand for the very θ of those keys."""
@@ -147,7 +147,7 @@ class Posterior:
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         theta = self.theta(position).to(self.batch.images.dtype).flatten(0, 1)
         right = {self.name: self.labels}
-        said = self.answers.all(rows, {"theta": theta}, Placed(self.nuisance), right, padded=True)
+        said = self.answers.all(rows, {"theta": theta}, GivenTheta(self.nuisance), right, padded=True)
         return self._evaluation(said.outcomes[self.name]().packed().view(images, count, -1), theta)
 
     def _evaluation(self, record: Tensor, theta: Tensor) -> Evaluation:
@@ -156,9 +156,9 @@ class Posterior:
         if bad.any():
             row = int(bad.flatten().int().argmax())
             raise BadAnswer(row // record.shape[1], "NaN or infinite outputs", theta=theta.flatten(0, -2)[row])
-        return self._looked_at(record)
+        return self._evaluation_of(record)
 
-    def _looked_at(self, record: Tensor) -> Evaluation:
+    def _evaluation_of(self, record: Tensor) -> Evaluation:
         """Packed outcomes (B, n, 5), with the log-likelihood that samplers look at."""
         return Evaluation(log_likelihood(Outcome.unpacked(record), self.failing), record)
 
@@ -190,7 +190,7 @@ class Posterior:
             known=None if self.known is None else self.known.take(images),
         )
 
-    def knowing(self, drawn: PriorDraws) -> Posterior:
+    def with_measured_draws(self, drawn: PriorDraws) -> Posterior:
         if drawn.position.shape[1] <= self.measured:
             return self
         return replace(self, known=Outcome.unpacked(drawn.evaluation.outcomes))

@@ -22,7 +22,7 @@ FAILING = "p(θ | the prediction is not ℓ, x): the prior, where the prediction
 UNTOLD = ("image", "mean", "deviation", "prior_mean", "prior_deviation", "smallest_predicted")
 
 
-class Weak(NamedTuple):
+class ImageWeakPoints(NamedTuple):
     """The weak points of one image."""
 
     place: int  # of the image in planned order
@@ -41,7 +41,7 @@ class Weak(NamedTuple):
         return Counter(self.predicted[self.predicted != self.label].tolist()) if self.found else Counter()
 
 
-def read(run: RunView, cell: Cell) -> list[Weak]:
+def read(run: RunView, cell: Cell) -> list[ImageWeakPoints]:
     """Every image's weak points in planned order."""
     diagnoses = run.table(cell, "images").to_pylist()
     subject, references = run.images[cell.images], run.references(cell.classifier, cell.images)
@@ -50,7 +50,10 @@ def read(run: RunView, cell: Cell) -> list[Weak]:
     places = subject.places(np.array([diagnosis["image"] for diagnosis in diagnoses])).tolist()
     labels = [int(references[place] if references[place] >= 0 else clean[place]) for place in places]
     columns = zip(places, labels, diagnoses, predicted, strict=True)
-    return [Weak(place, label, int(clean[place]) != label, found, draws) for place, label, found, draws in columns]
+    return [
+        ImageWeakPoints(place, label, int(clean[place]) != label, found, draws)
+        for place, label, found, draws in columns
+    ]
 
 
 def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> dict[str, Any]:
@@ -69,7 +72,9 @@ def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> 
             "seed": run.seed,
         }
         subject = run.images[images]
-        entry |= summarise(weak, run.classifiers[name].worded(subject), run.nuisances[nuisance], subject.names)
+        entry |= summarise(
+            weak, run.classifiers[name].with_class_names_of(subject), run.nuisances[nuisance], subject.names
+        )
         entries.append(entry)
         warnings += entry_warnings(entry)
         calls[name] += entry["calls"]
@@ -77,7 +82,7 @@ def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> 
 
 
 def summarise(
-    weak: Sequence[Weak], classifier: ClassifierFacts, nuisance: Nuisance, names: Sequence[str]
+    weak: Sequence[ImageWeakPoints], classifier: ClassifierFacts, nuisance: Nuisance, names: Sequence[str]
 ) -> dict[str, Any]:
     """Numbers of one classifier under one nuisance, and a row per image."""
     statuses = Counter(each.diagnosis["status"] for each in weak)
@@ -108,7 +113,7 @@ def summarise(
     }
 
 
-def flows(weak: Sequence[Weak], classifier: ClassifierFacts) -> list[dict[str, Any]]:
+def flows(weak: Sequence[ImageWeakPoints], classifier: ClassifierFacts) -> list[dict[str, Any]]:
     """Label → label: shares of the weak points that have another label, which sum to 1. Every image's draws weigh the
     same in all, so that one of another label among many counts little."""
     shares: defaultdict[tuple[int, int], float] = defaultdict(float)
@@ -131,7 +136,7 @@ def flows(weak: Sequence[Weak], classifier: ClassifierFacts) -> list[dict[str, A
     ]
 
 
-def parameters(weak: Sequence[Weak], nuisance: Nuisance) -> list[dict[str, Any]]:
+def parameters(weak: Sequence[ImageWeakPoints], nuisance: Nuisance) -> list[dict[str, Any]]:
     """How each parameter's posterior differs from its prior, on average over images, most telling first.
 
     `shift` is the distance between the means and `spread` the ratio of the standard deviations, in those of the
@@ -172,7 +177,7 @@ def parameter_names(nuisance: Nuisance, numbers: int) -> list[str]:
     return [f"{words[0]} {place + 1}" for place in range(numbers)]
 
 
-def _of_image(each: Weak, classifier: ClassifierFacts, names: Sequence[str]) -> dict[str, Any]:
+def _of_image(each: ImageWeakPoints, classifier: ClassifierFacts, names: Sequence[str]) -> dict[str, Any]:
     found, labels = each.diagnosis, classifier.labels
     top = each.leads_to.most_common(1)
     return {name: found.get(name) for name in Diagnosis._fields if name not in UNTOLD} | {

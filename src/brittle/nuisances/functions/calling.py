@@ -18,8 +18,8 @@ from torch import Tensor
 
 from brittle.errors import BrittleError, foreign
 from brittle.memory import out_of_memory
-from brittle.nuisances.functions.generators import Watch, left_alone, seed_generators
-from brittle.nuisances.functions.pixels import CONVENTIONS, KEYWORD, Misfit, from_tensor
+from brittle.nuisances.functions.generators import GeneratorWatch, restored_generators, seed_generators
+from brittle.nuisances.functions.pixels import CONVENTIONS, KEYWORD, NotAnImage, from_tensor
 from brittle.random import uniform
 from brittle.types import Batch
 
@@ -28,7 +28,7 @@ RANGES = ((0.02, 0.1), (0.1, 0.9), (0.9, 0.98))  # of the pixels of the images t
 SAME = 1e-4  # how far two ways of computing a pixel may differ
 
 
-class Way(NamedTuple):
+class CallMode(NamedTuple):
     """How a function is called."""
 
     takes: str  # one of CONVENTIONS
@@ -48,7 +48,7 @@ class Call:
         images, way = batch.images, self.way(tuple(batch.images.shape[1:]))
         with self._on_its_own(images.device):
             if way.whole:
-                watch = Watch(images.device)
+                watch = GeneratorWatch(images.device)
                 with self._reported():
                     made = from_tensor(self.function(images.clone()))
                 if not watch.drawn():
@@ -61,50 +61,50 @@ class Call:
                 parts.append(self._same_shape(made, image))
             return torch.stack(parts).to(images.device)
 
-    def way(self, shape: tuple[int, ...]) -> Way:
+    def way(self, shape: tuple[int, ...]) -> CallMode:
         """How images of shape (C, H, W) are given to the function: found out once per number of channels."""
-        known = _WAYS.setdefault(self, {})
+        known = _CALL_MODES.setdefault(self, {})
         if shape[0] not in known:
             images = _made_up(shape)
             with self._on_its_own(images.device), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of what it is given only to see whether it takes it
-                known[shape[0]] = self._found(images)
+                known[shape[0]] = self._find_mode(images)
         return known[shape[0]]
 
-    def known(self) -> Way | None:
+    def known(self) -> CallMode | None:
         """How the function is called; None where it has not been tried yet."""
-        return next(iter(_WAYS.get(self, {}).values()), None)
+        return next(iter(_CALL_MODES.get(self, {}).values()), None)
 
     @contextmanager
     def _on_its_own(self, device: torch.device) -> Iterator[None]:
         """Within it the function can do as it likes: compute gradients, draw random numbers, remember something."""
-        with torch.inference_mode(False), torch.no_grad(), left_alone(self.function, device):
+        with torch.inference_mode(False), torch.no_grad(), restored_generators(self.function, device):
             yield
 
-    def _singly(self, takes: str, images: Tensor) -> tuple[Tensor, bool]:
+    def _one_by_one(self, takes: str, images: Tensor) -> tuple[Tensor, bool]:
         """What is made of each image alone, and whether random numbers were drawn."""
         made, drawn = [], takes == KEYWORD
         for key, image in enumerate(images.clone()):
             seed_generators(self.function, key, image.device)
-            watch = Watch(image.device)
+            watch = GeneratorWatch(image.device)
             made.append(CONVENTIONS[takes].call(self.function, image))
             drawn = drawn or watch.drawn()
         if len({each.shape for each in made}) > 1:
-            raise Misfit(f"returned images of several sizes: {', '.join(str(tuple(each.shape)) for each in made)}")
+            raise NotAnImage(f"returned images of several sizes: {', '.join(str(tuple(each.shape)) for each in made)}")
         return torch.stack(made), drawn
 
-    def _found(self, images: Tensor) -> Way:
+    def _find_mode(self, images: Tensor) -> CallMode:
         """The way to call the function, found on made-up images (3, C, H, W)."""
-        takes, also_a_batch = self._taken(images)
-        singly, random = self._repeated(takes, images)
+        takes, also_a_batch = self._accepted_input(images)
+        singly, random = self._one_by_one_twice(takes, images)
         self._same_shape(singly, images)
-        whole = not random and (takes == "batch" or also_a_batch) and self._apart(images, singly)
-        return Way(takes, whole, random)
+        whole = not random and (takes == "batch" or also_a_batch) and self._matches_one_by_one(images, singly)
+        return CallMode(takes, whole, random)
 
-    def _repeated(self, takes: str, images: Tensor) -> tuple[Tensor, bool]:
+    def _one_by_one_twice(self, takes: str, images: Tensor) -> tuple[Tensor, bool]:
         """What is made of each image alone, the same with the same seeds, and whether random numbers were drawn."""
         with self._reported():
-            (singly, random), (again, _) = self._singly(takes, images), self._singly(takes, images)
+            (singly, random), (again, _) = self._one_by_one(takes, images), self._one_by_one(takes, images)
         if singly.shape != again.shape or not torch.allclose(singly, again, atol=SAME, equal_nan=True):
             raise BrittleError(
                 f"{self.name} gives another result each time, though the random seeds are the same",
@@ -112,13 +112,13 @@ class Call:
             )
         return singly, random
 
-    def _apart(self, images: Tensor, singly: Tensor) -> bool:
+    def _matches_one_by_one(self, images: Tensor, singly: Tensor) -> bool:
         """Whether each image of a batch gets what it gets alone."""
         with self._reported():
             made = from_tensor(self.function(images.clone()))
         return made.shape == singly.shape and torch.allclose(made, singly, atol=SAME, equal_nan=True)
 
-    def _taken(self, images: Tensor) -> tuple[str, bool]:
+    def _accepted_input(self, images: Tensor) -> tuple[str, bool]:
         """What the function takes, and whether that may also be a batch."""
         if self.takes != "auto":
             return self.takes, False
@@ -128,7 +128,7 @@ class Call:
             if takes == "array" and any(made.shape == images.shape for made in results.values()):
                 break
             try:
-                results[takes], _ = self._singly(takes, images)
+                results[takes], _ = self._one_by_one(takes, images)
             except Exception as error:
                 if isinstance(error, BrittleError) or out_of_memory(error):
                     raise
@@ -140,7 +140,7 @@ class Call:
             self._refuse(failures)
         if fitting == ["image", "batch"]:
             if not torch.allclose(results["image"], results["batch"], atol=SAME, equal_nan=True):
-                self._repeated("image", images)
+                self._one_by_one_twice("image", images)
                 raise BrittleError(
                     f"{self.name} makes something else of an image (C, H, W) than of a batch of it (1, C, H, W)",
                     "Say which of them it takes: takes=image or takes=batch.",
@@ -165,7 +165,7 @@ class Call:
         """What goes wrong inside is reported as an error of the function."""
         try:
             yield
-        except Misfit as error:
+        except NotAnImage as error:
             remedy = "Let it return an image of the kind it is given."
             raise BrittleError(f"{self.name} {error}{where}", remedy) from None
         except (Exception, SystemExit) as error:
@@ -182,7 +182,9 @@ class Call:
         return made
 
 
-_WAYS: WeakKeyDictionary[Call, dict[int, Way]] = WeakKeyDictionary()  # beside a Call, which stays as it was made
+_CALL_MODES: WeakKeyDictionary[Call, dict[int, CallMode]] = (
+    WeakKeyDictionary()
+)  # beside a Call, which stays as it was made
 
 
 def _library(function: object) -> str | None:
@@ -195,7 +197,7 @@ def _library(function: object) -> str | None:
 
 
 def _said(error: Exception) -> str:
-    if isinstance(error, Misfit):
+    if isinstance(error, NotAnImage):
         return str(error)
     lines = str(error).strip().splitlines() or [""]
     return f"raised {type(error).__name__}: {lines[0]}".rstrip(": .")

@@ -2,7 +2,7 @@
 
 θ is a seed. T_θ x is what the function makes of x while the random generators are seeded with θ, so that a random
 function becomes a function of (x, θ) like any other transform. Its prior has no density that says anything of the
-image, and there is no path: nobody knows what half of a function is.
+image, and there is no path, since half of a function means nothing.
 """
 
 from __future__ import annotations

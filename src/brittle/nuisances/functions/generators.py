@@ -25,7 +25,7 @@ def seed_generators(function: Any, key: int, device: torch.device) -> None:
         function.set_random_state(np.random.default_rng(key % 2**64), random.Random(key))
 
 
-class Watch:
+class GeneratorWatch:
     """Tells whether a generator has been drawn from since the watch began."""
 
     def __init__(self, device: torch.device) -> None:
@@ -36,7 +36,7 @@ class Watch:
 
 
 @contextmanager
-def left_alone(function: Any, device: torch.device) -> Iterator[None]:
+def restored_generators(function: Any, device: torch.device) -> Iterator[None]:
     """Afterwards the generators are as they were, and so are the attributes of the function and its parts: Kornia's
     transforms remember their last draw, and albumentations' hold their generators."""
     torches = [(generator, generator.get_state()) for generator in _of_torch(device)]

@@ -13,7 +13,7 @@ from torch import Tensor
 CHANNELS = (1, 3, 4)  # that a PIL image may have: L, RGB, RGBA
 
 
-class Misfit(Exception):
+class NotAnImage(Exception):
     """What a function returned is not an image, or the image can't be given to it."""
 
 
@@ -34,7 +34,7 @@ def with_pil(function: Callable[..., Any], image: Tensor) -> Tensor:
     given = to_pil(image)
     made = function(given)
     if not isinstance(made, Image.Image):
-        raise Misfit(f"returned {kind_of(made)}")
+        raise NotAnImage(f"returned {kind_of(made)}")
     return from_array(np.asarray(made.convert(given.mode)))
 
 
@@ -63,18 +63,18 @@ CONVENTIONS: Mapping[str, Convention] = {
 def from_tensor(made: object) -> Tensor:
     """Float pixels; those of uint8 go from 0 to 255, as in torchvision."""
     if not isinstance(made, Tensor):
-        raise Misfit(f"returned {kind_of(made)}")
+        raise NotAnImage(f"returned {kind_of(made)}")
     if made.dtype == torch.uint8:
         return made.detach().float() / 255
     if not made.dtype.is_floating_point:
-        raise Misfit(f"returned a tensor of {str(made.dtype).removeprefix('torch.')}")
+        raise NotAnImage(f"returned a tensor of {str(made.dtype).removeprefix('torch.')}")
     return made.detach().float()
 
 
 def from_array(made: object) -> Tensor:
     """An array (H, W, C), or (H, W) for one channel, of uint8 from 0 to 255 or of floats from 0 to 1 → (C, H, W)."""
     if not isinstance(made, np.ndarray) or made.ndim not in (2, 3):
-        raise Misfit(f"returned {kind_of(made)}")
+        raise NotAnImage(f"returned {kind_of(made)}")
     pixels = torch.from_numpy(np.array(made, order="C"))
     return from_tensor(pixels[None] if made.ndim == 2 else pixels.permute(2, 0, 1))
 
@@ -87,7 +87,7 @@ def to_array(image: Tensor) -> np.ndarray[Any, Any]:
 
 def to_pil(image: Tensor) -> Image.Image:
     if len(image) not in CHANNELS:
-        raise Misfit(f"can't be given a PIL image of {len(image)} channels")
+        raise NotAnImage(f"can't be given a PIL image of {len(image)} channels")
     pixels = to_array(image)
     return Image.fromarray(pixels[..., 0] if len(image) == 1 else pixels)
 

@@ -30,7 +30,7 @@ Fill = float | Literal["mean", "noise"]
 _WORDS = {"mean": "the image's mean colour", "noise": "noise"}
 
 
-class Pictures(Protocol):
+class TextureImages(Protocol):
     """What a texture must offer: the part of an image set that is used here."""
 
     @property
@@ -214,7 +214,7 @@ class Occluder(ABC):
     def _pieces(self, images: Tensor, theta: Tensor) -> Tensor:
         """The piece of texture for each image, from a texture image scaled so that it just covers the image."""
         height, width = images.shape[-2:]
-        texture: Pictures = self.texture
+        texture: TextureImages = self.texture
         # Textures are read on the host: the only place where a nuisance waits for the device.
         numbers = theta[:, 0].round().clamp(0, len(texture) - 1).long().cpu()
         pictures = texture.batch(numbers).images.to(images)

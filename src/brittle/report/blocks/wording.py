@@ -11,7 +11,7 @@ from brittle.report.page import words
 TIE = "tie"
 
 
-class Said(NamedTuple):
+class SpanWords(NamedTuple):
     """A span in words, and the range that may stand apart from it."""
 
     text: str
@@ -21,25 +21,25 @@ class Said(NamedTuple):
         return f"{self.text} {self.range}" if self.range else self.text
 
 
-def said(span: Span) -> Said:
+def span_words(span: Span) -> SpanWords:
     match span:
         case str():
-            return Said(span)
+            return SpanWords(span)
         case Styled() | Link():
-            return Said(span.text)
+            return SpanWords(span.text)
         case ClassifierName():
-            return Said(span.text or span.classifier)
+            return SpanWords(span.text or span.classifier)
         case Verdict():
-            return Said(span.classifier or TIE)
+            return SpanWords(span.classifier or TIE)
         case Count():
-            return Said(_count(span))
+            return SpanWords(_count(span))
         case Estimate():
             return _estimate(span)
 
 
 def plain(text: Text) -> str:
     """Text without its looks."""
-    return "".join(str(said(span)) for span in spans(text))
+    return "".join(str(span_words(span)) for span in spans(text))
 
 
 def number_of(span: Span) -> float | None:
@@ -55,15 +55,15 @@ def _count(count: Count) -> str:
     return f"{number} {count.noun}{'' if many == 1 else 's'}" if count.noun else number
 
 
-def _estimate(found: Estimate) -> Said:
+def _estimate(found: Estimate) -> SpanWords:
     unit = " %" if found.format == "percent" else f" {found.unit}" if found.unit else ""
     value = found.missing
     if found.value is not None:
         value = f"{'> ' * found.censored}{_number(found.value, found)}{unit}"
     if found.low is None:
-        return Said(value)
+        return SpanWords(value)
     high = "∞" if found.high is None else _number(found.high, found)
-    return Said(value, "exact" if found.low == found.high else f"[{_number(found.low, found)}, {high}]")
+    return SpanWords(value, "exact" if found.low == found.high else f"[{_number(found.low, found)}, {high}]")
 
 
 def _number(value: float, found: Estimate) -> str:

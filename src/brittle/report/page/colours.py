@@ -11,7 +11,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", ":", "-.")
 
 
-class Look(NamedTuple):
+class ClassifierLook(NamedTuple):
     """How a classifier is drawn; past seven classifiers colours repeat with another line style."""
 
     colour: str
@@ -19,9 +19,9 @@ class Look(NamedTuple):
     dashes: str
 
 
-def looks(classifiers: Sequence[str]) -> dict[str, Look]:
+def looks(classifiers: Sequence[str]) -> dict[str, ClassifierLook]:
     count = len(OKABE_ITO)
     return {
-        name: Look(OKABE_ITO[place % count], MARKERS[place % count], DASHES[place // count % len(DASHES)])
+        name: ClassifierLook(OKABE_ITO[place % count], MARKERS[place % count], DASHES[place // count % len(DASHES)])
         for place, name in enumerate(classifiers)
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from brittle.names import told_classes
+from brittle.class_names import displayed_classes
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class LabelNames:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return told_classes([str(label) for label in self.labels], self.classes, self.named)
+        return displayed_classes([str(label) for label in self.labels], self.classes, self.named)
 
     def __call__(self, label: str | int) -> str:
         """The name of a class, given by its number; what a summary calls it is its name already."""

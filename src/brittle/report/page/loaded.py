@@ -17,20 +17,20 @@ from typing import Any
 import tomli_w
 
 from brittle.engine.assemble import assemble
-from brittle.engine.check import CHECKED_IMAGES
-from brittle.engine.code import code_in, code_of
+from brittle.engine.check.before_work import CHECKED_IMAGES
+from brittle.engine.check.classifier_trial import settle
+from brittle.engine.check.study_code import code_run_by, first_code_in
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
-from brittle.engine.live import is_live
+from brittle.engine.live_objects import is_live
 from brittle.engine.replay import Replay, replay_of
 from brittle.engine.run import FinishedRun
-from brittle.engine.runs import RunFolder, environment
-from brittle.engine.store import Store
-from brittle.engine.trial import settled
-from brittle.engine.view import View
+from brittle.engine.store.run_folder import RunFolder, environment
+from brittle.engine.store.unit_store import Store
+from brittle.engine.view import MeasureView
 from brittle.errors import BrittleError
 from brittle.files import read_whole
-from brittle.images.selection import Chosen
+from brittle.images.selection import ChosenImages
 from brittle.measures import measures
 from brittle.report.page.label_names import LabelNames
 from brittle.study import Study
@@ -53,13 +53,13 @@ class LoadedRun:
     nothing: bool = False  # whether nothing was to be loaded
 
     @cached_property
-    def _views(self) -> dict[str, View]:
+    def _views(self) -> dict[str, MeasureView]:
         return {}
 
-    def view(self, measure: str) -> View:
+    def view(self, measure: str) -> MeasureView:
         """The rows of one measure of the study; whether those of an image set can be read, `why_unreadable` says."""
         if measure not in self._views:
-            self._views[measure] = View(self.job, self.store, measure)
+            self._views[measure] = MeasureView(self.job, self.store, measure)
         return self._views[measure]
 
     def why_unreadable(self, images: str, nuisance: str = "", classifiers: Sequence[str] = ()) -> str:
@@ -96,7 +96,7 @@ class LoadedRun:
             self.job.facts[classifier].named,
         )
 
-    def chosen(self, images: str) -> Chosen | None:
+    def chosen(self, images: str) -> ChosenImages | None:
         """The images of the run, where they can still be loaded."""
         return self.job.images.get(images)
 
@@ -174,7 +174,7 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
             classifiers[name] = _settled(classifier, shown)
         except (BrittleError, OSError) as error:
             failed("classifier", name, error)
-    facts = {name: job.facts[name].with_told(begun["classifiers"].get(name, {})) for name in study.classifiers}
+    facts = {name: job.facts[name].with_stored(begun["classifiers"].get(name, {})) for name in study.classifiers}
     # Rows are known by the files that the run's classifiers were made from, whether these are still there or not.
     made_from = {name: entry | {"files": begun["files"][name]} for name, entry in job.entries["classifiers"].items()}
     entries = {**job.entries, "classifiers": made_from}
@@ -195,7 +195,7 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
 
 def code_named(path: Path) -> list[str]:
     """The things whose specs name code that loading the run in `path` would run, as `name (spec)`."""
-    return code_of(RunFolder(path).read_study())
+    return code_run_by(RunFolder(path).read_study())
 
 
 def _known_measures(entries: Mapping[str, Any], missing: list[str], nothing: bool) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _known_measures(entries: Mapping[str, Any], missing: list[str], nothing: boo
     their summaries still speak."""
     known = {}
     for name, entry in entries.items():
-        if nothing and (code := code_in(entry)):
+        if nothing and (code := first_code_in(entry)):
             missing.append(f"The measure {name} was not loaded: it comes from {code}.")
             continue
         try:
@@ -214,9 +214,9 @@ def _known_measures(entries: Mapping[str, Any], missing: list[str], nothing: boo
     return known
 
 
-def _settled(classifier: Classifier, chosen: list[Chosen]) -> Classifier:
+def _settled(classifier: Classifier, chosen: list[ChosenImages]) -> Classifier:
     """Shows a classifier the images that the run settled it on, so that it answers as it did then."""
     for each in chosen:
         for group in each.images.groups(range(min(CHECKED_IMAGES, len(each.images)))):
-            classifier = settled(classifier, group.batch.images)
+            classifier = settle(classifier, group.batch.images)
     return classifier

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.measures.base import NUISANCE
 from brittle.report.blocks import Block, Weighted
 from brittle.report.page.loaded import LoadedRun
@@ -38,7 +38,7 @@ class MeasureRun:
     _made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @property
-    def view(self) -> View | None:
+    def view(self) -> MeasureView | None:
         """The measure's rows; None where some of its images or nuisances, or the measure itself, can't be loaded any
         more, so that only the summary speaks."""
         job = self.whole.job

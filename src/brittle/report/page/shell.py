@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from brittle.engine.view import SetFacts
+from brittle.engine.view import ImageSetSummary
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
 from brittle.nuisances import nuisances
@@ -20,14 +20,14 @@ from brittle.report.blocks import Block, Cell, Group, Sentence, Weighted
 from brittle.report.blocks.figure import Figure as BlockFigure
 from brittle.report.blocks.text import Text
 from brittle.report.blocks.wording import plain
-from brittle.report.page.colours import Look, looks
+from brittle.report.page.colours import ClassifierLook, looks
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import MeasureRun, Section
 from brittle.report.page.words import in_words, listed, number, sentence, size, unreadable
 from brittle.report.renderers.console import GATHERED
 from brittle.report.renderers.figures import as_drawn, figures_in
-from brittle.report.renderers.html import HtmlRenderer, Place, Places, anchors, groups_in, in_contents
+from brittle.report.renderers.html import GroupPlace, HtmlRenderer, Places, anchors, groups_in, in_contents
 from brittle.report.renderers.json import Document, MeasureBlocks
 from brittle.types import InScales
 
@@ -47,7 +47,7 @@ class ShownMeasure(NamedTuple):
     key: str  # unique on the page: begins the ids of everything in the section
 
 
-class Said(NamedTuple):
+class MeasureContents(NamedTuple):
     """What a measure says: its own blocks, and the sentences that the page gathers from all measures, by role."""
 
     shown: ShownMeasure
@@ -55,7 +55,7 @@ class Said(NamedTuple):
     gathered: Mapping[str, Sequence[Text]]
 
 
-class Body(NamedTuple):
+class MeasureBody(NamedTuple):
     """A measure's part of the page, and what the table of contents says of it."""
 
     key: str
@@ -64,17 +64,17 @@ class Body(NamedTuple):
     parts: Sequence[tuple[str, str]]  # id and heading
 
 
-class Page(NamedTuple):
+class RenderedPage(NamedTuple):
     """The report as text, and what it says on top; the same run gives the same page."""
 
     text: str
     findings: Sequence[str]
 
 
-def render(run: LoadedRun, section_of: SectionOf) -> Page:
+def render(run: LoadedRun, section_of: SectionOf) -> RenderedPage:
     shown = list(_shown(run, section_of))
     missing = list(run.missing)
-    every = [_said(each, section_of, missing) for each in shown]
+    every = [_contents(each, section_of, missing) for each in shown]
     appearance = looks(list(run.study.classifiers))
     findings = [*_class_orders(run), *map(plain_block, _top(shown))]
     cautions = _cautions(run, every)
@@ -100,7 +100,7 @@ def render(run: LoadedRun, section_of: SectionOf) -> Page:
         study_text=run.study_text,
         environment=_flat(run.environment),
     )
-    return Page(text, findings)
+    return RenderedPage(text, findings)
 
 
 def document(run: LoadedRun, section_of: SectionOf) -> Document:
@@ -159,7 +159,7 @@ def _key(name: str, taken: set[str]) -> str:
 
 
 def _blocks(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Sequence[Block]:
-    """What the section shows; its summary alone where more can't be had."""
+    """What the section shows; its summary alone where there is no more."""
     try:
         return each.section.blocks(each.run)
     except (BrittleError, OSError) as error:
@@ -168,7 +168,7 @@ def _blocks(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Se
         return section_of("").blocks(each.run)
 
 
-def _said(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Said:
+def _contents(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> MeasureContents:
     own: list[Block] = []
     gathered: dict[str, list[Text]] = {role: [] for role in GATHERED}
     for block in _blocks(each, section_of, missing):
@@ -176,30 +176,38 @@ def _said(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Said
             gathered[block.role].append(block.text)
         else:
             own.append(block)
-    return Said(each, own, gathered)
+    return MeasureContents(each, own, gathered)
 
 
-def _all(every: Sequence[Said], role: str) -> list[str]:
+def _all(every: Sequence[MeasureContents], role: str) -> list[str]:
     return [plain(text) for each in every for text in each.gathered[role]]
 
 
-def _bodies(run: LoadedRun, every: Sequence[Said], appearance: Mapping[str, Look]) -> list[Body]:
-    places: dict[Cell, list[Place]] = {}
+def _bodies(
+    run: LoadedRun, every: Sequence[MeasureContents], appearance: Mapping[str, ClassifierLook]
+) -> list[MeasureBody]:
+    places: dict[Cell, list[GroupPlace]] = {}
     ids = {each.shown.key: anchors(each.blocks, each.shown.key) for each in every}
     for each in every:
         key = each.shown.key
         for group in groups_in(each.blocks):
             if group.about is not None:
                 title = f"{each.shown.title}: {plain(group.title)}"
-                places.setdefault(group.about, []).append(Place(ids[key][id(group)], title, key))
+                places.setdefault(group.about, []).append(GroupPlace(ids[key][id(group)], title, key))
     return [_body(run, each, appearance, places, ids[each.shown.key]) for each in every]
 
 
-def _body(run: LoadedRun, each: Said, appearance: Mapping[str, Look], places: Places, ids: Mapping[int, str]) -> Body:
+def _body(
+    run: LoadedRun,
+    each: MeasureContents,
+    appearance: Mapping[str, ClassifierLook],
+    places: Places,
+    ids: Mapping[int, str],
+) -> MeasureBody:
     key = each.shown.key
     markup = HtmlRenderer(run, appearance, key, places, ids).render(each.blocks)
     parts = [(ids[id(group)], plain(group.title)) for group in in_contents(each.blocks)]
-    return Body(key, each.shown.title, markup, parts)
+    return MeasureBody(key, each.shown.title, markup, parts)
 
 
 def _top(shown: Iterable[ShownMeasure]) -> list[Block]:
@@ -251,7 +259,7 @@ def _cells(run: LoadedRun) -> list[tuple[str, str]]:
     return list(dict.fromkeys(cell for cell in cells if all(cell)))
 
 
-def _cautions(run: LoadedRun, every: Sequence[Said]) -> list[str]:
+def _cautions(run: LoadedRun, every: Sequence[MeasureContents]) -> list[str]:
     """What a reader must see before the numbers."""
     said = [sentence(text) for text in run.summary["warnings"] if text]
     for name, skipped in run.summary["skipped"].items():
@@ -265,7 +273,7 @@ def _image_set(run: LoadedRun, name: str) -> dict[str, Any]:
     labels = None if chosen is None else chosen.images.labels
     unlabelled = 0 if labels is None else int((labels < 0).sum())
     present = len(told["classes"]) if labels is None else len(set(labels[labels >= 0].tolist()))
-    shapes = [SetFacts.read(told).shape] if chosen is None else list(chosen.images.shapes)
+    shapes = [ImageSetSummary.read(told).shape] if chosen is None else list(chosen.images.shapes)
     return {
         "name": name,
         "entry": run.study.images[name],

@@ -10,7 +10,7 @@ from rich.text import Text as RichText
 from brittle.report.blocks import Block, Column, Group, Pictures, Raw, Sentence, Table
 from brittle.report.blocks.figure import Figure
 from brittle.report.blocks.text import ClassifierName, Styled, Text, cell_spans, spans
-from brittle.report.blocks.wording import plain, said
+from brittle.report.blocks.wording import plain, span_words
 from brittle.report.page.words import EVERYTHING, counted
 from brittle.report.renderers.names_table import NamesTable
 from brittle.terminal import visible
@@ -52,7 +52,7 @@ def line(*parts: str | tuple[str, str]) -> RichText:
 
 
 def _line(text: Text, indent: str = "", style: str = "") -> RichText:
-    parts = [(visible(str(said(span))), STYLES.get(_style(span), style)) for span in spans(text)]
+    parts = [(visible(str(span_words(span))), STYLES.get(_style(span), style)) for span in spans(text)]
     return line(indent, *parts)
 
 

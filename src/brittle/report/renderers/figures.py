@@ -35,7 +35,7 @@ from brittle.report.blocks.figure import (
     Series,
 )
 from brittle.report.blocks.text import ClassifierName
-from brittle.report.page.colours import DASHES, OKABE_ITO, Look
+from brittle.report.page.colours import DASHES, OKABE_ITO, ClassifierLook
 from brittle.report.page.pictures import from_uri
 from brittle.report.page.words import short
 from brittle.report.renderers.canvas import WIDTH, ReportFigure, drawn, svg
@@ -43,15 +43,15 @@ from brittle.report.renderers.canvas import WIDTH, ReportFigure, drawn, svg
 NAMED = 24  # letters of a name in a legend or on an axis
 INK, SOFT, UNTRUSTED = "#222222", "#555555", "#9c1f0a"
 ROLES = {
-    "prior": Look("#8a8a8a", "o", "-"),
-    "posterior": Look("#D55E00", "o", "-"),
-    "reference": Look("#444444", "o", "-"),
-    "neutral": Look("#888888", "o", "-"),
-    "wrong": Look("#bbbbbb", "o", "-"),
-    "better": Look("#009E73", "o", "-"),
-    "worse": Look("#D55E00", "o", "-"),
-    "first": Look("#0072B2", "o", "--"),
-    "second": Look("#D55E00", "o", "-"),
+    "prior": ClassifierLook("#8a8a8a", "o", "-"),
+    "posterior": ClassifierLook("#D55E00", "o", "-"),
+    "reference": ClassifierLook("#444444", "o", "-"),
+    "neutral": ClassifierLook("#888888", "o", "-"),
+    "wrong": ClassifierLook("#bbbbbb", "o", "-"),
+    "better": ClassifierLook("#009E73", "o", "-"),
+    "worse": ClassifierLook("#D55E00", "o", "-"),
+    "first": ClassifierLook("#0072B2", "o", "--"),
+    "second": ClassifierLook("#D55E00", "o", "-"),
 }
 WIDTHS = {"hair": 0.8, "thin": 1.2, "normal": 1.5, "thick": 3.0}
 DASHED: Mapping[str, Any] = {"solid": "-", "dashed": (0, (4, 3)), "dotted": (0, (1, 2))}
@@ -66,7 +66,7 @@ SCALES: Mapping[str, Colormap | str] = {
 }
 WORDS = ("#F0E442", "#d9d9d9", "#CC79A7")  # for words in place of a value, in the order in which they occur
 NUMBERED_SQUARES = 400  # up to so many, squares of a map have edges
-Looks = Mapping[str, Look]
+Looks = Mapping[str, ClassifierLook]
 
 
 def figures_in(blocks: Sequence[Block]) -> Iterator[Figure]:
@@ -169,7 +169,7 @@ class _Drawing:
             case Image():
                 self._image(axes, mark)
 
-    def _look(self, of: Of) -> Look:
+    def _look(self, of: Of) -> ClassifierLook:
         match of:
             case ClassifierName():
                 return self.looks[of.classifier]
@@ -177,7 +177,7 @@ class _Drawing:
                 return ROLES[of.role]
             case Series():
                 count = len(OKABE_ITO)
-                return Look(OKABE_ITO[of.place % count], "o", DASHES[of.place // count % len(DASHES)])
+                return ClassifierLook(OKABE_ITO[of.place % count], "o", DASHES[of.place // count % len(DASHES)])
 
     def _named(self, of: Of, handle: Any) -> None:
         """Puts whom a mark is about into the legend, once."""

@@ -24,13 +24,13 @@ from brittle.report.blocks.text import (
     cell_spans,
     spans,
 )
-from brittle.report.blocks.wording import number_of, plain, said
-from brittle.report.page.colours import Look
+from brittle.report.blocks.wording import number_of, plain, span_words
+from brittle.report.page.colours import ClassifierLook
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri, longest_side
 from brittle.report.renderers.figures import as_svg
-from brittle.report.renderers.resolve import Confirmation, Resolved, pictures_of, resolve
+from brittle.report.renderers.resolve import Confirmation, ResolvedPictures, pictures_of, resolve
 
 TEMPLATE = "blocks.html.j2"
 TIE = "#888888"
@@ -40,7 +40,7 @@ SHORT = 16  # letters: names that are longer may be broken
 NEVER = 1e308  # where what has no value is sorted
 
 
-class Place(NamedTuple):
+class GroupPlace(NamedTuple):
     """A group that others may link to."""
 
     anchor: str
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     measure: str
 
 
-Places = Mapping[Cell, Sequence[Place]]
+Places = Mapping[Cell, Sequence[GroupPlace]]
 
 
 def anchors(blocks: Iterable[Block], key: str) -> dict[int, str]:
@@ -74,14 +74,14 @@ class HtmlRenderer:
     """Renders the blocks of one measure; `key` begins the ids of everything in them."""
 
     run: LoadedRun
-    looks: Mapping[str, Look]
+    looks: Mapping[str, ClassifierLook]
     key: str
     places: Places = field(default_factory=dict)  # groups about cells, of all measures
     anchors: Mapping[int, str] = field(default_factory=dict)
     _figures: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def render(self, blocks: Sequence[Block]) -> Markup:
-        pictures, problem = Resolved({}, Confirmation()), ""
+        pictures, problem = ResolvedPictures({}, Confirmation()), ""
         try:
             pictures = resolve(self.run, blocks)
         except (BrittleError, OSError) as error:
@@ -104,7 +104,7 @@ class HtmlRenderer:
         )
         return Markup(template.render_all(tuple(blocks)))  # type: ignore[attr-defined]
 
-    def _answering(self, blocks: Sequence[Block]) -> dict[str, Look]:
+    def _answering(self, blocks: Sequence[Block]) -> dict[str, ClassifierLook]:
         cards = (card for each in pictures_of(blocks) for strip in each.strips for card in strip.cards)
         names = {answer.classifier for card in cards for answer in card.answers}
         return {name: look for name, look in self.looks.items() if name in names}
@@ -114,7 +114,7 @@ class HtmlRenderer:
         wanted = group.key or group.about or (depth == 0 and not group.fold and group.title)
         return self.anchors.get(id(group), "") if wanted else ""
 
-    def see_also(self, group: Group) -> list[Place]:
+    def see_also(self, group: Group) -> list[GroupPlace]:
         """The first group of every other measure that is about the same cell."""
         if group.about is None:
             return []
@@ -128,7 +128,7 @@ class HtmlRenderer:
         return spans(text)
 
     def said(self, span: Span) -> tuple[str, str]:
-        return said(span)
+        return span_words(span)
 
     def plain(self, text: Text) -> str:
         return plain(text)
@@ -140,10 +140,10 @@ class HtmlRenderer:
 class _Pictures(NamedTuple):
     """The pictures of a measure as the template shows them."""
 
-    resolved: Resolved
+    resolved: ResolvedPictures
     longest: int
     problem: str
-    answering: Mapping[str, Look]  # the classifiers that are said to have answered
+    answering: Mapping[str, ClassifierLook]  # the classifiers that are said to have answered
 
     def uri(self, card: Card) -> str:
         if isinstance(card.source, Pixels):
@@ -181,7 +181,7 @@ class _Column(NamedTuple):
         return next((each for each in cell_spans(cell) if isinstance(each, Estimate) and each.value is not None), None)
 
 
-def row_colour(row: Sequence[TableCell], drawn: str, looks: Mapping[str, Look]) -> str:
+def row_colour(row: Sequence[TableCell], drawn: str, looks: Mapping[str, ClassifierLook]) -> str:
     """Of what is drawn in a row: the better classifier's for differences, the row's own otherwise."""
     every = [span for cell in row for span in cell_spans(cell)]
     if drawn == "difference":

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from brittle.report.blocks import Block, Column, Group, Pictures, Raw, Sentence, Table
 from brittle.report.blocks.figure import Figure
 from brittle.report.blocks.text import Span, Styled, TableCell, Text, cell_spans, spans
-from brittle.report.blocks.wording import said
+from brittle.report.blocks.wording import span_words
 from brittle.report.renderers.console import SHOWN
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>#|~$&])")  # `+`, `-`, `.` mean something only where a line begins
@@ -49,7 +49,7 @@ def _text(text: Text) -> str:
 
 
 def _span(span: Span) -> str:
-    text = escaped(str(said(span)))
+    text = escaped(str(span_words(span)))
     mark = _WRAPS.get(span.style, "") if isinstance(span, Styled) else ""
     return f"{mark}{text}{mark}" if text.strip() else text
 

@@ -18,7 +18,7 @@ INDENT, PADDING, LEAST_NAME = "   ", 2, 8
 _BREAKS = re.compile(r"(?<=[\s:,=/_+-])(?=[^\s\d])")  # behind a separator, and not before a number
 
 
-class Name(NamedTuple):
+class FoldedName(NamedTuple):
     """A name such as affine:alpha=50,metric=image, on several lines where it must be."""
 
     text: str
@@ -49,7 +49,7 @@ class NamesTable(Table):
             self.add_column(column, no_wrap=len(self.columns) >= names)
 
     def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
-        named = [Name(cell) if isinstance(cell, str) else cell for cell in cells[: self.names]]
+        named = [FoldedName(cell) if isinstance(cell, str) else cell for cell in cells[: self.names]]
         super().add_row(*named, *cells[self.names :], **more)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -82,8 +82,8 @@ def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
 
 def _least(cell: RenderableType) -> int:
     """How wide a cell must be: a name's longest piece, or all of a number."""
-    return max(map(cell_len, cell.pieces if isinstance(cell, Name) else [_text(cell)]))
+    return max(map(cell_len, cell.pieces if isinstance(cell, FoldedName) else [_text(cell)]))
 
 
 def _text(cell: RenderableType) -> str:
-    return cell.text if isinstance(cell, Name) else cell.plain if isinstance(cell, Text) else str(cell)
+    return cell.text if isinstance(cell, FoldedName) else cell.plain if isinstance(cell, Text) else str(cell)

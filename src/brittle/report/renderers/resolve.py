@@ -35,7 +35,7 @@ class Confirmation(NamedTuple):
         )
 
 
-class StoredAnswer(NamedTuple):
+class RemadePicture(NamedTuple):
     """A picture made again, and what was stored of it."""
 
     image: Tensor  # (C, H, W)
@@ -43,33 +43,33 @@ class StoredAnswer(NamedTuple):
     probability: float  # of the predicted class
 
 
-class Resolved(NamedTuple):
+class ResolvedPictures(NamedTuple):
     """The pictures, and how the answers compare with those stored."""
 
     pixels: Made
     confirmation: Confirmation
 
 
-def resolve(run: LoadedRun, blocks: Iterable[Block]) -> Resolved:
+def resolve(run: LoadedRun, blocks: Iterable[Block]) -> ResolvedPictures:
     """The pictures of some blocks, groups within groups included."""
     cards = list(_cards(blocks))
     pixels = _made(run, cards)
-    stored: dict[str, list[StoredAnswer]] = {}
+    stored: dict[str, list[RemadePicture]] = {}
     for card in cards:
         for answer in card.answers:
             if (picture := pixels.get(card.source)) is not None and answer.predicted is not None:
-                again = StoredAnswer(picture, answer.predicted, answer.probability)
+                again = RemadePicture(picture, answer.predicted, answer.probability)
                 stored.setdefault(answer.classifier, []).append(again)
     found = Confirmation()
     for name, answers in stored.items():
         classifier = run.classifier(name)
         if classifier is not None:
             found = found.plus(_confirm(classifier, answers[: max(1, MOST // len(stored))]))
-    return Resolved(pixels, found)
+    return ResolvedPictures(pixels, found)
 
 
 @torch.inference_mode()
-def _confirm(classifier: Classifier, stored: Sequence[StoredAnswer]) -> Confirmation:
+def _confirm(classifier: Classifier, stored: Sequence[RemadePicture]) -> Confirmation:
     """Classifies the pictures and compares the answers with the stored ones."""
     found = Confirmation()
     for places in by_shape(each.image.shape for each in stored).values():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brittle.measures.distortion import BESIDE
+from brittle.measures.distortion import INTERFERENCE_KEY
 from brittle.report.blocks import Block, Group, Sentence, Table
 from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import sentence
@@ -29,14 +29,14 @@ def points(row: Row) -> str:
     lost, gained = round(row["points_lost"], 1), round(row["points_to_top"], 1)
     here, chance = "" if where == NUISANCE else f" {where}", f"chance would be {row['points_by_chance']:.1f}"
     if lost <= 0:
-        return f"no points lost{here}; wrong predictions of {row['top_class']} rise by {gained:.1f}{also(row)}"
+        return f"no points lost{here}; wrong predictions of {row['top_class']} rise by {gained:.1f}{tied_classes(row)}"
     if gained > lost:
-        rise = f"wrong predictions of {row['top_class']} rise by {gained:.1f}{also(row)}"
+        rise = f"wrong predictions of {row['top_class']} rise by {gained:.1f}{tied_classes(row)}"
         return f"{lost:.1f} points lost{here}; {rise}; {chance}"
-    return f"of {lost:.1f} points lost{here}, {gained:.1f} go to {row['top_class']}{also(row)}; {chance}"
+    return f"of {lost:.1f} points lost{here}, {gained:.1f} go to {row['top_class']}{tied_classes(row)}; {chance}"
 
 
-def also(row: Row) -> str:
+def tied_classes(row: Row) -> str:
     """Other classes that gain as much as the top class, in brackets."""
     tied = row.get("tied_classes", ())
     if not tied:
@@ -44,7 +44,7 @@ def also(row: Row) -> str:
     return f" (as many to {tied[0]}{'' if len(tied) == 1 else f' and {len(tied) - 1} more'})"
 
 
-def gathers(row: Row) -> bool:
+def errors_gather(row: Row) -> bool:
     """Whether errors are worth saying to gather in one class: more of them go there than by chance, points are lost,
     and several times as many go there as chance would send, or nearly all. With two classes there is only one other to
     go to."""
@@ -58,17 +58,17 @@ def gathers(row: Row) -> bool:
     )
 
 
-def _telling(rows: Sequence[Row]) -> Row | None:
+def _most_telling(rows: Sequence[Row]) -> Row | None:
     """The row of which a reader should know before anything else: where the most points beyond chance go to one class,
     several times what chance would send there."""
-    worth = [row for row in rows if gathers(row)]
+    worth = [row for row in rows if errors_gather(row)]
     return max(worth, key=lambda row: row["points_to_top"] - row["points_by_chance"], default=None)
 
 
 def distortion_line(summary: Summary) -> list[Block]:
     """For `brief`: a sentence where errors gather in one class."""
-    rows = summary.get(BESIDE, ())
-    row = _telling(rows)
+    rows = summary.get(INTERFERENCE_KEY, ())
+    row = _most_telling(rows)
     if row is None:
         return []
     under = f" under {row['nuisance']}" if row["nuisance"] else ""
@@ -81,11 +81,13 @@ def distortion_blocks(summary: Summary, images: str = "", nuisance: str = "") ->
     """For `blocks`: a line that can be opened, with a table of all models and nuisances, or those of one image set and
     nuisance; nothing where the summary has none."""
     rows = [
-        row for row in summary.get(BESIDE, ()) if images in ("", row["image_set"]) and nuisance in ("", row["nuisance"])
+        row
+        for row in summary.get(INTERFERENCE_KEY, ())
+        if images in ("", row["image_set"]) and nuisance in ("", row["nuisance"])
     ]
     if not rows:
         return []
-    first = _telling(rows)
+    first = _most_telling(rows)
     under = "" if first is None or not first["nuisance"] else f" under {first['nuisance']}"
     headline = "no class stands out" if first is None else f"{first['group']}{under}: {points(first)}"
     chosen = sorted(rows, key=lambda row: row["points_by_chance"] - row["points_to_top"])[:MOST_ROWS]
@@ -119,7 +121,7 @@ def _table(rows: Sequence[Row]) -> Table:
         ("points lost", bare("points_lost", 1)),
         ("go to one class", bare("points_to_top", 1)),
         ("by chance", bare("points_by_chance", 1)),
-        ("class", lambda row: f"{row['top_class'] or '–'}{also(row)}"),
+        ("class", lambda row: f"{row['top_class'] or '–'}{tied_classes(row)}"),
         ("DI", bare("di", 2, missing="undefined")),
         ("DI by chance", bare("chance_spread.mean", 2)),
         ("p", bare("chance_spread.p_value", format="p")),

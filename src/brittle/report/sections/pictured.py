@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.report.blocks import Block, Sentence
 from brittle.report.blocks.pictures import Answer, Card, Original
 from brittle.report.blocks.text import Text
@@ -19,7 +19,7 @@ MOST_CLASSIFIERS = 4  # whose answers stand beneath a picture
 class Readable(NamedTuple):
     """The rows of a measure, or what is said where there are none."""
 
-    view: View | None
+    view: MeasureView | None
     instead: list[Block]
 
 
@@ -47,7 +47,7 @@ class ShownImage(NamedTuple):
         return Card(source, caption or self.label, f"{self.alt}: original", answers, beneath)
 
 
-def shown_image(view: View, images: str, place: int) -> ShownImage:
+def shown_image(view: MeasureView, images: str, place: int) -> ShownImage:
     """The image at a place in planned order."""
     subject = view.images[images]
     label = subject.class_name(int(subject.labels[place]))

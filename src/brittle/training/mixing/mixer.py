@@ -9,7 +9,7 @@ from torch import Tensor
 
 from brittle.mixing.base import Mix
 from brittle.random import fold, key_of, uniform
-from brittle.training.augmentation import Drawn, Moves
+from brittle.training.augmentation import CropAndFlip, DrawnNumbers
 from brittle.training.data import TrainingImages
 from brittle.types import Batch
 
@@ -28,9 +28,9 @@ class Mixer:
     mixed_targets: bool = True
     seed: int = 0
     others: TrainingImages | None = None
-    moves: Moves | None = None
+    moves: CropAndFlip | None = None
 
-    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> Drawn:
+    def draw(self, keys: Tensor, shape: tuple[int, int, int]) -> DrawnNumbers:
         owners = keys if self.mix.per_image else keys[:, :1]
         flat = fold(owners.reshape(-1), key_of("mix"))
         masks = self.mix.masks(flat, *shape[1:], mixed_targets=self.mixed_targets, seed=self.seed)
@@ -45,7 +45,7 @@ class Mixer:
                 drawn |= self.moves.draw(theirs, shape)
         return drawn
 
-    def apply(self, batch: Batch, drawn: Drawn) -> Batch:
+    def apply(self, batch: Batch, drawn: DrawnNumbers) -> Batch:
         images, extras = batch.images, dict(batch.extras)
         if not self.mix.pairs:
             return batch._replace(images=images * drawn["masks"])
@@ -56,6 +56,6 @@ class Mixer:
             partners = self._partners(self.others, drawn)
         return batch._replace(images=torch.lerp(partners, images, drawn["masks"]), extras=extras)
 
-    def _partners(self, others: TrainingImages, drawn: Drawn) -> Tensor:
+    def _partners(self, others: TrainingImages, drawn: DrawnNumbers) -> Tensor:
         batch = others.batch(drawn["partners"])
         return (batch if self.moves is None else self.moves.apply(batch, drawn)).images

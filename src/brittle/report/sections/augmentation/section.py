@@ -12,7 +12,7 @@ from brittle.report.page.words import counted, percent
 from brittle.report.sections import register
 from brittle.report.sections.augmentation import words
 from brittle.report.sections.augmentation.pictures import pictures
-from brittle.report.sections.augmentation.words import Line, Value, scatter
+from brittle.report.sections.augmentation.words import AugmentationOfModel, MeanOverRuns, scatter
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.distortion import distortion_blocks, distortion_line
 from brittle.report.sections.grouped import by_set, with_set
@@ -100,11 +100,11 @@ class AugmentationSection(BaseSection):
         ]
 
 
-def _over_runs(lines: Sequence[Line]) -> Iterator[str]:
+def _over_runs(lines: Sequence[AugmentationOfModel]) -> Iterator[str]:
     for each in lines:
-        parts = [f"affinity {each.affinity.told()} over {each.affinity.runs} runs"] if each.affinity.runs > 1 else []
-        parts += [f"diversity {each.diversity.told()}"] if each.diversity.mean is not None else []
-        parts += [f"mixed {each.mix_diversity.told()}"] if each.mix_diversity.mean is not None else []
+        parts = [f"affinity {each.affinity.text()} over {each.affinity.runs} runs"] if each.affinity.runs > 1 else []
+        parts += [f"diversity {each.diversity.text()}"] if each.diversity.mean is not None else []
+        parts += [f"mixed {each.mix_diversity.text()}"] if each.mix_diversity.mean is not None else []
         if parts:
             yield f"{each.augmentation}, {each.group}: {', '.join(parts)}"
 
@@ -127,7 +127,7 @@ def _both(run: MeasureRun) -> Iterator[Block]:
         yield scatter(told)
 
 
-def _spread(it: Value) -> TableCell:
+def _spread(it: MeanOverRuns) -> TableCell:
     return Estimate(it.mean, places=2), "" if it.spread is None else f" ± {it.spread:.2f}"
 
 

@@ -14,7 +14,7 @@ from brittle.report.sections.marks import chart
 MOST = 24
 
 
-class Value(NamedTuple):
+class MeanOverRuns(NamedTuple):
     """A mean over runs, and their standard deviation where there are several."""
 
     mean: float | None
@@ -22,35 +22,35 @@ class Value(NamedTuple):
     runs: int
 
     @classmethod
-    def of(cls, values: Sequence[float | None]) -> Value:
+    def of(cls, values: Sequence[float | None]) -> MeanOverRuns:
         known = [each for each in values if each is not None]
         return cls(mean(known) if known else None, stdev(known) if len(known) > 1 else None, len(known))
 
-    def told(self, places: int = 2) -> str:
+    def text(self, places: int = 2) -> str:
         """−12.58 ± 0.14; – where there is none."""
         spread = "" if self.spread is None else f" ± {number(self.spread, places)}"
         return f"{number(self.mean, places)}{spread}"
 
 
-class Line(NamedTuple):
+class AugmentationOfModel(NamedTuple):
     """One augmentation, as one model sees it."""
 
     augmentation: str
     group: str
     images: str
-    affinity: Value
-    diversity: Value
-    mix_diversity: Value
+    affinity: MeanOverRuns
+    diversity: MeanOverRuns
+    mix_diversity: MeanOverRuns
 
 
-def lines(entry: Row) -> list[Line]:
+def lines(entry: Row) -> list[AugmentationOfModel]:
     """Affinity over the runs of a model, beside the diversity over those that were trained with the augmentation."""
     found = []
     for row in entry["models"]:
         trained = [each for each in entry["diversities"] if each["augmentation"] == row["augmentation"]]
-        diversity, mixed = (Value.of([each[key] for each in trained]) for key in ("diversity", "mix_diversity"))
-        own = Value(row["affinity"], row["spread"], row["runs"])
-        found.append(Line(row["augmentation"], row["group"], row["image_set"], own, diversity, mixed))
+        diversity, mixed = (MeanOverRuns.of([each[key] for each in trained]) for key in ("diversity", "mix_diversity"))
+        own = MeanOverRuns(row["affinity"], row["spread"], row["runs"])
+        found.append(AugmentationOfModel(row["augmentation"], row["group"], row["image_set"], own, diversity, mixed))
     return found
 
 
@@ -60,13 +60,13 @@ def clusters(row: Row) -> str:
     return f"{counted(row['images'], 'image')}{pairs} × {counted(row['samples'], 'draw')}"
 
 
-def scatter(lines: Sequence[Line]) -> Figure:
+def scatter(lines: Sequence[AugmentationOfModel]) -> Figure:
     """A point per augmentation and model; bars are standard deviations over runs."""
     shown = lines[:MOST]
     groups = list(dict.fromkeys(each.group for each in shown))
     return chart(
         "affinity against diversity: "
-        + "; ".join(f"{each.augmentation} {each.affinity.told()} and {each.diversity.told()}" for each in shown),
+        + "; ".join(f"{each.augmentation} {each.affinity.text()} and {each.diversity.text()}" for each in shown),
         tuple(mark for each in shown for mark in _marks(each, Series(groups.index(each.group), each.group))),
         Axis("affinity, in points of accuracy", grid=True),
         Axis("diversity: final training loss\nwith the majority’s label", grid=True),
@@ -74,7 +74,7 @@ def scatter(lines: Sequence[Line]) -> Figure:
     )
 
 
-def _marks(each: Line, who: Series) -> Iterator[Mark]:
+def _marks(each: AugmentationOfModel, who: Series) -> Iterator[Mark]:
     x, y = each.affinity.mean, each.diversity.mean
     assert x is not None
     assert y is not None

@@ -21,19 +21,19 @@ from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import Row
 from brittle.report.page.words import number
 from brittle.report.sections.before_after.changes import QUANTITIES, change, side
-from brittle.report.sections.before_after.record import Candidate, Record
+from brittle.report.sections.before_after.record import Candidate, HardeningRecord
 from brittle.report.sections.marks import chart
 
 MOST_NUMBERED = 10  # rounds; past so many the figure does not number them
 FAR = 0.1  # of clean accuracy: a bound so far below every candidate is said, not drawn
 
 
-def is_far(record: Record) -> bool:
+def is_far(record: HardeningRecord) -> bool:
     """Whether the least clean accuracy allowed lies outside the figure."""
     return record.least < min(each.accuracy_clean for each in record.rounds) - FAR
 
 
-def candidate_figure(record: Record, difference: Row) -> Figure:
+def candidate_figure(record: HardeningRecord, difference: Row) -> Figure:
     """ρ against clean accuracy on the held-out images; a line leads from the untouched weights to a round's own."""
     untouched, best = record.rounds[0], record.rounds[record.chosen]
     return chart(
@@ -47,7 +47,7 @@ def candidate_figure(record: Record, difference: Row) -> Figure:
     )
 
 
-def _candidates(record: Record, difference: Row) -> Iterator[Mark]:
+def _candidates(record: HardeningRecord, difference: Row) -> Iterator[Mark]:
     untouched, best = record.rounds[0], record.rounds[record.chosen]
     rounds: dict[int, list[Candidate]] = {}
     for each in record.rounds[1:]:

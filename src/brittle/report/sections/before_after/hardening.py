@@ -8,7 +8,7 @@ from brittle.report.blocks.wording import bounded
 from brittle.report.page.section import Row
 from brittle.report.page.words import counted, number
 from brittle.report.sections.before_after.figures import candidate_figure, is_far
-from brittle.report.sections.before_after.record import Candidate, Record, Settings
+from brittle.report.sections.before_after.record import Candidate, HardeningRecord, RecordedSettings
 from brittle.report.sections.tables import Titled, pairs, table
 
 OPEN_TABLE = 20  # past so many candidates their table is closed
@@ -18,7 +18,7 @@ COUNTED = {
 }
 
 
-def tuned(record: Record) -> str:
+def tuned(record: HardeningRecord) -> str:
     """What was done, before what came of it."""
     on = "draws of the nuisance’s prior" if record.about.on == "prior" else "its weak points"
     return (
@@ -27,7 +27,7 @@ def tuned(record: Record) -> str:
     )
 
 
-def too_little(record: Record) -> str:
+def too_little(record: HardeningRecord) -> str:
     """That no candidate was better."""
     about, before = record.about, record.before
     return (
@@ -38,14 +38,14 @@ def too_little(record: Record) -> str:
     )
 
 
-def _trained_on(about: Settings) -> str:
+def _trained_on(about: RecordedSettings) -> str:
     if about.on == "prior":
         return "draws of the nuisance’s prior"
     how = COUNTED.get(about.loss, f"counted by the loss {about.loss}")
     return f"weak points, sampled in each round from the classifier as it then stood; {how}"
 
 
-def trained(record: Record) -> Group:
+def trained(record: HardeningRecord) -> Group:
     about, parts, calls = record.about, record.parts, record.calls
     shown = pairs(
         (
@@ -68,7 +68,7 @@ def trained(record: Record) -> Group:
     return Group("How it was hardened", (shown,), key="training")
 
 
-def choice(record: Record, difference: Row) -> Group:
+def choice(record: HardeningRecord, difference: Row) -> Group:
     best = record.rounds[record.chosen]
     which = "the untouched classifier"
     if record.chosen:
@@ -108,7 +108,7 @@ def choice(record: Record, difference: Row) -> Group:
     )
 
 
-def _too_costly(record: Record) -> str:
+def _too_costly(record: HardeningRecord) -> str:
     """Candidates that had a greater ρ̂ and lost too much, if any."""
     kept = record.rounds[record.chosen].rho
     count = sum(each.rho > kept and not record.allowed(each) for each in record.rounds)
@@ -117,7 +117,7 @@ def _too_costly(record: Record) -> str:
     return f"; {counted(count, 'candidate')} of greater ρ fell below it, and could not be chosen"
 
 
-def _candidates(record: Record, told: bool) -> Table:
+def _candidates(record: HardeningRecord, told: bool) -> Table:
     def verdict(row: Candidate) -> str:
         chosen = row is record.rounds[record.chosen]
         said = {"untouched": not row.round, "chosen": chosen, "lost too much": not record.allowed(row)}

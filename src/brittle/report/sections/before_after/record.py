@@ -31,7 +31,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class RecordedSettings:
     classifier: str
     nuisance: str
     on: str
@@ -44,20 +44,20 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class PartSizes:
     training: int
     held_out: int
     test: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calls:
+class CallCounts:
     sampling: int
     training: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredClassifier:
     """A classifier on the test images."""
 
     rho: float
@@ -66,17 +66,17 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class HardeningRecord:
     """What of harden.json is shown."""
 
-    about: Settings
+    about: RecordedSettings
     criterion: str
-    parts: Parts
+    parts: PartSizes
     rounds: Annotated[list[Candidate], Field(min_length=1)]
     chosen: Annotated[int, Field(ge=0)]
-    before: Measured
-    after: Measured
-    calls: Calls
+    before: MeasuredClassifier
+    after: MeasuredClassifier
+    calls: CallCounts
     device: str
     seconds: float
 
@@ -92,7 +92,7 @@ class Record:
 class RecordFound(NamedTuple):
     """The record, or a caution where it can't be shown; neither where there is none."""
 
-    record: Record | None = None
+    record: HardeningRecord | None = None
     caution: str = ""
 
 
@@ -104,7 +104,7 @@ def read_record(run: MeasureRun) -> RecordFound:
     if not path.is_file():
         return RecordFound()
     try:
-        record = TypeAdapter(Record).validate_json(path.read_bytes())
+        record = TypeAdapter(HardeningRecord).validate_json(path.read_bytes())
         wrong = _foreign(record, run)
     except ValidationError as error:
         first = error.errors()[0]
@@ -119,7 +119,7 @@ def read_record(run: MeasureRun) -> RecordFound:
     )
 
 
-def _foreign(record: Record, run: MeasureRun) -> str:
+def _foreign(record: HardeningRecord, run: MeasureRun) -> str:
     """Why the record is not of this run, if it isn't."""
     if record.chosen >= len(record.rounds):
         return f"candidate {record.chosen} is chosen of {len(record.rounds)}"

@@ -26,7 +26,7 @@ from brittle.report.sections.before_after.changes import (
 )
 from brittle.report.sections.before_after.figures import class_figure
 from brittle.report.sections.before_after.hardening import choice, too_little, trained, tuned
-from brittle.report.sections.before_after.record import Record, RecordFound, read_record
+from brittle.report.sections.before_after.record import HardeningRecord, RecordFound, read_record
 from brittle.report.sections.flatten import arrow, flat
 from brittle.report.sections.tables import Titled, count, table, text
 
@@ -83,7 +83,7 @@ def _record(run: MeasureRun) -> RecordFound:
     return run.once("record", lambda: read_record(run))
 
 
-def _said(run: MeasureRun, difference: Row, record: Record | None) -> list[tuple[str, float, tuple[str, ...]]]:
+def _said(run: MeasureRun, difference: Row, record: HardeningRecord | None) -> list[tuple[str, float, tuple[str, ...]]]:
     """What was gained and what it cost, in two sentences; with the record of a hardening, what was done too."""
     about = compared(difference["image_set"], difference["before"], difference["after"])
     if record is not None and not record.chosen:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.measures.breaking_points.measure import BreakingPoints
-from brittle.measures.breaking_points.summary import Points, points_of
+from brittle.measures.breaking_points.summary import PointsOfClassifier, points_of
 from brittle.measures.severities import Severities
 from brittle.report.blocks import Block, Pictures, Sentence
 from brittle.report.blocks.pictures import Card, Drawn, Strip
@@ -51,11 +51,11 @@ class _Strips(NamedTuple):
     """What strips of one image set under one nuisance are made from."""
 
     run: MeasureRun
-    view: View
+    view: MeasureView
     row: Row
     fresh: bool
     grid: Severities
-    found: Mapping[str, Points]
+    found: Mapping[str, PointsOfClassifier]
 
     def of(self, place: int) -> Strip:
         image = shown_image(self.view, self.row["image_set"], place)

@@ -25,7 +25,7 @@ MOST_CURVES = 8
 LEADS = 0.45  # how much a finding matters
 MOST_FINDINGS = 3
 MOST_FLOWS, PRINTED_FLOWS = 5, 3
-MOST_TOLD = 4  # classifiers of which flows are told
+MOST_TOLD = 4  # classifiers of which flows are reported
 LIMITS = (
     "A breaking point says when the prediction first changes along one path, not how often it is wrong at a severity; "
     "predictions may come back further along.",

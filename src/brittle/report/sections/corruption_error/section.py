@@ -10,7 +10,7 @@ from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
 from brittle.report.blocks.figure import Axis, Figure, Mark, Panel, Rule, category_axis
 from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.blocks.wording import estimate, plain
-from brittle.report.page.fewer import some_of
+from brittle.report.page.choose_few import some_of
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import counted, number, percent, short
 from brittle.report.sections import register

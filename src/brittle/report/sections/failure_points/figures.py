@@ -29,14 +29,14 @@ def curve_figure(rows: Sequence[Row], of: int) -> Figure:
         else f"{failed}. Paths end at their first failure, so accuracy beyond is not known."
     )
     return Figure(
-        f"{', '.join(PANELS[name] for name in names)} of {_told(rows)} against {first['unit']}, with intervals",
+        f"{', '.join(PANELS[name] for name in names)} of {_drawn_kinds(rows)} against {first['unit']}, with intervals",
         tuple(_curves(rows, name) for name in names),
         f"{reading} Bands are pointwise {percent(first['confidence'])} intervals over images.{_cut(rows, of)}",
         height=3.4,
     )
 
 
-def _told(rows: Sequence[Row]) -> str:
+def _drawn_kinds(rows: Sequence[Row]) -> str:
     return ", ".join(row["classifier"] for row in rows)
 
 
@@ -81,7 +81,7 @@ def histogram_figure(rows: Sequence[Row], of: int) -> Figure:
     untouched = " at 0 those that are wrong untouched, and" if words.origin(rows[0]) else ""
     lines = " Lines: all that are wrong here, which counts an image at every severity at which it is wrong."
     return chart(
-        f"first failures of {_told(rows)} at each {rows[0]['unit']}, and those that never fail",
+        f"first failures of {_drawn_kinds(rows)} at each {rows[0]['unit']}, and those that never fail",
         marks,
         Axis(rows[0]["unit"], (*ticks, (float(len(entries)), "never")), -0.5, len(entries) + 0.5),
         Axis("share of paths", grid=True),

@@ -9,7 +9,7 @@ import pyarrow as pa
 from brittle.report.blocks import Block, Cell, Group, Sentence, Weighted
 from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.blocks.wording import bounded, plain, points
-from brittle.report.page.fewer import some_of
+from brittle.report.page.choose_few import some_of
 from brittle.report.page.section import MeasureRun, Row, Summary, compared
 from brittle.report.page.words import EVERYTHING, counted, listed, percent, sentence
 from brittle.report.sections import register
@@ -37,7 +37,7 @@ LIMITS = (
     "that gets only easy images right can have the higher mean. Read accuracy at each severity beside it.",
     "Severities of different nuisances are not the same amount of change: an average over nuisances depends on which "
     "were chosen.",
-    "A strong change can destroy what the label names; then being wrong is no fault. Look at the pictures.",
+    "A strong change can destroy what the label names; then being wrong is not a fault. Look at the pictures.",
 )
 DEFINITION: Text = (
     "The first severity at which a prediction is wrong: ", Styled("s", "emphasis"), " = min{", Styled("S", "emphasis"),
@@ -81,7 +81,7 @@ class FailurePointsSection(BaseSection):
             finding(sentence("; ".join(parts[:MOST_PARTS])), LEADS, compared(*about)) for about, parts in told.items()
         ]
         alone = [finding(_alone(row), LEADS) for row in run.summary["results"][:2] if row["mean"] is not None]
-        return [*(said[:MOST_FINDINGS] or alone), *_sinks(run)]
+        return [*(said[:MOST_FINDINGS] or alone), *_common_failures(run)]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         first = run.summary["results"][0]
@@ -116,9 +116,9 @@ def _alone(row: Row) -> Text:
     )
 
 
-def _sinks(run: MeasureRun) -> list[Weighted]:
+def _common_failures(run: MeasureRun) -> list[Weighted]:
     """Where failures have one name (CNS-Bench, section 5.3: "comic book" under a cartoon style)."""
-    found = [(sink, row) for row in run.summary["results"] if (sink := words.sink(row)) is not None]
+    found = [(sink, row) for row in run.summary["results"] if (sink := words.common_failure(row)) is not None]
     worth = [(sink, row) for sink, row in found if sink.share >= A_SINK and sink.failures >= MANY]
     said = []
     for sink, row in sorted(worth, key=lambda each: -each[0].share)[:1]:
@@ -164,7 +164,7 @@ def _difference(row: Row, pair: Row) -> Text:
 
 
 def _aside(row: Row) -> tuple[str | Estimate, ...]:
-    sink, saved = words.sink(row), words.saved(row) if row["calls_saved"] else ""
+    sink, saved = words.common_failure(row), words.saved(row) if row["calls_saved"] else ""
     if sink is None:
         return (saved,) if saved else ()
     into = Estimate(sink.share, places=1, format="percent")

@@ -20,7 +20,7 @@ UNITS = {
 }
 
 
-class Sink(NamedTuple):
+class CommonFailure(NamedTuple):
     """The label that most first failures above severity 0 fall into."""
 
     label: str
@@ -101,9 +101,9 @@ def saved(row: Row) -> str:
     return f"{row['calls_saved']:,} of {whole:,} calls saved ({100 * row['calls_saved'] / max(1, whole):.0f} %)"
 
 
-def sink(row: Row) -> Sink | None:
+def common_failure(row: Row) -> CommonFailure | None:
     """Where most images fall that fail above severity 0."""
     if not row["falls"]:
         return None
     most = row["falls"][0]
-    return Sink(most["label"], most["share"], round(most["paths"] / most["share"]))
+    return CommonFailure(most["label"], most["share"], round(most["paths"] / most["share"]))

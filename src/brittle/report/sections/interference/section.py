@@ -13,7 +13,7 @@ from brittle.report.page.words import sentence
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.comparisons import capped
-from brittle.report.sections.distortion import also, gathers, points
+from brittle.report.sections.distortion import errors_gather, points, tied_classes
 from brittle.report.sections.marks import chart
 from brittle.report.sections.references import MARCU_2022
 from brittle.report.sections.tables import Making, bare, count, table, text
@@ -65,7 +65,7 @@ class InterferenceSection(BaseSection):
         return [Group(heading, (shown, *lines))]
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        gathering = [row for row in run.summary["results"] if gathers(row)][:3]
+        gathering = [row for row in run.summary["results"] if errors_gather(row)][:3]
         return [finding(f"{_headline(row)}.", LEADS) for row in gathering]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
@@ -111,7 +111,7 @@ def _chance(before: str, after: str) -> Making:
 
 
 def _top(row: Row) -> str:
-    return f"{row['top_class'] or '–'}{also(row)}"
+    return f"{row['top_class'] or '–'}{tied_classes(row)}"
 
 
 def _index(row: Row) -> TableCell:

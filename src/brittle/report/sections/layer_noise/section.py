@@ -34,7 +34,7 @@ LIMITS = (
     "σ is relative to what a layer gives, number by number: zeros stay zeros, so a layer after a ReLU or with sparse "
     "activations takes less noise at the same σ, and a bias of the next layer none. σ* of different layers, and of "
     "networks with different layers, are not on one scale.",
-    "Noise on a layer is no fault that is likely to happen; it locates sensitivity, and is no estimate of a failure "
+    "Noise on a layer is not a fault that is likely to happen; it locates sensitivity, and does not estimate a failure "
     "rate.",
 )
 

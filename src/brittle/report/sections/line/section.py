@@ -29,7 +29,7 @@ LIMITS = (
     "are fewer than they look.",
     "A partial correlation says what goes together once accuracy is taken away, not what causes it; with few models "
     "its p-value is large whatever its size.",
-    "An effect of size can be told only from at least five sizes of one architecture, each trained with several seeds.",
+    "An effect of size can be seen only from at least five sizes of one architecture, each trained with several seeds.",
     "Intervals and p-values are over models; that accuracies are themselves estimates is not counted.",
 )
 
@@ -76,7 +76,7 @@ def _headline(row: Row) -> str:
     apart = [point["model"] for point in row["points"] if _lies_off(point)]
     off = f"; {listed(apart)} {'lies' if len(apart) == 1 else 'lie'} off the line" if apart else ""
     same = f" {SAME_IMAGES.capitalize()}." if row.get("same_images") else ""
-    goes = "goes with" if found["p_value"] < 0.05 else "can’t be told to go with"
+    goes = "goes with" if found["p_value"] < 0.05 else "can’t be shown to go with"
     return f"Over {row['models']} models, accuracy under shifts {goes} accuracy without: {_through(found)}{off}.{same}"
 
 

@@ -9,7 +9,7 @@ from brittle.report.blocks.text import Estimate, Styled, TableCell
 from brittle.report.page.section import Row, Summary
 from brittle.report.page.words import EVERYTHING, counted, interval, percent
 from brittle.report.sections.occlusion import words
-from brittle.report.sections.occlusion.words import Model
+from brittle.report.sections.occlusion.words import DescribedModel
 
 MOST_MODELS = 12
 
@@ -23,7 +23,7 @@ def printed(summary: Summary) -> Iterator[Block]:
     yield Sentence(_closing(summary["results"], differ))
 
 
-def _group(nuisance: str, found: Sequence[Model], differ: bool) -> Group:
+def _group(nuisance: str, found: Sequence[DescribedModel], differ: bool) -> Group:
     row = found[0].row
     of = f"; {words.hidden_of(row)}" if differ else ""
     more = len(found) - MOST_MODELS
@@ -35,7 +35,7 @@ def _group(nuisance: str, found: Sequence[Model], differ: bool) -> Group:
     )
 
 
-def _table(found: Sequence[Model]) -> Table:
+def _table(found: Sequence[DescribedModel]) -> Table:
     points = found[0].points
     places = words.some(points)
     rows = [row for model in found for row in _rows(model, [model.points[place] for place in places])]
@@ -43,7 +43,7 @@ def _table(found: Sequence[Model]) -> Table:
     return Table(columns, tuple(rows), shown=len(rows))
 
 
-def _rows(model: Model, points: Sequence[Row]) -> Iterator[tuple[TableCell, ...]]:
+def _rows(model: DescribedModel, points: Sequence[Row]) -> Iterator[tuple[TableCell, ...]]:
     row = model.row
 
     def line(name: str, what: str, untouched: TableCell, key: str) -> tuple[TableCell, ...]:

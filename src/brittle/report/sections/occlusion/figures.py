@@ -10,13 +10,13 @@ from brittle.report.page.section import Row
 from brittle.report.page.words import short
 from brittle.report.sections.marks import curve
 from brittle.report.sections.occlusion import words
-from brittle.report.sections.occlusion.words import Model
+from brittle.report.sections.occlusion.words import DescribedModel
 
 COLUMNS = 3  # nuisances in one figure
 LOWEST, HIGHEST = -0.6, 2.6  # of iOcclusion, past which intervals are cut
 
 
-def curves(columns: Mapping[str, Sequence[Model]], reading: str) -> Figure:
+def curves(columns: Mapping[str, Sequence[DescribedModel]], reading: str) -> Figure:
     """A column per nuisance: above, accuracy on test (solid) and training images (dotted); below, iOcclusion, where
     there is any."""
     known = any(words.interplay(point)[0] is not None for point in _points(columns))
@@ -50,11 +50,11 @@ def curves(columns: Mapping[str, Sequence[Model]], reading: str) -> Figure:
     )
 
 
-def _who(model: Model) -> ClassifierName:
+def _who(model: DescribedModel) -> ClassifierName:
     return ClassifierName(model.classifier, model.name)
 
 
-def _accuracy(model: Model) -> Iterator[Mark]:
+def _accuracy(model: DescribedModel) -> Iterator[Mark]:
     shares = (0.0, *(point["share"] for point in model.points))
     test = (model.row["accuracy_clean"], *(point["accuracy"] for point in model.points))
     ends = (model.row["accuracy_clean_interval"], *(point["accuracy_interval"] for point in model.points))
@@ -64,7 +64,7 @@ def _accuracy(model: Model) -> Iterator[Mark]:
         yield Line(_who(model), shares, train, "dotted")
 
 
-def _interplay(model: Model) -> Iterator[Mark]:
+def _interplay(model: DescribedModel) -> Iterator[Mark]:
     known = [(point["share"], *words.interplay(point)) for point in model.points]
     start = [(0.0, 1.0, (1.0, 1.0))] if model.row["divisible"] else []
     found = [*start, *((share, value, ends) for share, value, ends in known if value is not None and ends is not None)]
@@ -73,7 +73,7 @@ def _interplay(model: Model) -> Iterator[Mark]:
         yield from curve(_who(model), (x for x, _, _ in found), (y for _, y, _ in found), ends, markers=True)
 
 
-def _range(columns: Mapping[str, Sequence[Model]]) -> tuple[float, float]:
+def _range(columns: Mapping[str, Sequence[DescribedModel]]) -> tuple[float, float]:
     """Wide enough for all values and, as far as is reasonable, for their intervals."""
     points = [words.interplay(point) for point in _points(columns)]
     values = [value for value, _ in points if value is not None]
@@ -83,9 +83,9 @@ def _range(columns: Mapping[str, Sequence[Model]]) -> tuple[float, float]:
     return low - 0.05, high + 0.05
 
 
-def _points(columns: Mapping[str, Sequence[Model]]) -> list[Row]:
+def _points(columns: Mapping[str, Sequence[DescribedModel]]) -> list[Row]:
     return [point for found in columns.values() for model in found for point in model.points]
 
 
-def _hidden(found: Sequence[Model]) -> str:
+def _hidden(found: Sequence[DescribedModel]) -> str:
     return f"hidden share of {'each side' if found[0].row['share_of'] == 'sides' else 'the pixels'}"

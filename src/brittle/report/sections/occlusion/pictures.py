@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import torch
 
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.measures.occlusion.measure import Occlusion
 from brittle.report.blocks import Block, Pictures, Sentence
 from brittle.report.blocks.pictures import Answer, At, Card, Strip
@@ -35,7 +35,7 @@ def pictures(run: MeasureRun, images: str, nuisance: str, classifiers: Sequence[
     return [Sentence(said, "note"), Pictures(tuple(strips))]
 
 
-def _strip(run: MeasureRun, view: View, images: str, nuisance: str, seeing: Sequence[str], place: int) -> Strip:
+def _strip(run: MeasureRun, view: MeasureView, images: str, nuisance: str, seeing: Sequence[str], place: int) -> Strip:
     """One image with one mask that grows."""
     measure, space = view.job.assignments[run.name].measure, view.nuisances[nuisance]
     assert isinstance(measure, Occlusion)
@@ -53,7 +53,9 @@ def _strip(run: MeasureRun, view: View, images: str, nuisance: str, seeing: Sequ
     return Strip(tuple(cards))
 
 
-def _answers(run: MeasureRun, view: View, classifier: str, images: str, nuisance: str, image: int) -> list[Answer]:
+def _answers(
+    run: MeasureRun, view: MeasureView, classifier: str, images: str, nuisance: str, image: int
+) -> list[Answer]:
     """What was said of an image's first mask at every share."""
     cell = view.cell(classifier, images, nuisance)
     rows = run.once(("rows", cell), lambda: view.table(cell))

@@ -22,13 +22,13 @@ from brittle.report.sections.occlusion import words
 from brittle.report.sections.occlusion.brief import printed
 from brittle.report.sections.occlusion.figures import COLUMNS, curves
 from brittle.report.sections.occlusion.pictures import pictures
-from brittle.report.sections.occlusion.words import Model
+from brittle.report.sections.occlusion.words import DescribedModel
 from brittle.report.sections.references import FIELLER_1954, MARCU_2022, WAUDBY_SMITH_2023
 from brittle.report.sections.tables import Making, Titled, bare, estimated, pairs, part, table, text
 
 LEADS, COMPARED = 0.4, 0.43  # how much findings matter
 MOST_FINDINGS = 3
-MIDDLE = 0.5  # the share at which findings are told, or the nearest to it
+MIDDLE = 0.5  # the share at which findings are reported, or the nearest to it
 LIMITS = (
     "Accuracy on occluded images (CutOcclusion) mixes what was hidden with how strange the mask looks: an occluder "
     "that resembles a class lowers it, whatever is hidden. The DI index beside it says when errors gather in one "
@@ -81,7 +81,7 @@ class OcclusionSection(BaseSection):
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         rows = run.summary["results"]
         trained = any(row["train_set"] is not None for row in rows)
-        parts = [_Part(run, images, nuisances) for images, nuisances in words.cells(run.summary).items()]
+        parts = [_ImageSetPart(run, images, nuisances) for images, nuisances in words.cells(run.summary).items()]
         masks = ", ".join(dict.fromkeys(row["nuisance"] for row in rows))
         return [
             Sentence(
@@ -111,7 +111,7 @@ def _middle(points: Sequence[Row]) -> Row:
     return min(points, key=lambda point: abs((point["share"] or MIDDLE) - MIDDLE))
 
 
-def _alone(model: Model) -> str:
+def _alone(model: DescribedModel) -> str:
     row, point = model.row, _middle(model.points)
     hiding = "Hidden as drawn" if point["share"] is None else f"With {words.share(point['share'])} hidden"
     fall = (
@@ -136,7 +136,7 @@ def _compared(pair: Row) -> str:
     )
 
 
-class _Part:
+class _ImageSetPart:
     """One image set under all its nuisances."""
 
     def __init__(self, run: MeasureRun, images: str, nuisances: Sequence[str]) -> None:
@@ -180,7 +180,7 @@ class _Part:
         if said := tuple(words.fillings(self.run.summary, self.images)):
             yield Group("What fills the mask", tuple(Sentence(text, "item") for text in said))
 
-    def _nuisance(self, nuisance: str, models: Sequence[Model]) -> Group:
+    def _nuisance(self, nuisance: str, models: Sequence[DescribedModel]) -> Group:
         row = models[0].row
         masks = f"{words.hidden_of(row)}; {counted(row['repeats'], 'mask')} per image, filled with {row['filled_with']}"
         return Group(
@@ -195,7 +195,7 @@ class _Part:
             about=Cell(self.images, nuisance),
         )
 
-    def _table(self, models: Sequence[Model]) -> Table:
+    def _table(self, models: Sequence[DescribedModel]) -> Table:
         trained: list[Titled] = [
             (Column(("A(train", P, ")")), estimated("at.train_accuracy")),
             ("A(train)", bare("whole.train_accuracy_clean")),

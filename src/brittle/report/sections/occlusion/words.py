@@ -11,7 +11,7 @@ from brittle.report.page.words import counted
 from brittle.report.sections.grouped import of_set
 
 
-class Model(NamedTuple):
+class DescribedModel(NamedTuple):
     """What is said of a classifier, or of several runs of one model."""
 
     name: str
@@ -28,13 +28,13 @@ class Model(NamedTuple):
         return list(self.row["points"])
 
 
-def models(summary: Summary, images: str, nuisance: str) -> list[Model]:
+def models(summary: Summary, images: str, nuisance: str) -> list[DescribedModel]:
     """Groups, and classifiers without one, of one image set under one nuisance."""
     here, groups = (of_set(summary[key], images, nuisance) for key in ("results", "groups"))
-    found = {row["group"]: Model(row["group"], row["classifiers"][0], row["runs"], row) for row in groups}
+    found = {row["group"]: DescribedModel(row["group"], row["classifiers"][0], row["runs"], row) for row in groups}
     for row in here:
         if row["group"] is None:
-            found[row["classifier"]] = Model(row["classifier"], row["classifier"], 1, row)
+            found[row["classifier"]] = DescribedModel(row["classifier"], row["classifier"], 1, row)
     order = list(dict.fromkeys(row["group"] or row["classifier"] for row in here))
     return [found[name] for name in order]
 

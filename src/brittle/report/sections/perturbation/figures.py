@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.perturbation.sizes import Sizes
+from brittle.measures.perturbation.change_sizes import ChangeSizes
 from brittle.report.blocks.figure import Axis, Cells, Figure, Line, Mark, Panel, Points, Role, Rule, category_axis
 from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import Row
@@ -112,7 +112,7 @@ def _bubble(classifier: str, changes: Numbers, rim: float) -> list[Mark]:
     return [outline, Points(of, failed, (rim,) * len(failed), "cross")]
 
 
-def accuracy_figure(found: Mapping[str, Sizes], rows: Sequence[Row]) -> Figure:
+def accuracy_figure(found: Mapping[str, ChangeSizes], rows: Sequence[Row]) -> Figure:
     """The share of images that are right and that no change found so far of at most ε moves."""
     marks: list[Mark] = [Rule(level, dash="dotted", text=f"{level}/255") for level in MARKED]
     for row in rows:
@@ -135,7 +135,7 @@ def accuracy_figure(found: Mapping[str, Sizes], rows: Sequence[Row]) -> Figure:
     )
 
 
-def risk_figure(found: Mapping[str, Sizes]) -> Figure:
+def risk_figure(found: Mapping[str, ChangeSizes]) -> Figure:
     """Risk among the images that are kept, by the least change and by the greatest probability."""
     return Figure(
         f"Risk against coverage of {', '.join(found)}",

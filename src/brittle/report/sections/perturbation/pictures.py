@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from brittle.images.base import ImageSet
-from brittle.measures.perturbation.sizes import Sizes
-from brittle.measures.perturbation.work import PICTURES
+from brittle.measures.perturbation.change_sizes import ChangeSizes
+from brittle.measures.perturbation.evaluation import PICTURES
 from brittle.report.blocks import Pictures
 from brittle.report.blocks.pictures import Card, Original, Pixels, Strip
 from brittle.report.page.label_names import LabelNames
@@ -20,7 +20,7 @@ from brittle.report.sections.perturbation import words
 MOST = 6  # changes of a classifier
 
 
-def changes(sizes: Sizes, images: ImageSet, names: LabelNames) -> Pictures:
+def changes(sizes: ChangeSizes, images: ImageSet, names: LabelNames) -> Pictures:
     """The least and the greatest change of some images that are right untouched, the least first."""
     table = sizes.run.table(sizes.cell, PICTURES)
     right = dict(zip(sizes.subject.ids[sizes.places].tolist(), sizes.correct.tolist(), strict=True))
@@ -34,7 +34,7 @@ def _chosen(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["image"] in images][:MOST]
 
 
-def _strip(sizes: Sizes, images: ImageSet, names: LabelNames, row: dict[str, Any]) -> Strip:
+def _strip(sizes: ChangeSizes, images: ImageSet, names: LabelNames, row: dict[str, Any]) -> Strip:
     place = int(sizes.subject.places(np.array([row["image"]]))[0])
     inside = int(np.flatnonzero(sizes.places == place)[0])
     name, label = sizes.subject.names[place], names(int(sizes.origin[sizes.image == inside][0]))
@@ -64,7 +64,7 @@ def _strip(sizes: Sizes, images: ImageSet, names: LabelNames, row: dict[str, Any
     )
 
 
-def _example(sizes: Sizes, target: int, name: str) -> Iterator[Card]:
+def _example(sizes: ChangeSizes, target: int, name: str) -> Iterator[Card]:
     """The first image that has the target's label and was given it, if there is one."""
     labelled = sizes.run.references(sizes.cell.classifier, sizes.cell.images)
     for place in np.flatnonzero(labelled == target)[:1].tolist():

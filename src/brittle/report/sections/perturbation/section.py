@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from brittle.measures.perturbation.sizes import Sizes, matrix
+from brittle.measures.perturbation.change_sizes import ChangeSizes, matrix
 from brittle.report.blocks import Block, Group, Sentence, Weighted
 from brittle.report.blocks.text import ClassifierName, Estimate, Styled, Text
 from brittle.report.blocks.wording import estimate
@@ -222,21 +222,21 @@ def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Iterator[Block]:
         yield Group("Is the distance a confidence?", (*tables.as_confidence(told), *figure))
 
 
-def _found(run: MeasureRun, images: str, rows: Sequence[Row]) -> dict[str, Sizes]:
+def _found(run: MeasureRun, images: str, rows: Sequence[Row]) -> dict[str, ChangeSizes]:
     """The rows of some classifiers; nothing where they can't be read any more."""
     view = run.view
     if view is None or images not in view.images:
         return {}
-    return {row["classifier"]: Sizes(view, view.cell(row["classifier"], images)) for row in rows}
+    return {row["classifier"]: ChangeSizes(view, view.cell(row["classifier"], images)) for row in rows}
 
 
-def _matrices(found: dict[str, Sizes], names: dict[str, LabelNames]) -> dict[str, Any]:
-    """The matrix of each classifier that has not too many classes, with the places of the images of its rows."""
+def _matrices(found: dict[str, ChangeSizes], names: dict[str, LabelNames]) -> dict[str, Any]:
+    """The matrix of each classifier without too many classes, with the places of the images of its rows."""
     classes = {name: len(names[name].names) for name in found}
     return {name: matrix(sizes, classes[name]) for name, sizes in found.items() if classes[name] <= MOST_CLASSES}
 
 
-def _bubbles(found: dict[str, Sizes], names: dict[str, LabelNames], matrices: dict[str, Any]) -> list[Bubble]:
+def _bubbles(found: dict[str, ChangeSizes], names: dict[str, LabelNames], matrices: dict[str, Any]) -> list[Bubble]:
     """Rows of the first classifier's matrix, and of those that have the same image there."""
     if not matrices:
         return []
@@ -257,7 +257,9 @@ def _bubbles(found: dict[str, Sizes], names: dict[str, LabelNames], matrices: di
     return bubbles if enough else []
 
 
-def _pictures(run: MeasureRun, images: str, found: dict[str, Sizes], names: dict[str, LabelNames]) -> Iterator[Group]:
+def _pictures(
+    run: MeasureRun, images: str, found: dict[str, ChangeSizes], names: dict[str, LabelNames]
+) -> Iterator[Group]:
     chosen = run.whole.chosen(images)
     if chosen is None:
         return
@@ -265,7 +267,7 @@ def _pictures(run: MeasureRun, images: str, found: dict[str, Sizes], names: dict
     shown = {name: pictures for name, pictures in made.items() if pictures.strips}
     note = (
         "The image, an example of the target, the changed image, and the difference per channel: grey is no change, "
-        "white and black are the largest, stretched as told. For some images the target that needs least and the one "
+        "white and black are the largest, stretched as stated. For some images the target that needs least and the one "
         "that needs most."
     )
     groups = [

@@ -1,4 +1,5 @@
-"""Tables of perturbations: sizes, differences, classes, what becomes of changes elsewhere, and errors told by them."""
+"""Tables of perturbations: sizes, differences, classes, what becomes of changes elsewhere, and errors recognised by
+them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ MEAN, LEAST = part("mean", places=2), part("smallest.mean", "interval", 2)
 
 
 def about(row: Row) -> Table:
-    left = "the classifier’s own prediction for the untouched image; sizes are told of images that are right untouched"
+    left = (
+        "the classifier’s own prediction for the untouched image; sizes are given for images that are right untouched"
+    )
     means = f"{words.means(row)}. A median takes failures as larger than everything."
     return pairs(("search", words.how(row)), ("what is left", left), ("means", means))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
 from brittle.report.blocks.figure import Axis, Figure, Intervals, Line, Mark, Panel
 from brittle.report.blocks.text import Estimate, Styled, TableCell
-from brittle.report.page.fewer import some_of
+from brittle.report.page.choose_few import some_of
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.page.words import EVERYTHING, counted, listed, sentence
 from brittle.report.sections import register

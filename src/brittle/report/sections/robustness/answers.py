@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.engine.view import View
-from brittle.measures.base import RunView, Subject
+from brittle.engine.view import MeasureView
+from brittle.measures.base import ImageSetFacts, RunView
 from brittle.measures.clean.measure import KIND as CLEAN
 from brittle.measures.outcomes import outcome_columns
 
@@ -26,14 +26,14 @@ class StoredAnswer(NamedTuple):
     right: bool
 
 
-class Reach(NamedTuple):
+class CountedDraws(NamedTuple):
     """What counts as a result: so many images and draws from the first on."""
 
     images: int
     draws: int
 
 
-class Mistake(NamedTuple):
+class MistakePlace(NamedTuple):
     place: int  # of the image in planned order
     draw: int
 
@@ -42,14 +42,14 @@ class Mistake(NamedTuple):
 class StoredAnswers:
     """The rows of one image set."""
 
-    view: View
+    view: MeasureView
     images: str
 
     @cached_property
-    def subject(self) -> Subject:
+    def subject(self) -> ImageSetFacts:
         return self.view.images[self.images]
 
-    def _parts(self, classifier: str, nuisance: str, reach: Reach) -> Iterator[dict[str, NDArray[Any]]]:
+    def _parts(self, classifier: str, nuisance: str, reach: CountedDraws) -> Iterator[dict[str, NDArray[Any]]]:
         for rows in self.view.rows(self.view.cell(classifier, self.images, nuisance)):
             columns = outcome_columns(rows, "image", "draw")
             place = self.subject.places(columns["image"])
@@ -65,7 +65,7 @@ class StoredAnswers:
             yield columns | {"place": self.subject.places(columns["image"])}
 
     def answers(
-        self, classifier: str, nuisance: str, wanted: Iterable[Place], reach: Reach
+        self, classifier: str, nuisance: str, wanted: Iterable[Place], reach: CountedDraws
     ) -> dict[Place, StoredAnswer]:
         """The answers at places and draws, as stored."""
         stride = reach.draws + 1
@@ -89,8 +89,8 @@ class StoredAnswers:
         return found
 
     def mistakes(
-        self, classifier: str, nuisance: str, reach: Reach, groups: NDArray[np.int64] | None, count: int
-    ) -> list[Mistake]:
+        self, classifier: str, nuisance: str, reach: CountedDraws, groups: NDArray[np.int64] | None, count: int
+    ) -> list[MistakePlace]:
         """Where a classifier that is right on the original was most confidently wrong: one draw per image, two images
         per group. What it gets wrong untouched says nothing about the nuisance."""
         right = np.zeros(len(self.subject), dtype=bool)
@@ -106,7 +106,7 @@ class StoredAnswers:
             best[place[rising]], first[place[rising]] = log_p[rising], number[rising]
             better = best > confidence
             confidence[better], draw[better] = best[better], first[better]
-        chosen: list[Mistake] = []
+        chosen: list[MistakePlace] = []
         taken: dict[int, int] = {}
         for place in np.argsort(-confidence, kind="stable").tolist():
             group = place if groups is None else int(groups[place])
@@ -114,7 +114,7 @@ class StoredAnswers:
                 break
             if taken.get(group, 0) < 2:
                 taken[group] = taken.get(group, 0) + 1
-                chosen.append(Mistake(place, int(draw[place])))
+                chosen.append(MistakePlace(place, int(draw[place])))
         return chosen
 
 

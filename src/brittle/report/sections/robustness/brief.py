@@ -9,17 +9,17 @@ from brittle.report.blocks.text import Styled
 from brittle.report.page.section import Row
 from brittle.report.page.words import EVERYTHING, counted, listed, number, percent
 from brittle.report.sections.comparisons import at_once, better, minus, tie_or
-from brittle.report.sections.robustness.results import Results
-from brittle.report.sections.robustness.sentences import STOPPED, told
+from brittle.report.sections.robustness.results import RobustnessRows
+from brittle.report.sections.robustness.sentences import STOPPED, estimate_text
 from brittle.report.sections.tables import Titled, bare, estimated, table, text, who
 
-MOST_PAIRS = 10  # told one by one under a nuisance; past these, how many classifiers the best one beats
+MOST_PAIRS = 10  # reported one by one under a nuisance; past these, how many classifiers the best one beats
 A_SUITE = 5  # nuisances from which on they share a table
 MOST_ROWS_OF_A_SUITE = 150
 MOST_ROWS = 40  # of a table; past these, the highest and the lowest ρ
 
 
-def printed(results: Results) -> list[Block]:
+def printed(results: RobustnessRows) -> list[Block]:
     shown: list[Block] = []
     for images in results.image_sets:
         here = results.on(images)
@@ -36,7 +36,7 @@ def printed(results: Results) -> list[Block]:
     return [*shown, Sentence(closing), *stopped]
 
 
-def _suite(images: str, here: Results) -> Group:
+def _suite(images: str, here: RobustnessRows) -> Group:
     """Many nuisances in one table, a row per nuisance and classifier, with the means over all of them below."""
     several = len(here.classifiers) > 1
     without = dict.fromkeys(("accuracy_worst", "accuracy_clean", "flip_rate"))
@@ -55,7 +55,7 @@ def _suite(images: str, here: Results) -> Group:
     )
 
 
-def _cell(images: str, nuisance: str, here: Results) -> Group:
+def _cell(images: str, nuisance: str, here: RobustnessRows) -> Group:
     few = len(here.pairs) <= MOST_PAIRS
     lines = [_difference(pair, here.labelled) for pair in here.pairs] if few else _against_best(here)
     lines += [text for row in here.rows for text in _remarks(row)]
@@ -67,7 +67,7 @@ def _cell(images: str, nuisance: str, here: Results) -> Group:
     )
 
 
-def _seen(here: Results) -> str:
+def _seen(here: RobustnessRows) -> str:
     sizes = (f"{counted(row['images'], 'image')} × {counted(row['samples'], 'draw')}" for row in here.rows)
     return " or ".join(dict.fromkeys(sizes))
 
@@ -90,7 +90,7 @@ def _remarks(row: Row) -> Iterator[str]:
         )
 
 
-def _columns(here: Results, missing: str = "–") -> list[Titled]:
+def _columns(here: RobustnessRows, missing: str = "–") -> list[Titled]:
     """Under 80 columns wide for names of ordinary length."""
     labelled = [
         ("accuracy", estimated("accuracy_nuisance")),
@@ -112,7 +112,7 @@ def _some(rows: Sequence[Row]) -> Sequence[Row]:
     return [*falling[: MOST_ROWS // 2], *falling[-(MOST_ROWS // 2) :]]
 
 
-def _against_best(here: Results) -> list[str]:
+def _against_best(here: RobustnessRows) -> list[str]:
     """How the classifier with the highest ρ compares with all others; in accuracy too, where there are labels."""
     best, family = here.best, here.pairs[0]["family"]
     lines = [f"{best} has the highest ρ. Paired with it (simultaneous over {family} comparisons):"]
@@ -130,9 +130,9 @@ def _against_best(here: Results) -> list[str]:
 def _difference(pair: Row, labelled: bool) -> str:
     """plain − augmented, paired: ρ −0.231 [−0.245, −0.211], augmented is better; accuracy −0.2 …"""
     verdict = tie_or(pair, "is better" if labelled else "keeps to its own prediction more", "rho_better")
-    rho = told(pair["rho_difference"], pair["rho_interval"])
+    rho = estimate_text(pair["rho_difference"], pair["rho_interval"])
     said = f"{minus(pair)}, paired: ρ {rho}{at_once(pair)}, {verdict}"
     if not labelled:
         return said
-    difference = told(pair["accuracy_nuisance_difference"], pair["accuracy_nuisance_interval"])
+    difference = estimate_text(pair["accuracy_nuisance_difference"], pair["accuracy_nuisance_interval"])
     return f"{said}; accuracy {difference}, {tie_or(pair, 'is better', 'accuracy_nuisance_better')}"

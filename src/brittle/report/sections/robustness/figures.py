@@ -21,7 +21,7 @@ MOST_CLASSES, AT_EACH_END = 32, 15
 def curve_figure(curve: Curve, rows: Sequence[Row], *, falling: bool | None) -> Figure:
     """ρ, and accuracy or flip rate beside it, against the option's value; along severity from the untouched image on,
     with the drop of accuracy. `falling`: the smaller, the larger the changes; the axis is turned so that these lie to
-    the right. None where nobody knows."""
+    the right. None where that is not known."""
     names = list(dict.fromkeys(row["classifier"] for row in rows))
     from_zero = curve.along_severity and all(row.get("drop") is not None for row in rows)
     panels = {"rho": "ρ"}

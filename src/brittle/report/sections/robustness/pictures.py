@@ -14,9 +14,9 @@ from brittle.report.blocks.pictures import Answer, Card, Drawn, Original, Strip
 from brittle.report.page.pictures import EXACT_UP_TO
 from brittle.report.page.section import MeasureRun
 from brittle.report.page.words import pixels
-from brittle.report.sections.robustness.answers import Place, Reach, StoredAnswer, StoredAnswers
+from brittle.report.sections.robustness.answers import CountedDraws, Place, StoredAnswer, StoredAnswers
 from brittle.report.sections.robustness.figures import Curve
-from brittle.report.sections.robustness.results import Results
+from brittle.report.sections.robustness.results import RobustnessRows
 
 IMAGES, DRAWS, MISTAKES = 6, 6, 6
 
@@ -31,7 +31,7 @@ def sizes(run: MeasureRun, images: str) -> Iterator[Sentence]:
 
 def gallery(run: MeasureRun, images: str, nuisance: str, unfolded: bool) -> Group:
     """One image set under one nuisance."""
-    results = Results(run.summary)
+    results = RobustnessRows(run.summary)
     here = results.on(images)
     blocks: list[Block] = [Sentence(here.under(nuisance).first["prior"], "note")]
     if why_not := run.whole.why_unreadable(images, nuisance, results.shown):
@@ -44,9 +44,9 @@ def gallery(run: MeasureRun, images: str, nuisance: str, unfolded: bool) -> Grou
     return Group(nuisance, tuple(blocks), "open" if unfolded else "closed", about=Cell(images, nuisance))
 
 
-def falling(run: MeasureRun, images: str, here: Results, curve: Curve) -> bool | None:
+def falling(run: MeasureRun, images: str, here: RobustnessRows, curve: Curve) -> bool | None:
     """Whether smaller values of the option change images more, judging by the pictures themselves; None if unclear."""
-    shown = Results(run.summary).shown
+    shown = RobustnessRows(run.summary).shown
     if any(run.whole.why_unreadable(images, nuisance, shown) for nuisance in curve.points.values()):
         return None
     galleries = (
@@ -67,7 +67,7 @@ class _Gallery:
     """Chooses what is shown of one image set under one nuisance, and finds what was said of it."""
 
     run: MeasureRun
-    on_set: Results  # of this image set, under every nuisance
+    on_set: RobustnessRows  # of this image set, under every nuisance
     shown: Sequence[str]  # classifiers
     name: str
     nuisance: str
@@ -81,9 +81,9 @@ class _Gallery:
         return StoredAnswers(self.run.whole.view(self.run.name), self.name)
 
     @cached_property
-    def reach(self) -> dict[str, Reach]:
+    def reach(self) -> dict[str, CountedDraws]:
         rows = [row for row in self.on_set.under(self.nuisance).rows if row["classifier"] in self.shown]
-        return {row["classifier"]: Reach(row["images"], row["samples"]) for row in rows}
+        return {row["classifier"]: CountedDraws(row["images"], row["samples"]) for row in rows}
 
     @cached_property
     def labelled(self) -> bool:

@@ -6,12 +6,12 @@ import statistics
 from dataclasses import dataclass
 from functools import cached_property
 
-from brittle.report.page.fewer import some_of
+from brittle.report.page.choose_few import some_of
 from brittle.report.page.section import Row, Summary
 
 
 @dataclass(frozen=True)
-class Results:
+class RobustnessRows:
     """What robustness says in summary.json."""
 
     summary: Summary
@@ -89,17 +89,17 @@ class Results:
     def compared(self) -> bool:
         return bool(self.pairs)
 
-    def on(self, images: str) -> Results:
+    def on(self, images: str) -> RobustnessRows:
         return self._where("image_set", images)
 
-    def under(self, nuisance: str) -> Results:
+    def under(self, nuisance: str) -> RobustnessRows:
         return self._where("nuisance", nuisance)
 
     def of(self, classifier: str) -> list[Row]:
         return [row for row in self.rows if row["classifier"] == classifier]
 
-    def _where(self, key: str, value: str) -> Results:
-        return Results(
+    def _where(self, key: str, value: str) -> RobustnessRows:
+        return RobustnessRows(
             {
                 "results": [row for row in self.rows if row[key] == value],
                 "comparisons": [pair for pair in self.pairs if pair[key] == value],

@@ -21,13 +21,13 @@ from brittle.report.sections.robustness import sentences
 from brittle.report.sections.robustness.brief import printed
 from brittle.report.sections.robustness.figures import AT_EACH_END, class_figure, curve_figure, curves, shown_classes
 from brittle.report.sections.robustness.pictures import falling, gallery, sizes
-from brittle.report.sections.robustness.results import Results
+from brittle.report.sections.robustness.results import RobustnessRows
 from brittle.report.sections.tables import WHO, Titled, bare, count, estimated, pairs, table, text
 
 NUISANCE = ("nuisance", text("nuisance"))
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
-A_SUITE = 5  # nuisances from which on their means are told
-OnSet = Callable[[str, Results], Iterable[Block]]
+A_SUITE = 5  # nuisances from which on their means are reported
+OnSet = Callable[[str, RobustnessRows], Iterable[Block]]
 
 
 @register("robustness")
@@ -37,18 +37,18 @@ class RobustnessSection(BaseSection):
     title = "Robustness"
 
     def brief(self, summary: Summary) -> Sequence[Block]:
-        return [*printed(Results(summary)), *distortion_line(summary)]
+        return [*printed(RobustnessRows(summary)), *distortion_line(summary)]
 
     def table(self, summary: Summary) -> pa.Table:
         """A row per result: per class the summary has more."""
         return arrow([_flat(row) for row in summary["results"]])
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        return sentences.findings(Results(run.summary), run.many_sets)
+        return sentences.findings(RobustnessRows(run.summary), run.many_sets)
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
-        results = Results(run.summary)
-        parts = _Parts(run, results)
+        results = RobustnessRows(run.summary)
+        parts = _SectionParts(run, results)
         return [
             Sentence(
                 f"For an image x, µ(x) is the mean probability of its {'reference ' * (not results.labelled)}label "
@@ -72,7 +72,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return flat({renamed.get(key, key): value for key, value in row.items() if key != "classes"})
 
 
-def _remarks(results: Results) -> Iterator[Sentence]:
+def _remarks(results: RobustnessRows) -> Iterator[Sentence]:
     first = results.first
     which = "the right label" if results.labelled else "the reference label"
     yield from (Sentence(each, "warning") for each in sentences.cautions(results))
@@ -85,7 +85,7 @@ def _remarks(results: Results) -> Iterator[Sentence]:
     )
 
 
-def _what(run: MeasureRun, results: Results) -> Table:
+def _what(run: MeasureRun, results: RobustnessRows) -> Table:
     """What was measured, and how."""
     first = results.first
     on = []
@@ -117,10 +117,10 @@ def _what(run: MeasureRun, results: Results) -> Table:
     )
 
 
-class _Parts:
+class _SectionParts:
     """The parts of the section, each over all image sets."""
 
-    def __init__(self, run: MeasureRun, results: Results) -> None:
+    def __init__(self, run: MeasureRun, results: RobustnessRows) -> None:
         self.run, self.all = run, results
         self.percent = percent(results.first["confidence"])
 
@@ -140,7 +140,7 @@ class _Parts:
     def results(self) -> Iterator[Group]:
         return self._group("Results", "results", self._results)
 
-    def _results(self, images: str, here: Results) -> Iterator[Block]:
+    def _results(self, images: str, here: RobustnessRows) -> Iterator[Block]:
         compared, worst = self.all.compared, here.worst_of
         ranks = {nuisance: sentences.ranks(here.under(nuisance)) for nuisance in here.nuisances}
 
@@ -201,7 +201,7 @@ class _Parts:
             )
         yield from self._group("Paired differences", "paired", self._paired, Sentence(said))
 
-    def _paired(self, images: str, here: Results) -> Iterator[Block]:
+    def _paired(self, images: str, here: RobustnessRows) -> Iterator[Block]:
         fewer = len(here.shown) < len(here.classifiers)
         best = (pair for nuisance in here.nuisances for pair in here.under(nuisance).against_best)
         accuracy: list[Titled] = [
@@ -238,7 +238,7 @@ class _Parts:
         )
         return self._group("Against an option or severity", "options", self._options, Sentence(said))
 
-    def _options(self, images: str, here: Results) -> Iterator[Block]:
+    def _options(self, images: str, here: RobustnessRows) -> Iterator[Block]:
         known = self.run.whole.job.nuisances
         rows = [row for row in here.rows if row["classifier"] in self.all.shown]
         for curve in curves({name: known[name] for name in here.nuisances if name in known}):
@@ -258,7 +258,7 @@ class _Parts:
         )
         return self._group("Per class", "classes", self._classes, Sentence(said))
 
-    def _classes(self, images: str, here: Results) -> Iterator[Block]:
+    def _classes(self, images: str, here: RobustnessRows) -> Iterator[Block]:
         """None where images have no labels or all are of one class."""
         fold: Literal["open", "closed"] = "open"
         for nuisance in here.nuisances:
@@ -296,18 +296,20 @@ class _Parts:
         )
         return Group("Gallery", (Sentence(said), Sentence(recognise), *self._on_sets(self._gallery)), key="gallery")
 
-    def _gallery(self, images: str, here: Results) -> Iterator[Block]:
+    def _gallery(self, images: str, here: RobustnessRows) -> Iterator[Block]:
         yield from sizes(self.run, images)
         for place, nuisance in enumerate(here.nuisances):
             yield gallery(self.run, images, nuisance, place == 0)
 
 
-def _means(here: Results) -> str:
+def _means(here: RobustnessRows) -> str:
     def told(row: Row) -> str:
-        said = f"{row['classifier']} ρ {sentences.told(row['rho'], row['interval'])}"
+        said = f"{row['classifier']} ρ {sentences.estimate_text(row['rho'], row['interval'])}"
         if not here.labelled:
             return said
-        return f"{said}, accuracy {sentences.told(row['accuracy_nuisance'], row['accuracy_nuisance_interval'])}"
+        return (
+            f"{said}, accuracy {sentences.estimate_text(row['accuracy_nuisance'], row['accuracy_nuisance_interval'])}"
+        )
 
     return f"Means over the {here.means[0]['mean_of']}: {'; '.join(map(told, here.means))}."
 

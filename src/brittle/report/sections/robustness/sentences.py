@@ -8,13 +8,13 @@ from brittle.report.blocks import Sentence, Weighted
 from brittle.report.blocks.wording import bounded, plain
 from brittle.report.page.section import Row, clean_accuracy, compared
 from brittle.report.page.words import listed, number, percent, sentence
-from brittle.report.sections.robustness.results import Results
+from brittle.report.sections.robustness.results import RobustnessRows
 
 MOST_PAIRS = 6  # past this many pairs of classifiers the leaders under each nuisance are named instead
 COMPARED, BRITTLE, CLEAN = 0.8, 0.6, 0.55  # how much findings matter
 
 
-def told(value: float | None, bounds: Sequence[float] | None) -> str:
+def estimate_text(value: float | None, bounds: Sequence[float] | None) -> str:
     """0.589 [0.568, 0.619]"""
     return plain((bounded(value, bounds),))
 
@@ -23,7 +23,7 @@ def _finding(text: str, weight: float, about: tuple[str, ...] = ()) -> Weighted:
     return Weighted(Sentence(text, "finding"), weight, about)
 
 
-def findings(results: Results, many_sets: bool) -> list[Weighted]:
+def findings(results: RobustnessRows, many_sets: bool) -> list[Weighted]:
     """How classifiers compare, where each is weakest, and clean accuracy, set by set."""
     found: list[Weighted] = []
     for images in results.image_sets:
@@ -31,7 +31,7 @@ def findings(results: Results, many_sets: bool) -> list[Weighted]:
     return found
 
 
-def _on(images: str, here: Results, where: str) -> Iterator[Weighted]:
+def _on(images: str, here: RobustnessRows, where: str) -> Iterator[Weighted]:
     """Sentences of one image set begin with `where`. Names of classifiers are written as they are."""
     names = list(dict.fromkeys((pair["first"], pair["second"]) for pair in here.pairs))
     if len(names) <= MOST_PAIRS:
@@ -42,12 +42,15 @@ def _on(images: str, here: Results, where: str) -> Iterator[Weighted]:
     yield from (_finding(where + _most_brittle(here.of(name)), BRITTLE) for name in here.shown)
     if all(row.get("accuracy_clean") is not None for row in here.rows):
         clean = {row["classifier"]: row for row in here.rows}
-        each = [f"{name} {told(row['accuracy_clean'], row['accuracy_clean_interval'])}" for name, row in clean.items()]
+        each = [
+            f"{name} {estimate_text(row['accuracy_clean'], row['accuracy_clean_interval'])}"
+            for name, row in clean.items()
+        ]
         text = sentence(f"{where}clean accuracy, for comparison: {listed(each, 8)}.")
         yield _finding(text, CLEAN, clean_accuracy(images))
 
 
-def _pair(here: Results, first: str, second: str) -> str:
+def _pair(here: RobustnessRows, first: str, second: str) -> str:
     """How two classifiers compare over all nuisances."""
     pairs = [pair for pair in here.pairs if (pair["first"], pair["second"]) == (first, second)]
     wins = {
@@ -73,7 +76,7 @@ def _all(count: int) -> str:
     return "both nuisances" if count == 2 else f"all {count} nuisances"
 
 
-def _wins(here: Results, name: str, other: str, won: Sequence[Row], total: int) -> str:
+def _wins(here: RobustnessRows, name: str, other: str, won: Sequence[Row], total: int) -> str:
     largest = max(won, key=lambda pair: abs(pair["rho_difference"]))
     bounds = largest["rho_interval"]
     bounds = bounds if largest["rho_difference"] > 0 else [-bounds[1], -bounds[0]]
@@ -81,12 +84,12 @@ def _wins(here: Results, name: str, other: str, won: Sequence[Row], total: int) 
     rho = {row["classifier"]: row["rho"] for row in there.rows}
     numbers = (
         f"ρ {number(rho[name])} against {number(rho[other])}, "
-        f"difference {told(abs(largest['rho_difference']), bounds)}, paired"
+        f"difference {estimate_text(abs(largest['rho_difference']), bounds)}, paired"
     )
     if there.labelled:
         sign = 1 if largest["rho_difference"] > 0 else -1
         accuracy = sorted(sign * end for end in largest["accuracy_nuisance_interval"])
-        numbers += f"; in accuracy {told(sign * largest['accuracy_nuisance_difference'], accuracy)}"
+        numbers += f"; in accuracy {estimate_text(sign * largest['accuracy_nuisance_difference'], accuracy)}"
     wins = "is more robust than" if there.labelled else "keeps to its own prediction more than"
     if total == 1:
         return f"{name} {wins} {other} under {largest['nuisance']} ({numbers})"
@@ -95,17 +98,17 @@ def _wins(here: Results, name: str, other: str, won: Sequence[Row], total: int) 
     return f"{name} {wins} {other} under {under}; {where}"
 
 
-def _leader(nuisance: str, here: Results) -> str:
+def _leader(nuisance: str, here: RobustnessRows) -> str:
     ranked = ranks(here)
     rho = {row["classifier"]: row for row in here.rows}
     best = here.best
     tied = [name for name, (top, _) in ranked.items() if top == 1 and name != best]
     also = f"; not told apart from it: {listed(tied)}" if tied else "; every other classifier is less robust"
-    highest = f"{told(rho[best]['rho'], rho[best]['interval_simultaneous'])} (simultaneous)"
+    highest = f"{estimate_text(rho[best]['rho'], rho[best]['interval_simultaneous'])} (simultaneous)"
     return f"under {nuisance} ρ is highest for {best}, {highest}{also}."
 
 
-def ranks(here: Results) -> dict[str, tuple[int, int]]:
+def ranks(here: RobustnessRows) -> dict[str, tuple[int, int]]:
     """Each classifier's best and worst possible rank by ρ under one nuisance, given the paired intervals: a tie unless
     both are equal."""
     names = here.classifiers
@@ -123,7 +126,7 @@ def _most_brittle(rows: Sequence[Row]) -> str:
     worst = min(rows, key=lambda row: row["rho"])
     name, nuisance = worst["classifier"], worst["nuisance"]
     where = f"{name} is most brittle under {nuisance}" if len(rows) > 1 else f"{name} under {nuisance}"
-    said = f"{where}: ρ {told(worst['rho'], worst['interval'])}"
+    said = f"{where}: ρ {estimate_text(worst['rho'], worst['interval'])}"
     if len(rows) > 1:  # picked out after the fact: its interval holds together with those it was picked from
         bounds = worst["interval_simultaneous"]
         near = [
@@ -132,7 +135,7 @@ def _most_brittle(rows: Sequence[Row]) -> str:
             if row is not worst and bounds is not None and row["interval_simultaneous"][0] <= bounds[1]
         ]
         tie = f", a tie with {listed(near, 3)}" if near else ""
-        said = f"{where}: ρ {told(worst['rho'], bounds)} (simultaneous){tie}"
+        said = f"{where}: ρ {estimate_text(worst['rho'], bounds)} (simultaneous){tie}"
     if worst.get("accuracy_nuisance") is not None:
         said += f"; accuracy {number(worst['accuracy_nuisance'])} instead of {number(worst['accuracy_clean'])}"
         if worst["accuracy_worst"] is not None:
@@ -149,7 +152,7 @@ def _weakest_class(classes: Sequence[Row]) -> str:
     ordered = sorted(classes, key=lambda each: each["rho"])
     weakest = ordered[0]
     bounds = weakest["interval_simultaneous"]
-    said = f"The lowest class there is {weakest['class']}, ρ {told(weakest['rho'], bounds)}"
+    said = f"The lowest class there is {weakest['class']}, ρ {estimate_text(weakest['rho'], bounds)}"
     if bounds is None:
         return f"{said}."
     near = [each["class"] for each in ordered[1:] if each["interval_simultaneous"][0] <= bounds[1]]
@@ -157,7 +160,7 @@ def _weakest_class(classes: Sequence[Row]) -> str:
     return f"{said}{apart} (intervals simultaneous over {len(classes)} classes)."
 
 
-def cautions(results: Results) -> list[str]:
+def cautions(results: RobustnessRows) -> list[str]:
     """Tolerances that were not reached, and images without labels."""
     said = []
     for row in results.rows:
@@ -181,7 +184,7 @@ STOPPED = (
 )
 
 
-def limits(results: Results) -> list[str]:
+def limits(results: RobustnessRows) -> list[str]:
     """What the numbers do not say."""
     first, count = results.first, len(results.rows)
     said = [

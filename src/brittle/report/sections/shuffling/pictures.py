@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.shuffling.measure import Shuffling
 from brittle.report.blocks import Block, Group, Pictures
@@ -45,7 +45,9 @@ def strips(run: MeasureRun, images: str, classifiers: Sequence[str]) -> list[Blo
     return [Group("First shuffles, not selected", (Pictures(tuple(made)),))]
 
 
-def _said(view: View, images: str, grid: int, places: list[int], names: list[str]) -> dict[str, list[dict[str, Any]]]:
+def _said(
+    view: MeasureView, images: str, grid: int, places: list[int], names: list[str]
+) -> dict[str, list[dict[str, Any]]]:
     """What each classifier said of the first shuffle of some images."""
     ids, said = view.images[images].ids[places], {}
     for name in names:

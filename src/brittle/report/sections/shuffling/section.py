@@ -13,7 +13,7 @@ from brittle.report.page.words import counted, number, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
 from brittle.report.sections.comparisons import capped, differences, higher, in_points
-from brittle.report.sections.distortion import also, distortion_blocks, distortion_line, points
+from brittle.report.sections.distortion import distortion_blocks, distortion_line, points, tied_classes
 from brittle.report.sections.grouped import by_set, of_set, on_set
 from brittle.report.sections.marks import chart, intervals
 from brittle.report.sections.references import MARCU_2022
@@ -175,7 +175,7 @@ def _to_top_class(row: Row) -> str:
     if row["di"] is None:
         return "–"
     gained, chance = number(row["points_to_top"], 1), number(row["points_by_chance"], 1)
-    return f"{gained} to {row['top_class']}{also(row)} (chance: {chance})"
+    return f"{gained} to {row['top_class']}{tied_classes(row)} (chance: {chance})"
 
 
 def _how(row: Row) -> str:

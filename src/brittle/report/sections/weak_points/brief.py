@@ -9,7 +9,7 @@ from brittle.report.blocks import Block, Group, Sentence, Table
 from brittle.report.blocks.text import ClassifierName, Count, Estimate, Styled
 from brittle.report.page.section import Row
 from brittle.report.page.words import EVERYTHING, counted
-from brittle.report.sections.weak_points.draws import nowhere, telling
+from brittle.report.sections.weak_points.draws import telling_parameters, why_no_mistakes
 
 FLOWS, PARAMETERS, IMAGES = 6, 6, 10
 MOST_ENTRIES = 16  # in detail
@@ -96,7 +96,7 @@ def _totals(entry: Row) -> Iterator[str]:
         yield "its outputs are 0 and 1 only: a weak point is any θ at which it is wrong"
     if entry["flows"]:
         yield f"lead to: {'; '.join(leads(entry, FLOWS))}"
-    if told := telling(entry)[:PARAMETERS]:
+    if told := telling_parameters(entry)[:PARAMETERS]:
         shown = (f"{row['parameter']} (shift {row['shift']:.2f}, spread {row['spread']:.2f})" for row in told)
         yield f"break it: {'; '.join(shown)}, in standard deviations of the prior"
 
@@ -114,7 +114,7 @@ def _images(entry: Row) -> Table:
             (
                 row["name"],
                 row["label"] + (" (wrong untouched)" if row["already_wrong"] else ""),
-                row["leads_to"] or nowhere(row),
+                row["leads_to"] or why_no_mistakes(row),
                 Estimate(row[key], places=2, format="significant"),
                 Estimate(row["effective"], places=0),
                 Estimate(quality(row), places=2),

@@ -22,7 +22,7 @@ SHOWN = "weak points shown"  # the stream that says which draws are shown
 Columns = dict[str, NDArray[Any]]  # numbers of θ, by name
 
 
-class Draws(NamedTuple):
+class ImageDraws(NamedTuple):
     """What is kept of one image: draws of equal weight from p(θ | not ℓ, x)."""
 
     theta: NDArray[np.float32]  # (k, d)
@@ -33,16 +33,16 @@ class Draws(NamedTuple):
     step: NDArray[np.int32]  # (k,)
 
 
-def read_draws(tables: Iterable[pa.Table], ids: Container[int]) -> dict[int, Draws]:
+def read_draws(tables: Iterable[pa.Table], ids: Container[int]) -> dict[int, ImageDraws]:
     """The kept draws of the images with these ids; none of an image where nothing was found."""
-    found: dict[int, list[Draws]] = {}
+    found: dict[int, list[ImageDraws]] = {}
     for table in tables:
         numbers = table["image"].to_numpy()
         for start, end in _stretches(numbers):
             if int(numbers[start]) in ids and table["found"][start].as_py():
                 found.setdefault(int(numbers[start]), []).append(_draws(table.slice(start, end - start)))
     return {
-        number: Draws(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else parts[0]
+        number: ImageDraws(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else parts[0]
         for number, parts in found.items()
     }
 
@@ -53,10 +53,10 @@ def _stretches(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
     return list(zip([0, *cuts], [*cuts, len(numbers)], strict=True)) if len(numbers) else []
 
 
-def _draws(rows: pa.Table) -> Draws:
+def _draws(rows: pa.Table) -> ImageDraws:
     theta = rows["theta"].combine_chunks().flatten().to_numpy().reshape(rows.num_rows, -1)
     whole = (rows[name].to_numpy() for name in ("chain", "step"))
-    return Draws(
+    return ImageDraws(
         np.array(theta, np.float32),  # Arrow's own memory is read-only
         rows["predicted"].to_numpy(),
         np.exp(rows["log_p_predicted"].to_numpy().astype(np.float64)),
@@ -87,7 +87,7 @@ def trusted_images(rows: Sequence[Row], most: int) -> list[Row]:
     return [row for row in rows if row["status"] == TRUSTED and not row["already_wrong"]][:most]
 
 
-def random_mistakes(draws: Draws, id: int, seed: int, most: int) -> list[int]:
+def random_mistakes(draws: ImageDraws, id: int, seed: int, most: int) -> list[int]:
     """Places of some draws of another label, chosen at random (the paper's footnote 3); equal θ are shown once."""
     order = uniform(fold(stream_root(seed, SHOWN), id), len(draws.theta)).argsort().tolist()
     different: dict[bytes, int] = {}
@@ -97,7 +97,7 @@ def random_mistakes(draws: Draws, id: int, seed: int, most: int) -> list[int]:
     return list(different.values())[:most]
 
 
-def telling(entry: Row) -> list[Row]:
+def telling_parameters(entry: Row) -> list[Row]:
     """The entry's rows of parameters, most telling first: where θ is told in other numbers, those alone. Seeds tell
     nothing."""
     rows = [row for row in entry["parameters"] if row["parameter"] not in SEED_NAMES]
@@ -111,7 +111,7 @@ def columns(entry: Row, nuisance: Nuisance, theta: NDArray[np.float32], size: tu
     if isinstance(nuisance, ReadableTheta):
         told = nuisance.read_theta(torch.from_numpy(theta), *size).numpy()
         named |= dict(zip(nuisance.readings, told.T, strict=True))
-    names = [row["parameter"] for row in telling(entry) if row["parameter"] in named]
+    names = [row["parameter"] for row in telling_parameters(entry) if row["parameter"] in named]
     return {with_unit(nuisance, name): named[name] for name in names[:most]}
 
 
@@ -123,6 +123,6 @@ def with_unit(nuisance: Nuisance, parameter: str) -> str:
     return f"{parameter} ({unit})" if unit else parameter
 
 
-def nowhere(row: Row) -> str:
+def why_no_mistakes(row: Row) -> str:
     """What is said of an image whose draws lead to no other label: they show doubt, or there are none."""
     return "–" if row["status"] == NOTHING else "only doubts"

@@ -11,8 +11,8 @@ from brittle.report.page.section import MeasureRun, Row
 from brittle.report.page.words import number
 from brittle.report.sections.weak_points import sentences
 from brittle.report.sections.weak_points.brief import island, quality, share_of
-from brittle.report.sections.weak_points.draws import nowhere
-from brittle.report.sections.weak_points.evidence import Evidence, evidence, pooled_images
+from brittle.report.sections.weak_points.draws import why_no_mistakes
+from brittle.report.sections.weak_points.evidence import EntryPictures, evidence, pooled_images
 from brittle.report.sections.weak_points.figures import flow_figure
 
 OPEN_TABLE = 20  # past this many images the table of diagnostics is closed
@@ -54,7 +54,7 @@ def _note(*text: str | Styled) -> Sentence:
     return Sentence(text, "note")
 
 
-def _pictures(found: Evidence) -> Iterator[Block]:
+def _pictures(found: EntryPictures) -> Iterator[Block]:
     if found.strips:
         yield Group("What it takes them for", (_note(TAKEN), Pictures(tuple(found.strips))))
     if found.least:
@@ -81,7 +81,7 @@ def _flows(entry: Row) -> Iterator[Block]:
     yield Group("Which labels they lead to", (_note(*note), flow_figure(entry["flows"]), numbers))
 
 
-def _parameters(entry: Row, found: Evidence) -> Iterator[Block]:
+def _parameters(entry: Row, found: EntryPictures) -> Iterator[Block]:
     if not entry["parameters"]:
         return
     blocks: list[Block] = []
@@ -113,7 +113,7 @@ def _parameters(entry: Row, found: Evidence) -> Iterator[Block]:
     yield Group("Which parameters break it", (*blocks, Group("The numbers", (explained, table), "closed")))
 
 
-def _maps(entry: Row, found: Evidence) -> Iterator[Block]:
+def _maps(entry: Row, found: EntryPictures) -> Iterator[Block]:
     if found.posterior:
         density = "p(not ℓ | θ, x) p(θ | x) on a grid,"
         if entry["failing"]:
@@ -127,7 +127,7 @@ def _maps(entry: Row, found: Evidence) -> Iterator[Block]:
         yield Group("Where occluders hurt", (_note(OCCLUDERS), found.occlusion))
 
 
-def _trust(entry: Row, found: Evidence) -> Iterator[Block]:
+def _trust(entry: Row, found: EntryPictures) -> Iterator[Block]:
     rows = entry["per_image"]
     cut = f", the first {MOST_ROWS}; all are in summary.json" if len(rows) > MOST_ROWS else ""
     title = f"Diagnostics of {len(rows)} images{cut}"
@@ -181,7 +181,7 @@ def _diagnostics(entry: Row) -> Table:
             (
                 row["name"],
                 (row["label"], *([Styled(" wrong untouched", "soft")] if row["already_wrong"] else [])),
-                row["leads_to"] or nowhere(row),
+                row["leads_to"] or why_no_mistakes(row),
                 row["status"] if row["status"] == TRUSTED else Styled(row["status"], "wrong"),
                 Estimate(row[key], places=4),
                 row["method"],

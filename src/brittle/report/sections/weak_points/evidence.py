@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from brittle.engine.replay import Replay
-from brittle.engine.view import View
+from brittle.engine.view import MeasureView
 from brittle.errors import BrittleError
 from brittle.measures.clean.measure import clean_columns
 from brittle.report.blocks.figure import Figure
@@ -22,14 +22,14 @@ from brittle.report.renderers.resolve import place_of
 from brittle.report.sections.weak_points import strips
 from brittle.report.sections.weak_points.draws import (
     Columns,
-    Draws,
+    ImageDraws,
     columns,
     read_draws,
     shown_images,
     trusted_images,
     with_unit,
 )
-from brittle.report.sections.weak_points.figures import Marginal, Trace, marginal_figure, trace_figure
+from brittle.report.sections.weak_points.figures import ChainTrace, Marginal, marginal_figure, trace_figure
 from brittle.report.sections.weak_points.maps import (
     OcclusionMap,
     PosteriorMap,
@@ -51,7 +51,7 @@ PRIOR_DRAWS, PRIOR_NUMBERS = 1024, 1 << 22
 SIDE, SIDE_OF_LARGE, LARGE = 41, 21, 1 << 14  # of the posterior's map; images of more numbers get a coarser one
 
 
-class Evidence(NamedTuple):
+class EntryPictures(NamedTuple):
     """Pictures and figures; `note` says why there are none."""
 
     note: str = ""
@@ -63,14 +63,14 @@ class Evidence(NamedTuple):
     traces: Figure | None = None
 
 
-def evidence(run: MeasureRun, entry: Row, among: int) -> Evidence:
+def evidence(run: MeasureRun, entry: Row, among: int) -> EntryPictures:
     """All there is of one entry of the summary, `among` so many that are shown."""
     if why_not := run.whole.why_unreadable(entry["image_set"], entry["nuisance"], [entry["classifier"]]):
-        return Evidence(why_not)
+        return EntryPictures(why_not)
     try:
-        return _Maker(run, entry, among).evidence()
+        return _PictureMaker(run, entry, among).evidence()
     except (BrittleError, OSError) as error:
-        return Evidence(f"The pictures can't be made again: {error}")
+        return EntryPictures(f"The pictures can't be made again: {error}")
 
 
 def pooled_images(entry: Row) -> list[Row]:
@@ -79,13 +79,13 @@ def pooled_images(entry: Row) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class _Maker:
+class _PictureMaker:
     run: MeasureRun
     entry: Row
     among: int
 
-    def evidence(self) -> Evidence:
-        return Evidence(
+    def evidence(self) -> EntryPictures:
+        return EntryPictures(
             "",
             strips.strips(self.run.whole, self.entry, self.shown, self.draws),
             strips.least(self.run.whole, self.entry, SMALLEST),
@@ -100,11 +100,11 @@ class _Maker:
         return shown_images(self.entry["per_image"], IMAGES)
 
     @cached_property
-    def view(self) -> View:
+    def view(self) -> MeasureView:
         return self.run.whole.view(self.run.name)
 
     @cached_property
-    def draws(self) -> Mapping[int, Draws]:
+    def draws(self) -> Mapping[int, ImageDraws]:
         cell = self.view.cell(self.entry["classifier"], self.entry["image_set"], self.entry["nuisance"])
         return read_draws(self.view.rows(cell), {row["id"] for row in (*self.shown, *pooled_images(self.entry))})
 
@@ -212,7 +212,7 @@ class _Maker:
         """Chains of some of the images shown; a population has none, and a size of Kish's instead."""
         walked = [row for row in self.shown if row["kish"] is None and row["id"] in self.draws][:TRACES]
         traces = [
-            Trace(self._titled(row), badge(row), each.chain, each.step, self._columns(each.theta, TRACED))
+            ChainTrace(self._titled(row), badge(row), each.chain, each.step, self._columns(each.theta, TRACED))
             for row, each in ((row, self.draws[row["id"]]) for row in walked)
         ]
         return trace_figure(traces) if traces and traces[0].columns else None

@@ -110,7 +110,7 @@ def _marginal(found: Marginal) -> Panel:
     )
 
 
-class Trace(NamedTuple):
+class ChainTrace(NamedTuple):
     """The chains of one image: k kept draws, each of a chain and a step."""
 
     title: str
@@ -120,7 +120,7 @@ class Trace(NamedTuple):
     columns: Columns  # the parameters that are shown, (k,) each
 
 
-def trace_figure(traces: Sequence[Trace]) -> Figure:
+def trace_figure(traces: Sequence[ChainTrace]) -> Figure:
     """Kept draws against the step of the chain: a row per image (its title), a column per parameter, a line per
     chain."""
     names = list(traces[0].columns)
@@ -152,7 +152,7 @@ def ends(values: Sequence[Numbers]) -> tuple[float, float]:
     return low - 0.03 * (high - low), high + 0.03 * (high - low)
 
 
-def _chains(trace: Trace, name: str) -> Iterator[Mark]:
+def _chains(trace: ChainTrace, name: str) -> Iterator[Mark]:
     for chain in np.unique(trace.chain).tolist():
         here = trace.chain == chain
         values = trace.columns[name][here].astype(float)

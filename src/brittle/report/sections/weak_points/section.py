@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
 from brittle.report.blocks.text import Styled, Text
-from brittle.report.page.fewer import MOST_CLASSIFIERS, some_of
+from brittle.report.page.choose_few import MOST_CLASSIFIERS, some_of
 from brittle.report.page.section import MeasureRun, Row, Summary
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection

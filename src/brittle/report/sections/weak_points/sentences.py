@@ -5,7 +5,7 @@ from __future__ import annotations
 from brittle.measures.weak_points.diagnosis import NO_OTHER_LABEL, TRUSTED
 from brittle.report.page.section import Row
 from brittle.report.page.words import counted, listed, number
-from brittle.report.sections.weak_points.draws import telling
+from brittle.report.sections.weak_points.draws import telling_parameters
 
 FLOWS, PARAMETERS = 3, 2
 ONE_SIDED = 0.7  # of the shifts: how much of them must point one way to be called a direction
@@ -89,7 +89,7 @@ def findings(entry: Row, unlabelled: int) -> list[str]:
 
 
 def _parameters(entry: Row) -> list[str]:
-    rows = telling(entry)
+    rows = telling_parameters(entry)
     if not rows:
         return []
     told = ", then along ".join(f"{row['parameter']} ({_moved(row)})" for row in rows[:PARAMETERS])

@@ -18,7 +18,7 @@ from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.section import Row
 from brittle.report.renderers.picture_file import write_strips
 from brittle.report.renderers.resolve import pixels_of, place_of
-from brittle.report.sections.weak_points.draws import Draws, random_mistakes, read_draws, shown_images
+from brittle.report.sections.weak_points.draws import ImageDraws, random_mistakes, read_draws, shown_images
 
 DRAWS = 8
 PRIOR_DRAWS, PRIOR_NUMBERS = 512, 1 << 22
@@ -30,12 +30,12 @@ def badge(row: Row) -> str:
     return "" if row["status"] == TRUSTED else str(row["status"])
 
 
-def strips(run: LoadedRun, entry: Row, rows: Sequence[Row], draws: Mapping[int, Draws]) -> tuple[Strip, ...]:
+def strips(run: LoadedRun, entry: Row, rows: Sequence[Row], draws: Mapping[int, ImageDraws]) -> tuple[Strip, ...]:
     """A strip for each of the images in `rows`: draws of another label, or why there are none."""
     return tuple(_strip(run, entry, row, draws.get(row["id"])) for row in rows)
 
 
-def _strip(run: LoadedRun, entry: Row, row: Row, draws: Draws | None) -> Strip:
+def _strip(run: LoadedRun, entry: Row, row: Row, draws: ImageDraws | None) -> Strip:
     if draws is None or row["status"] == NOTHING:
         nothing = "No weak point was found: the classifier never doubts the label where it was looked."
         return Strip((_original(entry, row),), nothing, badge(row))

@@ -1,0 +1,1 @@
+"""Carrying work out: in this process, or by workers on Ray."""

@@ -1,0 +1,161 @@
+"""A worker in another process: loads what a study names from its specs once, then computes the units that it is given
+and commits them to the run folder itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from brittle.allocator import keep_mapped
+from brittle.classifiers.base import first_line
+from brittle.engine.assemble import assemble
+from brittle.engine.check.before_work import check_job
+from brittle.engine.execute.read_rows import read_rows
+from brittle.engine.execute.worker import Worker
+from brittle.engine.execution import graphs_of
+from brittle.engine.inputs import Inputs
+from brittle.engine.job import Job
+from brittle.engine.plan.extension import Extension
+from brittle.engine.plan.missing import CellGroup, image_range
+from brittle.engine.store.unit_store import FolderStore
+from brittle.errors import BrittleError, Failure, ForeignError
+from brittle.measures.base import Cell
+from brittle.measures.plan import Span
+from brittle.study import Study
+
+LOOKS = 20  # at what must be there
+AT_ONCE = 2  # spans per worker: one is computed while the other is stored, or reads its images
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """All that a worker is told, in plain values."""
+
+    study: Mapping[str, Any]
+    units: Path
+    device: str
+    batch_sizes: Mapping[str, int]  # by image set, the same for all workers
+    threads: int
+    folder: Path  # that paths in specs are relative to
+    path: Sequence[str]  # where modules are found
+    modules: Sequence[str]  # that registered what the study names
+    compiled: Sequence[str]  # classifiers
+
+    @classmethod
+    def of(cls, job: Job, study: Study, store: FolderStore, threads: int) -> WorkerSetup:
+        things = (*(each.measure for each in job.assignments.values()), *job.nuisances.values())
+        return cls(
+            study.resolved(),
+            store.folder.resolve(),
+            job.device.type,
+            {name: job.batch_size(name) for name in (*job.images, "")},
+            threads,
+            Path.cwd(),
+            tuple(sys.path),
+            tuple(sorted({type(each).__module__ for each in things})),
+            tuple(job.graphs),
+        )
+
+
+class WorkerReply(NamedTuple):
+    """What became of something that a worker was asked to do."""
+
+    error: BrittleError | None = None
+    hopeless: bool = False  # the store takes nothing: other work would go no better
+    device_unusable: bool = False  # the device may be in no state to go on
+    notes: tuple[str, ...] = ()
+    loaded: Mapping[str, Any] | None = None
+
+
+class RemoteWorker:
+    """Made without arguments and begun with a setup, so that what goes wrong is an answer like any other."""
+
+    def __init__(self) -> None:
+        self._compute_lock = threading.Lock()
+        self._notes: list[str] = []
+        self._device = "cpu"
+
+    def begin(self, setup: WorkerSetup) -> WorkerReply:
+        """Loads everything, and answers what it found, to be compared with what the driver has."""
+        try:
+            self._begin(setup)
+        except Exception as error:
+            return self._answer(error)
+        return WorkerReply(loaded=loaded_entries(self.job))
+
+    def _begin(self, setup: WorkerSetup) -> None:
+        self._device = setup.device
+        os.chdir(setup.folder)
+        sys.path[:] = dict.fromkeys([*setup.path, *sys.path])
+        torch.set_num_threads(setup.threads)
+        for module in setup.modules:
+            with contextlib.suppress(ImportError):  # what nothing registers is missed where it is named
+                importlib.import_module(module)
+        self.job = check_job(assemble(Inputs(Study.of(dict(setup.study))), setup.device)).job
+        torch.backends.cuda.matmul.allow_tf32 |= self.job.precision == "tf32"
+        self.job = replace(self.job, graphs=graphs_of(self.job, setup.compiled))
+        if self.job.device.type == "cpu":
+            keep_mapped()
+        self.store = FolderStore(setup.units, self.job.depends, self.job.extent)
+        self.extension = Extension(self.job, self.store)
+        self.worker = Worker(self.job, self._notes.append)
+        self.worker.batch_sizes = dict(setup.batch_sizes)
+
+    def compute(self, cells: Sequence[Cell], span: Span) -> WorkerReply:
+        """Computes a span for cells that differ in their classifier alone, and commits it."""
+        try:
+            return self._compute(cells, span)
+        except Exception as error:
+            return self._answer(error)
+
+    def _compute(self, cells: Sequence[Cell], span: Span) -> WorkerReply:
+        job, (measure, _, images, nuisance) = self.job, cells[0]
+        by_classifier = {cell.classifier: cell for cell in cells}
+        group = CellGroup(job.assignments[measure], images, nuisance, by_classifier, job.plan(cells[0]))
+        units = group.plan[span.first : span.end]
+        self.worker.prefetch(images, units)
+        first, end = image_range(units)
+        given = {
+            name: read_rows(job, self.store, cell, first, end, looks=LOOKS) for name, cell in by_classifier.items()
+        }
+        wrong: Exception | None = None
+        with self._compute_lock:
+            found = [
+                (some, self.worker.compute(some, span, given, wanted=wanted))
+                for some, wanted in self.extension.split(group, span)
+            ]
+        for name, cell, parts in ((*each, parts) for some, parts in found for each in some.cells.items()):
+            try:
+                tables = self.extension.completed(cell, span, self.worker.collect(cell, parts, name))
+            except Exception as error:  # the other classifiers' rows are kept
+                wrong = wrong or error
+                continue
+            try:
+                self.store.write(cell, span, tables)
+            except Failure as error:
+                return self._answer(error)._replace(hopeless=True)
+        return self._answer(wrong)
+
+    def _answer(self, error: Exception | None) -> WorkerReply:
+        notes = tuple(self._notes)
+        self._notes.clear()
+        if error is None or isinstance(error, BrittleError):
+            spoiled = self._device == "cuda" and isinstance(error, ForeignError)
+            return WorkerReply(error, device_unusable=spoiled, notes=notes)
+        told = Failure(f"{type(error).__name__}: {first_line(error)}")
+        return WorkerReply(told, device_unusable=self._device == "cuda", notes=notes)
+
+
+def loaded_entries(job: Job) -> dict[str, Any]:
+    """What a job's things are, to tell whether two processes have the same."""
+    return {**{sort: dict(things) for sort, things in job.entries.items()}, "facts": dict(job.facts)}

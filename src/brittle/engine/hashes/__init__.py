@@ -1,0 +1,1 @@
+"""What classifiers, live objects and files are known by when a run is resumed."""

@@ -1,0 +1,1 @@
+"""What a study asks for, what of it is missing, and what to compute next."""

@@ -1,0 +1,1 @@
+"""Where finished units and the files of a run lie."""

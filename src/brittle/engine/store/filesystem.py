@@ -1,0 +1,74 @@
+"""Where unit files lie: a folder, through pyarrow's filesystems, so that an object store can take its place."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from brittle.files import unusable, write_durably
+
+
+@dataclass(frozen=True)
+class Filesystem:
+    """A filesystem. What `commit` writes is there whole or not at all."""
+
+    system: Any = field(default_factory=fs.LocalFileSystem)
+
+    def names(self, folder: str) -> list[str]:
+        """The files in a folder, by name; none where there is no such folder. Links do not count."""
+        with _reporting_errors(folder, "read"):
+            found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        return [info.base_name for info in found if info.is_file and not self.is_link(info.path)]
+
+    def is_file(self, path: str) -> bool:
+        with _reporting_errors(path, "read"):
+            return bool(self.system.get_file_info(path).is_file) and not self.is_link(path)
+
+    def is_link(self, path: str) -> bool:
+        return isinstance(self.system, fs.LocalFileSystem) and os.path.islink(path)
+
+    def read(self, path: str) -> bytes:
+        with self.open(path) as file:
+            content: bytes = file.read()
+        return content
+
+    def open(self, path: str) -> Any:
+        if self.is_link(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        return self.system.open_input_file(path)
+
+    def remove(self, path: str) -> None:
+        """What has gone already is not missed."""
+        with contextlib.suppress(FileNotFoundError), _reporting_errors(path, "removed"):
+            self.system.delete_file(path)
+
+    def move(self, path: str, to: str) -> None:
+        with contextlib.suppress(FileNotFoundError), _reporting_errors(path, "renamed"):
+            self.system.move(path, to)
+
+    def commit(self, path: str, content: bytes | bytearray) -> None:
+        """Writes under another name, flushes and renames; an object store puts a whole object at once."""
+        if isinstance(self.system, fs.LocalFileSystem):
+            write_durably(Path(path), lambda to: to.write_bytes(content))
+        else:
+            with self.system.open_output_stream(path) as stream:
+                stream.write(content)
+
+
+@contextmanager
+def _reporting_errors(path: str, done: str) -> Iterator[None]:
+    """In our own words, where the filesystem fails; what is not there is for the caller to deal with."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise unusable(path, done, error) from error
