@@ -87,3 +87,13 @@ def test_zoom_blur_is_the_mean_of_enlarged_images(level, most):
         batch_of(torch.from_numpy(image)[None, None]), torch.tensor([[level]], dtype=torch.float64)
     )
     np.testing.assert_allclose(ours[0, 0].numpy(), total / 12, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [(28, 28), (224, 224), (31, 47), (230, 160)])
+def test_enlargements_by_rows_are_those_of_the_warp_that_passes_gradients_on(size):
+    levels = torch.tensor([0.0, 0.1, 1.0, 2.5, 3.0, 6.0, 20.0])[:, None]
+    batch = batch_of(torch.rand(7, 3, *size, generator=torch.Generator().manual_seed(3)))
+    plain = nuisance("zoom-blur").apply(batch, levels)
+    learnt = nuisance("zoom-blur").apply(batch._replace(images=batch.images.clone().requires_grad_()), levels)
+    assert learnt.requires_grad
+    torch.testing.assert_close(plain, learnt.detach(), atol=1e-6, rtol=0)

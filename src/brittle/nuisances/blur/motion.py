@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from brittle.nuisances import register
 from brittle.nuisances.base.corruption import Corruption, PixelSizedCorruption
 from brittle.nuisances.base.levels import at_level, strengths
+from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.draw_out import draw_out, longest_streak
-from brittle.nuisances.ops.warp import warp
+from brittle.nuisances.ops.zoom import mean_zoom
 from brittle.registry import option
 
 MOTION_LENGTH = (0.0, 20.0, 30.0, 30.0, 30.0, 40.0)
@@ -63,13 +63,9 @@ class ZoomBlur(Corruption):
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
         most = strengths(level, ZOOM)[0]
+        steps = constant(tuple(step / (ZOOMS - 1) for step in range(1, ZOOMS)), images.device, images.dtype)
         # ImageNet-C counts the image and its enlargement by 1 separately, so the sharp image has twice the weight.
-        total = images * 2
-        for step in range(1, ZOOMS):
-            shrink = 1 / (1 + most * (step / (ZOOMS - 1)))
-            matrices = torch.diag_embed(shrink[:, None].expand(-1, 2))
-            total = total + warp(images, torch.cat((matrices, torch.zeros_like(matrices[..., :1])), -1), "edge")
-        return total / (ZOOMS + 1)
+        return mean_zoom(images, 1 / (1 + most[:, None] * steps), still=2)
 
     def picture(self, height: int, width: int) -> str:
         share = at_level(ZOOM, self.level)

@@ -15,7 +15,7 @@ from torch import Tensor
 from brittle.nuisances import register
 from brittle.nuisances.base.corruption import Corruption
 from brittle.nuisances.base.levels import at_level, strengths
-from brittle.nuisances.ops.pieces import in_numpy
+from brittle.nuisances.ops.pieces import on_host
 from brittle.nuisances.ops.separable import filter_rows_and_columns
 
 SHARE = (1.0, 0.6, 0.5, 0.4, 0.3, 0.25)
@@ -114,7 +114,7 @@ class Pixelate(Corruption):
         return filter_rows_and_columns(images, *(cell_matrix(cells, side).to(images.dtype) for cells, side in sides))
 
     def corrupt_into(self, place: Tensor, images: Tensor, level: Tensor, rest: Tensor) -> None:
-        if in_numpy(images):
+        if on_host(images):
             pixelate(images.numpy(), level.tolist(), rest.tolist(), place.numpy())
         else:
             super().corrupt_into(place, images, level, rest)

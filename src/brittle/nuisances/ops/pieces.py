@@ -17,8 +17,8 @@ def learning(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
 
 
-def in_numpy(*tensors: Tensor) -> bool:
-    """Whether numpy may do the arithmetic on these: on a CPU, with no gradient asked for and no graph recorded."""
+def on_host(*tensors: Tensor) -> bool:
+    """Whether what only a CPU is fast at will do for these: no gradient is asked for, and no graph recorded."""
     if torch.compiler.is_compiling() or learning(*tensors):
         return False
     return all(each.device.type == "cpu" and each.dtype in (torch.float32, torch.float64) for each in tensors)
