@@ -1,5 +1,6 @@
 """Noise on layers against closed forms of linear classifiers, and what holds whatever the batch."""
 
+import copy
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import nn
 import brittle
 from brittle.errors import BrittleError
 from brittle.measures.answers import Answers
+from brittle.measures.graphs import Graphs
 from brittle.measures.layer_choice import chosen_layers
 from brittle.measures.layer_noise.noise import NoisyLayer
 from brittle.progress import Progress
@@ -174,6 +176,23 @@ def test_no_noise_changes_nothing_and_nothing_is_left_behind(layer):
     assert torch.allclose(found.outcome.log_p_label, expected, atol=1e-4)
     assert all(map(torch.equal, before, classifier.module.parameters()))
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in classifier.module.modules())
+
+
+@pytest.mark.parametrize("layer", ["0", "weights"])
+def test_a_compiled_classifier_is_disturbed_all_the_same(layer, monkeypatch):
+    """Its graph knows of no disturbance, and would never change its mind."""
+    monkeypatch.setattr("brittle.measures.graphs.BACKEND", "eager")
+    images, labels = pictures()
+    classifier, every = brittle.classifier(network()), torch.arange(23)
+    classifier.check(images)
+    broke = []
+    for graphs in (Graphs(), Graphs({"it": copy.deepcopy(classifier).log_probs})):
+        answers = Answers(Batch(images, labels, every), {"it": classifier}, 8, graphs=graphs)
+        with torch.inference_mode():
+            noise = NoisyLayer(answers, "it", layer, labels, torch.arange(0.5, 5, 0.5), False, 0)
+            broke.append(noise.crossings(every, torch.zeros_like(every)).place)
+    assert len(broke[0].unique()) > 1
+    assert torch.equal(*broke)
 
 
 @pytest.mark.parametrize("layer", ["input", "[4]", "weights"])

@@ -19,6 +19,7 @@ from brittle.classifiers.layers import WEIGHTS
 from brittle.measures.answers import Answers, PendingOutcome
 from brittle.measures.changes import Untouched
 from brittle.measures.criteria import left_prediction
+from brittle.measures.graphs import Graphs
 from brittle.measures.lanes import State, lanes_on
 from brittle.measures.layered import activations
 from brittle.measures.outcomes import Outcome
@@ -57,7 +58,8 @@ class NoisyLayer:
 
     @property
     def _asked(self) -> Answers:
-        return replace(self.answers, classifiers={self.name: Scaled(self.classifier)})
+        """Of the classifier as it is now: a graph would know of no change of a layer."""
+        return replace(self.answers, classifiers={self.name: Scaled(self.classifier)}, graphs=Graphs())
 
     @property
     def _root(self) -> Tensor:
