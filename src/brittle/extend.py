@@ -161,6 +161,7 @@ if TYPE_CHECKING:
     from brittle.statistics.survival import median_interval as median_interval
     from brittle.types import OF_255 as OF_255
     from brittle.types import UNLABELLED as UNLABELLED
+    from brittle.types import AnyPrecision as AnyPrecision
     from brittle.types import Batch as Batch
     from brittle.types import Clamping as Clamping
     from brittle.types import Classifier as Classifier
@@ -168,6 +169,7 @@ if TYPE_CHECKING:
     from brittle.types import Clipped as Clipped
     from brittle.types import Differentiable as Differentiable
     from brittle.types import ExchangeableParts as ExchangeableParts
+    from brittle.types import Graphable as Graphable
     from brittle.types import HidesPixels as HidesPixels
     from brittle.types import HidesShare as HidesShare
     from brittle.types import InBenchmark as InBenchmark
@@ -183,6 +185,7 @@ if TYPE_CHECKING:
     from brittle.types import SeesPart as SeesPart
     from brittle.types import SettlesOnImages as SettlesOnImages
     from brittle.types import SeverityScale as SeverityScale
+    from brittle.types import Traceable as Traceable
     from brittle.types import TrainingRecord as TrainingRecord
     from brittle.types import in_numbers as in_numbers
 
@@ -246,9 +249,9 @@ _HOMES = {
     "brittle.statistics.betting_ratio": "quotient_bounds",
     "brittle.statistics.survival": "median_interval",
     "brittle.types": (
-        "OF_255 UNLABELLED Batch Clamping ClassNames Classifier Clipped Differentiable ExchangeableParts HidesPixels "
-        "HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath ParameterUnits ReadableTheta Remarks "
-        "Scaled SeesPart SettlesOnImages SeverityScale TrainingRecord in_numbers"
+        "OF_255 UNLABELLED AnyPrecision Batch Clamping ClassNames Classifier Clipped Differentiable ExchangeableParts "
+        "Graphable HidesPixels HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath ParameterUnits ReadableTheta "
+        "Remarks Scaled SeesPart SettlesOnImages SeverityScale Traceable TrainingRecord in_numbers"
     ),
 }
 _HOME_OF = {

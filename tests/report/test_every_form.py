@@ -22,7 +22,9 @@ from brittle.report import sections as sections_package
 from brittle.report.blocks import Block, Group, Raw
 from brittle.report.blocks.wording import plain
 from brittle.report.console import as_text, print_screenful
-from brittle.report.html import write_as, written_report
+from brittle.report.html import write_as
+from brittle.report.page.loaded import load
+from brittle.report.page.shell import render
 from brittle.report.renderers.json import SCHEMA, Document, from_json
 from brittle.report.sections import register, section_of
 from brittle.report.sections.base import BaseSection
@@ -165,7 +167,7 @@ def test_page_json_markdown_and_console_have_the_same_findings(
     markdown = re.sub(r"\\(.)", r"\1", write_as(folder, "markdown").read_text(encoding="utf-8"))
     said = [line.removeprefix("- ") for line in markdown.split("\n\n")]
     monkeypatch.setattr(printing, "SCREENFUL", 400)
-    print_screenful(_summary(folder), written_report(folder).findings)
+    print_screenful(_summary(folder), render(load(folder), section_of).findings)
     console = " ".join(capsys.readouterr().out.split()).replace("\xa0", " ")
     places = []
     for text in findings:

@@ -30,7 +30,7 @@ from brittle.report.renderers.html import groups_in
 from brittle.report.renderers.resolve import pixels_of, resolve
 from brittle.report.sections import section_of
 from brittle.report.sections.weak_points import evidence as evidence_module
-from brittle.report.sections.weak_points import picture
+from brittle.report.sections.weak_points import strips as strips_of
 from brittle.report.sections.weak_points.draws import shown_images
 from brittle.report.sections.weak_points.evidence import EntryPictures, evidence
 from brittle.report.sections.weak_points.figures import flow_figure, flow_matrix
@@ -353,7 +353,7 @@ def test_a_picture_names_classes_as_the_images_do_where_the_classifier_has_no_na
         return pixels.flatten(1) @ torch.randn(64, 12, generator=generator)
 
     shown: list[Strip] = []
-    monkeypatch.setattr(picture, "write_strips", lambda path, strips, title, pixels: shown.extend(strips))
+    monkeypatch.setattr(strips_of, "write_strips", lambda path, strips, title, pixels: shown.extend(strips))
     found = brittle.sample(scores, images, "rotation", count=None, budget=100)
     found.picture(tmp_path / "a.png")
     said = [answer for strip in shown for card in strip.cards for answer in card.answers]
