@@ -94,14 +94,14 @@ def test_a_stream_keeps_what_it_can_show(encoding, kept):
 @pytest.mark.parametrize(
     "variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
 )
-def test_commands_speak_ascii(start, ended, tmp_path, variables):
-    options = ("--nuisance", "rotation", "--count", 12, "--samples", 2, "--out", tmp_path / "run")
+def test_commands_speak_ascii(start, ended, variables):
+    options = ("--nuisance", "rotation", "--count", 12, "--samples", 2)
     said = ended(start("measure", "bundled:plain", "sample", *options, **variables))
     assert said.status == 0, said.err
     assert said.out.isascii()
     assert "12 images x 2 draws" in said.out
     assert " rho " in said.out
-    wrong = ended(start("measure", "bundled:plain", "folder:ρ", *options, **variables))
+    wrong = ended(start("measure", "bundled:plain", "sample", "--nuisance", "rotation:ρ=1", **variables))
     assert wrong.err.isascii()
     assert wrong.complaint(2)
 

@@ -250,8 +250,8 @@ _HOMES = {
     "brittle.statistics.survival": "median_interval",
     "brittle.types": (
         "OF_255 UNLABELLED AnyPrecision Batch Clamping ClassNames Classifier Clipped Differentiable ExchangeableParts "
-        "Graphable HidesPixels HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath ParameterUnits ReadableTheta "
-        "Remarks Scaled SeesPart SettlesOnImages SeverityScale Traceable TrainingRecord in_numbers"
+        "Graphable HidesPixels HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath ParameterUnits "
+        "ReadableTheta Remarks Scaled SeesPart SettlesOnImages SeverityScale Traceable TrainingRecord in_numbers"
     ),
 }
 _HOME_OF = {

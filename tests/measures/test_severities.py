@@ -49,7 +49,9 @@ STORED = StoredShift("snow", (1.0, 2.0, 3.0), np.arange(4), np.arange(12).reshap
 EVERYWHERE = [*(name for name in nuisances.names() if name not in ("function", "salient")), "affine+noise"]
 
 
-@pytest.mark.parametrize("of", [*EVERYWHERE, Undeclared(), Halved(), STORED], ids=str)
+@pytest.mark.parametrize(
+    "of", [*EVERYWHERE, Undeclared(), Halved(), STORED], ids=lambda of: of if isinstance(of, str) else type(of).__name__
+)
 def test_every_nuisance_is_walked_in_one_unit(of):
     """Breaking points on the fine grid and failure points on the coarse values, both told in the scale's unit: a value
     that is on both is the same severity to the nuisance."""

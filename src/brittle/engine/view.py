@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ class MeasureView:
     name: str
     _prefixes: dict[Cell, Prefix] = field(default_factory=dict, repr=False)
     _reader: MeasureView | None = None  # who reads it so: only what that one is asked about is shown
+    _read: dict[str, MeasureView] = field(default_factory=dict, init=False, repr=False)  # what it has read, by name
 
     @property
     def _assignment(self) -> Assignment:
@@ -103,12 +105,20 @@ class MeasureView:
         if self._reader is None or assignment.asked:
             prefix = self._prefix(cell) if self.job.can_stop(cell) else None
             return [Span(0, len(plan) if prefix is None or not prefix.finished else prefix.read)]
-        reader, wanted = self._reader, []
+        return self._read_spans.get(cell, [])
+
+    @cached_property
+    def _read_spans(self) -> dict[Cell, list[Span]]:
+        """By cell: the units that the reader's cells read. Many may read the same."""
+        reader, found = self._reader, dict[Cell, list[Span]]()
+        if reader is None:
+            return found
         for each in reader.cells():
-            if cell in self.job.reads(each).values():
-                images = image_range(reader.plan(each)[: reader.end(each)])
-                wanted += spans_read(plan, cell, *images)
-        return wanted
+            for there in self.job.reads(each).values():
+                if there.measure == self.name:
+                    images = image_range(reader.plan(each)[: reader.end(each)])
+                    found.setdefault(there, []).extend(spans_read(self.plan(there), there, *images))
+        return found
 
     def table(self, cell: Cell, table: str = ROWS) -> pa.Table:
         parts = list(self.rows(cell, table))
@@ -134,7 +144,9 @@ class MeasureView:
 
     def read(self, kind: str) -> MeasureView | None:
         name = self._assignment.reads.get(kind)
-        return None if name is None else MeasureView(self.job, self.store, name, self._prefixes, self)
+        if name is not None and name not in self._read:
+            self._read[name] = MeasureView(self.job, self.store, name, self._prefixes, self)
+        return None if name is None else self._read[name]
 
     def references(self, classifier: str, images: str) -> NDArray[np.int64]:
         return self.job.references(classifier, images)

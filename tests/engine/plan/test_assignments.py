@@ -1,11 +1,15 @@
 """Which measure is asked about what, and what it reads: all of it follows from the study's entries."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
+from engine_runs import run_study
 
+from brittle.engine.job import Job
 from brittle.engine.plan.assignments import assign
+from brittle.engine.view import summary
 from brittle.errors import BrittleError
 from brittle.measures import measures
 from brittle.measures.base import Cell, Derived, Read
@@ -250,3 +254,19 @@ def test_a_restriction_to_what_the_study_does_not_have_is_refused(sort):
 def test_a_restriction_to_nothing_is_refused(sort):
     with pytest.raises(BrittleError, match=rf"measures\.r\.{sort}: .*at least 1"):
         assigned(measures={"r": {"kind": "robustness", sort: []}})
+
+
+@pytest.mark.parametrize("count", [5, 10])
+def test_a_summary_asks_what_a_cell_reads_as_often_however_many_cells_there_are(things, monkeypatch, count):
+    nuisances = [f"affine:alpha={alpha}" for alpha in range(10, 10 + count)]
+    done = run_study(Study.of(things.study(nuisances=nuisances, robustness={"samples": 2})))
+    asked, reads = Counter(), Job.reads
+
+    def counted(job, cell):
+        asked[cell] += 1
+        return reads(job, cell)
+
+    monkeypatch.setattr(Job, "reads", counted)
+    assert summary(done.job, done.store)["measures"] == done.summary["measures"]
+    assert len(asked) >= count
+    assert max(asked.values()) <= 4

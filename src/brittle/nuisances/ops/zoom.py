@@ -49,7 +49,7 @@ def _by_rows(images: Tensor, shrink: Tensor, still: float) -> Tensor:
         across, shares_across, down, shares_down = (
             each[own].flatten() for each in (columns, column_shares, rows, row_shares)
         )
-        planes = (each[own].flatten(0, 1).split(some * together) for each in (images, result))
+        planes = (torch.split(each[own].flatten(0, 1), some * together) for each in (images, result))
         for upright, out in zip(*planes, strict=True):
             wide = _sums_of_rows(transposed(upright).view(-1, height), across, shares_across, 2)
             stack = transposed(wide.view(-1, width, height)).view(-1, width)
