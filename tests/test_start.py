@@ -57,7 +57,7 @@ def network(classes=10):
 
 @pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of", "did not reach p")
 def test_each_trial_is_made_once_however_many_measures_and_nuisances_there_are(called):
-    trials, gradients = called(before_work, "tried"), called(before_work, "gradients_flow")
+    trials, gradients = called(before_work, "try_classifier"), called(before_work, "gradients_flow")
     made = called(nuisance_trial, "_failure")
     measures = {
         "robustness": "robustness:samples=1",

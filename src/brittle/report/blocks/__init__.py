@@ -1,7 +1,7 @@
 """Blocks: what a section has to say, as data. Page, console, Markdown and JSON are renderings of them.
 
 Blocks are frozen, typed and serialisable; `VERSION` rises with every change of what they look like as JSON. What fills
-them is in the modules `text`, `figure` and `pictures`.
+them is in the modules `text`, `figure` and `pictures`, and here under one name for other packages.
 """
 
 from __future__ import annotations
@@ -9,11 +9,47 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from brittle.report.blocks.base import piece
-from brittle.report.blocks.figure import Figure
-from brittle.report.blocks.pictures import Strip
-from brittle.report.blocks.text import TableCell, Text
+from brittle.report.blocks.figure import (
+    Axis,
+    Band,
+    Bars,
+    Cells,
+    Figure,
+    Image,
+    Intervals,
+    Line,
+    Mark,
+    Of,
+    Panel,
+    Points,
+    Role,
+    Rule,
+    Series,
+    category_axis,
+)
+from brittle.report.blocks.pictures import Answer, At, Card, Drawn, Original, Pixels, Source, Strip
+from brittle.report.blocks.text import (
+    ClassifierName,
+    Count,
+    Estimate,
+    Link,
+    Span,
+    Styled,
+    TableCell,
+    Text,
+    Verdict,
+    cell_spans,
+    spans,
+)
 
 VERSION = 1
+
+__all__ = [
+    "VERSION", "Answer", "At", "Axis", "Band", "Bars", "Block", "Card", "Cell", "Cells", "ClassifierName", "Column",
+    "Count", "Drawn", "Estimate", "Figure", "Group", "Image", "Intervals", "Line", "Link", "Mark", "Of", "Original",
+    "Panel", "Pictures", "Pixels", "Points", "Raw", "Role", "Rule", "Sentence", "Series", "Source", "Span", "Strip",
+    "Styled", "Table", "TableCell", "Text", "Verdict", "Weighted", "category_axis", "cell_spans", "spans",
+]  # fmt: skip
 
 SentenceRole = Literal[
     "text",
