@@ -42,7 +42,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "layer-noise": [
         {"layers": ("1",), "noise": "fresh", "step": 0.5, "limit": 1.0, "repeats": 1, "networks": 2, "confidence": 0.9}
     ],
-    "line": [{"family": "kind", "confidence": 0.9, "baseline": tuple("abcde")}, {"covariates": ("width",)}],
+    "line": [{"confidence": 0.9, "baseline": tuple("abcde")}, {"family": "kind", "covariates": ("width",)}],
     "occlusion": [{"shares": (0.2, 0.6), "repeats": 2, "confidence": 0.9}],
     "perturbation": [
         {"targets": ("1",), "share": 0.6, "rate": 0.1, "steps": 3, "clip": False, "per_class": 1, "cap": 0.4},

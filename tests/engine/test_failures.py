@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 import torch
+from engine_runs import run_study
 from PIL import Image
 
-from brittle.api import measure, run
+from brittle.api import measure
 from brittle.errors import BrittleError, Failure
 from brittle.images import image_set
 from brittle.measures.draws import draw_theta
@@ -17,7 +18,7 @@ from brittle.random import shuffled, stream_root
 
 
 def results(study, out=None, **options):
-    return run(study, out=out, **options)["measures"]["robustness"]["results"]
+    return run_study(study, out, **options).summary["measures"]["robustness"]["results"]
 
 
 SPOILT = """
@@ -77,7 +78,7 @@ def test_outputs_that_are_not_a_distribution_are_told_with_image_draw_and_theta(
     robustness = {"samples": 20} | ({"tolerance": tolerance} if tolerance else {})
     study = things.study(name, nuisances=["translation:sigma=0.2"], robustness=robustness)
     with pytest.raises(Failure) as failure:
-        run(study, out=things.out, batch=64)
+        run_study(study, out=things.out, batch=64)
     text = str(failure.value)
     assert failure.value.exit_status == 1
     assert "\n" not in text
@@ -98,7 +99,7 @@ def test_what_failed_for_a_reason_outside_its_files_resumes_from_the_finished_un
     small_units(200)
     study = things.study("nan", nuisances=["translation:sigma=0.2"])
     with pytest.raises(Failure):
-        run(study, out=things.out)
+        run_study(study, out=things.out)
     done = len(things.unit_files("translation", "nan"))
     (things.folder / "mended").touch()
     things.rows()
@@ -111,7 +112,7 @@ def test_an_error_inside_the_classifier_loses_nothing_finished(things, white, sm
     small_units(200)
     told = r"classifier 'fails' raised ZeroDivisionError: deep inside \(.*things\.py, line \d+\)"
     with pytest.raises(Failure, match=told):
-        run(things.study("fails", nuisances=["translation:sigma=0.2"]), out=things.out)
+        run_study(things.study("fails", nuisances=["translation:sigma=0.2"]), out=things.out)
     assert len(things.unit_files("translation", "fails")) >= 3
 
 
@@ -135,7 +136,7 @@ def test_a_truncated_file_far_into_a_run_is_named_and_loses_nothing_finished(thi
     broken.write_bytes(whole[:-40])
     study = things.study(images={"toy": spec}, nuisances=["translation:sigma=0.2"])
     with pytest.raises(BrittleError, match=f"the image {broken} can't be read") as error:
-        run(study, out=things.out)
+        run_study(study, out=things.out)
     assert error.value.exit_status == 2
     assert things.unit_files("translation")
     broken.write_bytes(whole)
@@ -151,7 +152,7 @@ def test_labels_outside_the_classes_are_told_with_the_image(things):
     with pytest.raises(
         BrittleError, match=r"index 17 of the image set .* has label 4, but the classifier 'first' knows 4 classes"
     ):
-        run(things.study(), out=things.out)
+        run_study(things.study(), out=things.out)
 
 
 def test_which_rows_do_not_come_from_a_distribution():

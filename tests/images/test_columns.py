@@ -52,7 +52,7 @@ def test_a_parquet_file_is_matched_by_name_and_whole_numbers_stay_whole(tmp_path
         ("score\n1\n", "matched to images"),
         ("id\n3\n", "matched to images"),
         ("id,score\n3,1\n3,2\n", "occurs twice"),
-        ("id,score\n99,1\n", "speaks of no image"),
+        ("id,score\n99,1\n", "mentions no image"),
         ("id,score\n3.5,1\n", "not whole numbers"),
         ("id,class\n3,cat\n", "already has a column 'class'"),
         ("id,score,score\n3,1,2\n", "matched to images"),

@@ -59,7 +59,7 @@ def test_the_rounded_tables_give_a_partial_correlation_of_the_other_sign(tables,
     size = np.log(found.parameters) if logarithm else found.parameters
     left = [each - np.polyval(np.polyfit(found.identical, each, 1), found.identical) for each in (size, found.shifted)]
     by_hand = stats.pearsonr(*left).statistic
-    assert tables.size_effect(logarithm).correlation == pytest.approx(by_hand)
+    assert tables.size_effect(logarithm).correlation.value == pytest.approx(by_hand)
     assert by_hand == pytest.approx(expected, abs=0.005)
 
 

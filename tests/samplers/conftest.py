@@ -81,7 +81,7 @@ class Toy:
             self, keys=self.keys[images], prior_keys=self.prior_keys[images], facts=self.facts[images], known=known
         )
 
-    def knowing(self, drawn: PriorDraws) -> Toy:
+    def with_measured_draws(self, drawn: PriorDraws) -> Toy:
         return replace(self, known=drawn)
 
 

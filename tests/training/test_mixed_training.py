@@ -288,4 +288,4 @@ def test_the_papers_schedule_falls_to_a_hundredth_halfway():
 
 def test_a_networks_own_augmentation_comes_first():
     plan = training_plan(trainable.build("cnn-1-da"), TrainingOptions(crop=1, mix="mixup"), 0, torch.device("cpu"))
-    assert [type(each).__name__ for each in plan.augmentation.parts] == ["Keyed", "Moves", "Mixer"]
+    assert [type(each).__name__ for each in plan.augmentation.parts] == ["KeyedTransform", "CropAndFlip", "Mixer"]

@@ -51,7 +51,7 @@ def check_study(path: str) -> None:
     """Refuses what is not a study file, or names what does not exist. What else may be wrong with it, whoever
     carries it out says."""
     data = read_toml(Path(path), "study file")
-    tables = ("title", "seed", "classifiers", "images", "nuisances", "measures")
+    tables = ("title", "seed", "precision", "compile", "classifiers", "images", "nuisances", "measures")
     for key in data:
         if key not in (*tables, *measures.names()) and not names_code(key):
             raise BrittleError(f"{path}: unknown key {key!r}", did_you_mean(key, [*tables, *measures.names()]))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import tomli_w
+from engine_runs import run_study
 
 import brittle
 from brittle.engine.job import FORMAT
@@ -154,7 +155,7 @@ def test_nan_of_a_measure_and_dates_of_a_study_are_json_that_anybody_reads(tmp_p
     said = {"results": [{"rho": float("nan"), "interval": [0.5, float("inf")]}], "warnings": []}
     monkeypatch.setattr(measures.get("robustness"), "summarise", lambda self, run: dict(said))
     about = {"spec": "bundled:plain", "trained": date(2026, 1, 2), "loss": float("inf")}
-    summary = brittle.run(STUDY | {"classifiers": {"plain": about}}, out=tmp_path / "run")
+    summary = run_study(STUDY | {"classifiers": {"plain": about}}, tmp_path / "run").summary
     assert summary["measures"]["robustness"]["results"] == [{"rho": None, "interval": [0.5, None]}]
     kept = json.loads((tmp_path / "run" / "summary.json").read_text(), parse_constant=pytest.fail)
     assert kept["measures"] == summary["measures"]

@@ -227,7 +227,7 @@ def test_measures_that_need_untouched_images_are_refused(imagenet: Path) -> None
         brittle.compare({"bright": bright}, of(imagenet), samples=2)
     with pytest.raises(BrittleError, match=r"no images at scale 0 that 'noise' could change"):
         brittle.failure_points(bright, of(imagenet), "noise")
-    with pytest.raises(BrittleError, match="breaking points need them"):
+    with pytest.raises(BrittleError, match="and the measure 'breaking-points' needs them"):
         brittle.breaking_points(bright, of(imagenet))
     with pytest.raises(BrittleError, match="Train and test on untouched images"):
         TrainingImages(image_set(of(imagenet)))

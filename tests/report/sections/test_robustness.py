@@ -54,7 +54,8 @@ def resolved(run: MeasureRun, shown: list[Block]) -> ResolvedPictures:
 
 
 def _body(run: MeasureRun) -> str:
-    return str(HtmlRenderer(run.whole, run.looks, run.key).render(RobustnessSection().blocks(run)))
+    renderer = HtmlRenderer(run.whole, looks(list(run.whole.study.classifiers)), "robustness")
+    return str(renderer.render(RobustnessSection().blocks(run)))
 
 
 def _galleries(shown: list[Block]) -> dict[str, list[Group]]:
