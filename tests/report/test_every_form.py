@@ -137,8 +137,6 @@ def _within(blocks: Iterable[Block]) -> Iterator[Block]:
 def test_the_run_has_every_measure_there_is(written: Document) -> None:
     own = {name for name, kind in measures.loaded().items() if kind.__module__.startswith("brittle.")}
     assert {each.kind for each in written.measures} == own
-        name for name, kind in measures.loaded().items() if kind.__module__.startswith("brittle.")
-    }
 
 
 def test_the_report_of_every_measure_as_json_keeps_to_the_committed_schema(folder: Path) -> None:
