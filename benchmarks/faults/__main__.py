@@ -168,7 +168,7 @@ def warm_up(work: Path) -> None:
         kind(SmallNet().parameters())
     work.mkdir()
     make_inputs(work)
-    brittle.api.run(work / "study.toml", work / "run")
+    brittle.api.run(work / "study.toml", out=work / "run")
     write_report(work / "run")
     threads = {Path(task, "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
     # A forked process has only the thread that forked it; an allocator knows how to live with that.

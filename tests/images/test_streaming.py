@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SMALL = """
-from brittle.engine import worker
+from brittle.engine.execute import worker
 worker.IMAGES_KEPT = worker.IMAGES_AT_ONCE = 1 << 24
 """
 
