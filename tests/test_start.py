@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 import brittle
+from brittle.cached import cached
 from brittle.engine.check import before_work, nuisance_trial
 from brittle.registry.entry_points import _searched
 from brittle.statistics import betting
@@ -17,6 +19,7 @@ MEASURED = """
 import sys
 import numpy as np, torch
 import brittle
+torch.manual_seed(0)  # classes that seem to be in another order are looked into with scipy.optimize
 network = torch.nn.Sequential(torch.nn.AvgPool2d(7), torch.nn.Flatten(), torch.nn.Linear(16, 10))
 images = np.random.default_rng(0).integers(0, 256, (40, 28, 28), dtype=np.uint8)
 print(brittle.measure(network, (images, np.arange(40) % 10), "affine:alpha=50", samples=2, progress=False))
@@ -31,7 +34,21 @@ def test_a_measurement_imports_what_it_uses_alone():
     assert "brittle.nuisances.geometry.affine" in imported
     others = ("brittle.nuisances.weather.", "brittle.measures.connectedness.measure", "brittle.classifiers.onnx_file")
     slow = ("matplotlib", "scipy.stats", "scipy.optimize", "onnxruntime", "sklearn", "transformers", "timm")
+    slow += ("torch._dynamo", "torch._inductor", "sympy")
     assert not [name for name in imported if name.startswith((*others, *slow))]
+
+
+def test_what_is_remembered_is_marked_as_torch_marks_constants():
+    """`cached` sets the mark itself: torch's own function imports its compiler."""
+
+    def marked_by_torch():
+        return 3
+
+    torch.compiler.assume_constant_result(marked_by_torch)
+    remembered = cached(4)(lambda: 3)
+    assert remembered() == 3
+    ((name, value),) = vars(marked_by_torch).items()
+    assert vars(remembered)[name] is value
 
 
 @pytest.fixture

@@ -24,19 +24,14 @@ PARTS = (
     ("brittle.types:in_numbers", "gather images"),
     ("brittle.images", "read images"),
     ("brittle.measures.outcomes", "read off outcomes"),
+    ("brittle.measures.graphs", "run compiled graphs"),
     ("brittle.engine.execute.local", "wait for rows to be stored"),
-    ("brittle.engine.check.before_work", "trials beforehand"),
-    ("brittle.engine.check.classifier_trial", "trials beforehand"),
-    ("brittle.engine.check.nuisance_trial", "trials beforehand"),
+    ("brittle.engine.check", "trials beforehand"),
     ("brittle.statistics", "intervals"),
     ("brittle.measures.robustness", "summary"),
     ("brittle.engine.view", "summary"),
 )
-BEFORE = (
-    "brittle.engine.check.before_work",
-    "brittle.engine.check.classifier_trial",
-    "brittle.engine.check.nuisance_trial",
-)  # whoever they ask
+BEFORE = "brittle.engine.check"  # whatever it asks
 REST = "the rest"
 
 
