@@ -33,6 +33,7 @@ GROUND = (
     "memory",
     "allocator",
     "cached",
+    "constants",
     "differences",
     "commands",
     "terminal",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from brittle.errors import BrittleError
 
@@ -12,6 +13,11 @@ def pick_device(device: str | None) -> torch.device:
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return usable_device(device)
+
+
+def sent(values: Tensor, device: torch.device) -> Tensor:
+    """Values of the host on a device, without waiting for what it is still computing."""
+    return values.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else values.to(device)
 
 
 def usable_device(device: str | torch.device) -> torch.device:

@@ -74,7 +74,8 @@ def draw_keys(seed: int, stream: str, ids: Tensor, draws: Tensor) -> Tensor:
 
 def bits(keys: Tensor, count: int) -> Tensor:
     """keys (...) → integers (..., count), uniform over all of int64."""
-    counter = torch.arange(1, count + 1, dtype=torch.int64, device=keys.device)
+    # k + 1 as −(~k): torch's compiler takes sums and products of an arange for addresses, and those for 32 bits.
+    counter = -(~torch.arange(count, dtype=torch.int64, device=keys.device))
     return mix(keys[..., None] + counter * _GAMMA)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -91,13 +91,25 @@ class Layered(Protocol):
         ...
 
 
+class Graph(Protocol):
+    """What a classifier computes, as a function of tensors alone, from which a compiled graph is made."""
+
+    @property
+    def structure(self) -> Hashable:
+        """The same for graphs that differ in the values of their tensors at most: these are compiled once."""
+        ...
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """images (B, C, H, W) in [0, 1] → log p(c | x) (B, K)."""
+        ...
+
+
 @runtime_checkable
 class Graphable(Protocol):
     """A classifier that can become part of a compiled graph."""
 
-    def graph(self, images: Tensor) -> Callable[[Tensor], Tensor]:
-        """What `log_probs` computes, as a function of tensors alone, for images like these (B, C, H, W), on which it
-        has been tried."""
+    def graph(self, images: Tensor) -> Graph:
+        """`log_probs` for images like these (B, C, H, W), on which it has been tried."""
         ...
 
 

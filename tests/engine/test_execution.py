@@ -56,7 +56,7 @@ def rows(found):
 
 def test_batch_norms_are_folded_into_convolutions():
     module, images = Normed().eval(), torch.rand(5, 1, 12, 12)
-    found = folded(module, images)
+    found = folded(module, module, images)
     assert not any(isinstance(part, nn.BatchNorm2d) for part in found.modules())
     assert any(isinstance(part, nn.BatchNorm2d) for part in module.modules()), "the module itself stays as it is"
     assert found(images).detach().numpy() == pytest.approx(module(images).detach().numpy(), abs=1e-5)
@@ -64,7 +64,7 @@ def test_batch_norms_are_folded_into_convolutions():
 
 def test_what_cannot_be_folded_stays_as_it_is():
     module = Looking().eval()
-    assert folded(module, torch.rand(5, 1, 12, 12)) is module
+    assert folded(module, module, torch.rand(5, 1, 12, 12)) is module
 
 
 def test_compiled_rows_are_those_of_the_module(arrays):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     measures.names()
-    monkeypatch.setattr(measures, "_kinds", dict(measures._kinds))
+    monkeypatch.setattr(measures, "_kinds", dict(measures.loaded()))
     for name, kind in KINDS.items():
         measures._kinds.pop(name, None)
         measures.register(name)(kind)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from brittle.measures.changes import AlongPath, DrawnTheta, Untouched
+from brittle.measures.changes import AlongPath, DrawnTheta
 from brittle.measures.graphs import change_in_numbers
 from brittle.nuisances import nuisance, nuisances
 from brittle.random import stream_root
@@ -69,8 +69,6 @@ def test_a_path_is_as_traceable_as_its_nuisance():
     at = {"theta": torch.zeros(COUNT, 1, device="meta"), "severity": torch.zeros(COUNT, device="meta")}
     assert traced(AlongPath(space), batch, at)
     assert AlongPath(space).traceable
-    assert traced(Untouched(), batch, {})
-    assert Untouched().traceable
 
 
 def test_what_others_wrote_is_not_traceable_unless_it_says_so():

@@ -63,7 +63,7 @@ def install(folder, name, points, **modules):
 def site(tmp_path, monkeypatch):
     """A folder to install into; what is registered from it is forgotten afterwards."""
     nuisances.names()
-    monkeypatch.setattr(nuisances, "_kinds", dict(nuisances._kinds))
+    monkeypatch.setattr(nuisances, "_kinds", dict(nuisances.loaded()))
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 

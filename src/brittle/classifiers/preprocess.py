@@ -6,14 +6,15 @@ Resizing is antialiased, as in PIL and torchvision. Everything is differentiable
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from brittle.constants import constant
 from brittle.errors import BrittleError
 from brittle.registry import option, validated
 
@@ -86,8 +87,11 @@ class Preprocess:
                     f"{name} has {len(values)} numbers but the images have {images.shape[1]} channels",
                     f"Give channels={'rgb' if len(values) == 3 else 'grey'}, or one number.",
                 )
-        scale, shift = _scale_and_shift(mean, std, float(self.range), images.device, images.dtype)
-        return torch.addcmul(shift, images, scale)
+        # (range·x − mean) / std = scale·x + shift: one pass over the images instead of three.
+        scale = tuple(float(self.range) / deviation for deviation in std)
+        shift = tuple(-centre / deviation for centre, deviation in _pairs(mean, std))
+        scale_of, shift_of = (constant(each, images.device, images.dtype).view(1, -1, 1, 1) for each in (scale, shift))
+        return torch.addcmul(shift_of, images, scale_of)
 
 
 def exact_size(size: int | str | tuple[int, int] | None) -> int | tuple[int, int] | None:
@@ -113,15 +117,10 @@ def _numbers(values: float | tuple[float, ...] | None, neutral: float) -> tuple[
     return tuple(map(float, values)) if isinstance(values, (tuple, list)) else (float(values),)
 
 
-@functools.lru_cache(maxsize=64)
-def _scale_and_shift(
-    mean: tuple[float, ...], std: tuple[float, ...], factor: float, device: torch.device, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
-    """(range·x − mean) / std = scale·x + shift, as (1, C, 1, 1): one pass over the images instead of three."""
-    # This tensor is cached, and one made in inference mode could never take part in a gradient.
-    with torch.inference_mode(False):
-        mu, sigma = (torch.tensor(values, dtype=torch.float64).view(1, -1, 1, 1) for values in (mean, std))
-        return (factor / sigma).to(device, dtype), (-mu / sigma).to(device, dtype)
+def _pairs(mean: tuple[float, ...], std: tuple[float, ...]) -> Iterator[tuple[float, float]]:
+    """The mean and standard deviation of each channel; one number holds for all."""
+    channels = max(len(mean), len(std))
+    return zip(*(each * (channels if len(each) == 1 else 1) for each in (mean, std)), strict=True)
 
 
 def _resize(images: Tensor, size: int | str | tuple[int, int], mode: str) -> Tensor:

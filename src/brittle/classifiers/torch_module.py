@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from brittle.classifiers import register
-from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, log_scores, scores_in
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, Output, log_scores, scores_in
 from brittle.classifiers.checkpoint import load_weights, trained_with
+from brittle.classifiers.class_mapping import Pooling
 from brittle.classifiers.factory import make
 from brittle.classifiers.folding import folded
 from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, changed_weights, traced
 from brittle.classifiers.model_files import is_model, refusal
+from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean, option
 from brittle.types import LayerChange
@@ -43,7 +46,7 @@ class TorchClassifier(AdaptedClassifier):
         self, module: nn.Module, *, device: str | torch.device = "cpu", name: str = "", **settings: Any
     ) -> None:
         super().__init__(name=name or type(module).__name__, device=device, **settings)
-        self.module = module
+        self.module = self._source = module  # the latter in the numbers that its weights are stored in
         self._layers: tuple[str, ...] = ()
         self._ends: dict[str, LayerChange] = {}  # changes of the images and of the outputs
         self._whole = 0  # layers that are being changed: a change is told of all images at once
@@ -61,24 +64,14 @@ class TorchClassifier(AdaptedClassifier):
         if self._channels_last:
             self.module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def graph(self, images: Tensor) -> Callable[[Tensor], Tensor]:
-        """`log_probs` as a function of tensors alone: see `brittle.types.Graphable`."""
-        module, preprocess, output, pooling = self.module, self.preprocess, self.output, self._pooling
-        dtype, channels_last, copies, name = self._dtype, self._channels_last, self.copies, self.name
-
-        def prepared(images: Tensor) -> Tensor:
-            made = preprocess(images).to(dtype)
-            made = made.contiguous(memory_format=torch.channels_last) if channels_last else made
-            return made.clone() if copies else made
-
+    def graph(self, images: Tensor) -> TorchGraph:
+        """See `brittle.types.Graphable`."""
+        plain = TorchGraph(
+            self.module, self.preprocess, self.output, self._pooling, self._dtype, self._channels_last, self.copies
+        )
         with torch.no_grad():
-            module = folded(module, prepared(images.to(self.device)))
-
-        def log_probs(images: Tensor) -> Tensor:
-            found = log_scores(scores_in(module(prepared(images)), name), output)
-            return found if pooling is None else pooling(found)
-
-        return log_probs
+            module = folded(self.module, self._source, plain.prepared(images.to(self.device)))
+        return dataclasses.replace(plain, module=module)
 
     def in_dtype(self, dtype: torch.dtype) -> TorchClassifier:
         """See `brittle.types.AnyPrecision`."""
@@ -151,6 +144,33 @@ class TorchClassifier(AdaptedClassifier):
 
     def _forward(self, prepared: Tensor) -> Tensor:
         return scores_in(self.module(prepared), self.name)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TorchGraph:
+    """What a `TorchClassifier` computes, as a function of tensors alone: see `brittle.types.Graph`."""
+
+    module: nn.Module
+    preprocess: Preprocess
+    output: Output
+    pooling: Pooling | None
+    dtype: torch.dtype
+    channels_last: bool
+    copies: bool
+
+    @cached_property
+    def structure(self) -> Hashable:
+        pooling = None if self.pooling is None else id(self.pooling)
+        return repr(self.module), self.preprocess, self.output, pooling, self.dtype, self.channels_last, self.copies
+
+    def prepared(self, images: Tensor) -> Tensor:
+        made = self.preprocess(images).to(self.dtype)
+        made = made.contiguous(memory_format=torch.channels_last) if self.channels_last else made
+        return made.clone() if self.copies else made
+
+    def __call__(self, images: Tensor) -> Tensor:
+        found = log_scores(scores_in(self.module(self.prepared(images)), ""), self.output)
+        return found if self.pooling is None else self.pooling(found)
 
 
 @register("torch")

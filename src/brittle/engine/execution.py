@@ -7,7 +7,7 @@ has begun from what its folder keeps: rows depend on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,14 +26,12 @@ from brittle.measures.graphs import Graphs, untold
 from brittle.measures.outcomes import Outcome
 from brittle.memory import out_of_memory
 from brittle.random import stream_root
-from brittle.types import AnyPrecision, Classifier, Graphable
+from brittle.types import AnyPrecision, Classifier, Graph, Graphable
 
-WORTH_COMPILING = 1e10  # values of images that a GPU is to classify: seconds of work, as compiling takes
+WORTH_COMPILING = 5e10  # values of images that a GPU is to classify: half a minute of work, and compiling saves half
 TRIED = 64  # images on which precisions are compared
-DRAWS = 4  # of each nuisance there
+DRAWS = 2  # of each nuisance there
 NOTHING = 1e-5  # of a probability: what another order of operations makes of float32
-
-Graph = Callable[[Tensor], Tensor]
 
 
 class Change(NamedTuple):

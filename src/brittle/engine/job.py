@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from brittle.engine.check.labels import reference_labels
 from brittle.engine.hashes.object_hash import ObjectHash
@@ -34,7 +33,7 @@ from brittle.measures.plan import Plan
 from brittle.nuisances import nuisances
 from brittle.registry import binds_rows, extending, options_of
 from brittle.registry.source import code_hash
-from brittle.types import Classifier, Nuisance, Precision
+from brittle.types import Classifier, Graph, Nuisance, Precision
 
 FORMAT = 6  # of run folders
 SUMMARY_VERSION = 1  # of summary.json
@@ -63,7 +62,7 @@ class Job:
     trained_on: Mapping[str, str] = field(default_factory=dict)  # image set → its training set
     plain: Mapping[str, Classifier] = field(default_factory=dict)  # in their own numbers
     precision: Precision = "float32"
-    graphs: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)  # of classifiers that are compiled
+    graphs: Mapping[str, Graph] = field(default_factory=dict)  # of classifiers that are compiled
     warnings: Sequence[str] = ()  # of what was found out about its things before work began
     live: Mapping[str, ObjectHash] = field(
         default_factory=dict

@@ -6,7 +6,7 @@ stands behind this step (a compiled graph, a classifier on another machine) does
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -45,6 +45,22 @@ class PendingAnswers(NamedTuple):
     notes: Notes
 
 
+def _fetched(parts: Sequence[Outcome]) -> PendingOutcome:
+    """Outcomes on their way to the host, which nobody waits for before they are asked for."""
+    found = joined(parts)
+    if found.rank.device.type != "cuda":
+        return lambda: found
+    host = found.packed().to("cpu", non_blocking=True)
+    arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    arrived.record()
+
+    def waited() -> Outcome:
+        arrived.synchronize()
+        return Outcome.unpacked(host)
+
+    return waited
+
+
 class Portion(NamedTuple):
     """A part of what is asked, of one batch; padded by its first image to the batch's size, where that is wanted."""
 
@@ -64,13 +80,21 @@ class Answers:
     graphs: Graphs = Graphs()
 
     def all(
-        self, rows: Tensor, at: At, change: Change, right: Mapping[str, Tensor], *, padded: bool = False
+        self,
+        rows: Tensor,
+        at: At,
+        change: Change,
+        right: Mapping[str, Tensor],
+        *,
+        padded: bool = False,
+        stays: bool = False,
     ) -> PendingAnswers:
         """Of images at `rows` (R,), repeats allowed, what every classifier of `right` says; that names what counts as
         right (B,) for each image of the task. Changed images are made once, and every classifier sees them.
 
         Where answers decide what is asked next, batches are `padded` to one size: none then depends on how many there
-        are. So they are for a compiled classifier, whose graph takes no other."""
+        are. So they are for a compiled classifier, whose graph takes no other. An outcome that `stays` is given on the
+        device; any other is on its way to the host."""
         padded = padded or any(name in self.graphs for name in right)
         found: dict[str, list[Outcome]] = {name: [] for name in right}
         notes: dict[str, list[Tensor]] = {}
@@ -82,7 +106,7 @@ class Answers:
                 notes.setdefault(key, []).append(values[: part.own])
             self.tick(part.own * len(right))
         return PendingAnswers(
-            {name: partial(joined, parts) for name, parts in found.items()},
+            {name: partial(joined, parts) if stays else _fetched(parts) for name, parts in found.items()},
             {key: torch.cat(values) for key, values in notes.items()},
         )
 

@@ -13,9 +13,9 @@ from brittle.types import Batch, Nuisance, Traceable
 
 
 class Untouched:
-    """Images as they are."""
+    """Images as they are. Nothing is gained by compiling that."""
 
-    traceable: ClassVar[bool] = True
+    traceable: ClassVar[bool] = False
 
     def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
         return batch.images, {}

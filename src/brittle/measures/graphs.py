@@ -2,58 +2,59 @@
 
 A change and a classifier are a graph each: a study with several of both compiles as many graphs as it has of them
 together, not one for every pair, and what is made of an image is still made once for all classifiers. Shapes are fixed,
-so batches of other sizes than those of the run take the plain way.
+so batches of other sizes than those of the run take the plain way. A process keeps what it has compiled: weights, θ and
+keys are values that graphs are given, so that the next run with the same network and nuisance compiles nothing.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from brittle.measures.outcomes import Outcome, outcome
-from brittle.types import Batch, Classifier
+from brittle.types import Batch, Classifier, Graph
 
 Made = tuple[Tensor, Mapping[str, Tensor]]
 At = Mapping[str, Tensor]
-Changing = Callable[[Any, Batch, At], Made]
-Classify = Callable[[Tensor, Tensor], Outcome]
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 BACKEND = "inductor"
+KEPT = 64  # compiled functions
 
 
 class Graphs:
-    """The compiled graphs of a run. `log_probs` are those of the classifiers that are compiled, by name; none are
-    made, of changes neither, where there are none."""
+    """The graphs of a run: those of the classifiers that are compiled, by name. Of changes there are none where there
+    are none of classifiers."""
 
-    def __init__(self, log_probs: Mapping[str, Callable[[Tensor], Tensor]] = {}) -> None:
-        self._classify: dict[str, Classify] = {name: _classifying(each) for name, each in log_probs.items()}
-        self._change: dict[Hashable, Changing] = {}
+    def __init__(self, of_classifiers: Mapping[str, Graph] = {}) -> None:
+        self._classifiers = of_classifiers
 
     def __contains__(self, name: str) -> bool:
-        return name in self._classify
+        return name in self._classifiers
 
     def classified(self, name: str, classifier: Classifier, images: Tensor, right: Tensor, *, fits: bool) -> Outcome:
         """What a classifier says of images (B, C, H, W), set against what is `right` (B,); by its graph where there is
         one and the batch `fits` it."""
-        if fits and name in self._classify:
-            return self._classify[name](images, right)
+        if fits and name in self._classifiers:
+            graph = self._classifiers[name]
+            return _COMPILED.carried_out(_classified, (graph.structure, images.shape), graph, images, right)
         return outcome(classifier.log_probs(images), right)
 
     def changed(self, change: Any, batch: Batch, at: At, *, fits: bool) -> Made:
         """Images of a batch changed, each as the values (B, …) of `at` say."""
-        if not (fits and self._classify and change.traceable):
-            return change_in_numbers(change, batch, at)
-        key = (type(change), id(getattr(change, "nuisance", None)))
-        if key not in self._change:
-            self._change[key] = _graph_or_plain(change, batch, at)
-        return self._change[key](change, batch, at)
+        if fits and self._classifiers and change.traceable:
+            fixed = (_ByValue(each) for each in vars(change).values() if not isinstance(each, Tensor))
+            key = (type(change), *fixed, batch.images.shape, batch.images.dtype)
+            return _COMPILED.carried_out(change_in_numbers, key, change, batch, at, instead=True)
+        return change_in_numbers(change, batch, at)
 
 
 def change_in_numbers(change: Any, batch: Batch, at: At) -> Made:
@@ -61,21 +62,69 @@ def change_in_numbers(change: Any, batch: Batch, at: At) -> Made:
     return made
 
 
-def _graph_or_plain(change: Any, batch: Batch, at: At) -> Changing:
-    """A graph, if torch can make one of all that is done; whether it can follows from the code alone."""
-    from torch._dynamo.exc import TorchDynamoException  # a second of imports
-
-    graph = compiled(change_in_numbers)
-    try:
-        with untold():
-            graph(change, batch, at)
-    except TorchDynamoException:
-        return change_in_numbers
-    return graph
+def _classified(graph: Graph, images: Tensor, right: Tensor) -> Outcome:
+    return outcome(graph(images), right)
 
 
-def _classifying(log_probs: Callable[[Tensor], Tensor]) -> Classify:
-    return compiled(lambda images, right: outcome(log_probs(images), right))
+class _ByValue:
+    """A nuisance, say, as part of a key: by its value, or as the object that it is where that can't be hashed."""
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+        try:
+            self.hash, self.hashable = hash(what), True
+        except TypeError:
+            self.hash, self.hashable = id(what), False
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _ByValue):
+            return False
+        return self.what is other.what or (self.hashable and other.hashable and bool(self.what == other.what))
+
+
+class CompiledFunctions:
+    """What a process has compiled, the last ones used. Torch itself looks whether one still fits what it is given, and
+    compiles again where it does not."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._kept: OrderedDict[Hashable, Callable[..., Any]] = OrderedDict()
+
+    def carried_out(self, function: Callable[..., T], key: Hashable, *values: Any, instead: bool = False) -> T:
+        """function(*values) as a graph; `instead`, as it is where torch can't make a graph of all that it does:
+        whether it can follows from the code alone."""
+        from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException  # a second of imports
+
+        whole = (function, BACKEND, key)
+        known = whole in self._kept
+        if not known:
+            self._keep(whole, compiled(function))
+        self._kept.move_to_end(whole)
+        if known:
+            try:
+                return cast(T, self._kept[whole](*values))
+            except FailOnRecompileLimitHit:  # many networks of one structure that differ in what torch takes as fixed
+                self._keep(whole, compiled(function))
+        try:
+            with untold():
+                return cast(T, self._kept[whole](*values))
+        except TorchDynamoException:
+            if not instead:
+                del self._kept[whole]
+                raise
+            self._kept[whole] = function
+        return function(*values)
+
+    def _keep(self, key: Hashable, function: Callable[..., Any]) -> None:
+        self._kept[key] = function
+        if len(self._kept) > self.most:
+            self._kept.popitem(last=False)
+
+
+_COMPILED = CompiledFunctions(KEPT)
 
 
 def compiled(function: F) -> F:
@@ -86,8 +135,16 @@ def compiled(function: F) -> F:
         function.__code__.replace(), function.__globals__, closure=function.__closure__, argdefs=function.__defaults__
     )
     own.__kwdefaults__ = function.__kwdefaults__
-    found: F = torch.compile(own, fullgraph=True, dynamic=False, backend=BACKEND)  # type: ignore[assignment]
+    how: dict[str, Any] = {"backend": BACKEND}
+    if BACKEND == "inductor":
+        how["options"] = _options()
+    found: F = torch.compile(own, fullgraph=True, dynamic=False, **how)  # type: ignore[assignment]
     return found
+
+
+def _options() -> dict[str, Any]:
+    """Kernels are chosen by what they do and never by a clock, so that every process computes the same."""
+    return {"deterministic": True} if "deterministic" in torch._inductor.list_options() else {}
 
 
 @contextmanager

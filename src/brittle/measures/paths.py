@@ -50,7 +50,7 @@ class Walk:
     def all(self, rows: Tensor, state: State, severity: Tensor) -> PendingOutcome:
         """(B, classifiers) the same of all of them, about the same changed images."""
         at = {"theta": state["theta"], "severity": severity}
-        said = self.task.answers.all(rows, at, self.along, self.task.labels).outcomes.values()
+        said = self.task.answers.all(rows, at, self.along, self.task.labels, stays=True).outcomes.values()
         return lambda: Outcome(*(torch.stack(each, 1) for each in zip(*(found() for found in said), strict=True)))
 
 

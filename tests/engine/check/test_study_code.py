@@ -130,7 +130,7 @@ def theirs(tmp_path, monkeypatch):
     registries = (classifiers, image_sets, nuisances, samplers, measures, mixes)
     for registry in registries:
         registry.names()
-        monkeypatch.setattr(registry, "_kinds", dict(registry._kinds))
+        monkeypatch.setattr(registry, "_kinds", dict(registry.loaded()))
     info = tmp_path / "theirs-1.0.dist-info"
     info.mkdir()
     (tmp_path / "theirs.py").write_text(KINDS)

@@ -69,7 +69,7 @@ class EchoOfEcho(Echo):
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     measures.loaded()
-    monkeypatch.setattr(measures, "_kinds", dict(measures._kinds))
+    monkeypatch.setattr(measures, "_kinds", dict(measures.loaded()))
     kinds = {"derived": PerClassifier, "picky": Picky, "windy": Windy, "echo": Echo, "echo-of-echo": EchoOfEcho}
     for name, kind in kinds.items():
         measures.register(name)(kind)

@@ -62,7 +62,7 @@ def test_what_a_derived_measure_reads_is_handed_out_though_the_study_does_not_as
 def job(things) -> Job:
     """Two classifiers; a span of robustness holds two units."""
     things.write_images(count=320)
-    return job_of(things.study("first", "second", nuisances=[AFFINE], robustness={"samples": 1000}), 10_000)
+    return job_of(things.study("first", "second", nuisances=[AFFINE], robustness={"samples": 1000}), 16_000)
 
 
 def store_units(store: MemoryStore, work: WorkItem) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from brittle.device import sent
 from brittle.engine.check.before_work import check_nuisance
 from brittle.engine.check.foreign_code import attribute_errors, bad_pixels
 from brittle.engine.execute.batch_extras import with_extras
@@ -159,7 +160,8 @@ class Worker:
         if images:
             ids = job.subject(images).ids[places]
             labels = {
-                name: torch.from_numpy(job.references(name, images)[places]).to(batch.images.device) for name in names
+                name: sent(torch.from_numpy(job.references(name, images)[places]), batch.images.device)
+                for name in names
             }
 
         def evaluate(size: int) -> Mapping[str, Pending]:

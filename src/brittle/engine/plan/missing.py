@@ -14,6 +14,8 @@ from brittle.measures.base import CLASSIFIER, IMAGES, Cell
 from brittle.measures.plan import Plan, Span, Unit, covering
 
 BATCHES_PER_SPAN = 4
+MORE = 4  # times as many, if the last batch is not full before
+SPARE = 0.01  # of all that is computed may be padding
 IMAGES_KEPT = 1 << 30  # bytes of images kept on the device between spans
 
 
@@ -54,18 +56,25 @@ def groups(job: Job, assignment: Assignment, images: str) -> Iterator[CellGroup]
 def spans(
     plan: Sequence[Unit], calls: Callable[[Unit], int], batch: int, *, end_with_rounds: bool = False
 ) -> Iterator[Span]:
-    """Neighbouring units whose calls fill a few batches. A span over several rounds holds the whole set: where that is
-    too large, spans `end_with_rounds`."""
+    """Neighbouring units whose calls fill a few batches, and the last of these as far as may be. A span over several
+    rounds holds the whole set: where that is too large, spans `end_with_rounds`."""
     first, filled, before = 0, 0, -1
     for place, unit in enumerate(plan):
         at = unit.images[0] if len(unit.images) else 0
-        if place > first and (filled >= BATCHES_PER_SPAN * batch or (end_with_rounds and at < before)):
+        if place > first and (_fills(filled, batch) or (end_with_rounds and at < before)):
             yield Span(first, place)
             first, filled = place, 0
         filled += max(1, calls(unit))
         before = at
     if len(plan):
         yield Span(first, len(plan))
+
+
+def _fills(calls: int, batch: int) -> bool:
+    """Whether so many calls are enough for a span. Batches of compiled graphs are padded, and of small networks too a
+    part of a batch takes nearly as long as a whole one."""
+    enough, spare = BATCHES_PER_SPAN * batch, -calls % batch
+    return calls >= enough and (spare <= SPARE * calls or calls >= MORE * enough)
 
 
 def asked_groups(job: Job) -> list[CellGroup]:

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brittle.device import sent
 from brittle.errors import Failure
 from brittle.measures.answers import Answers, At, Change, PendingOutcome
 from brittle.measures.base.facts import About, ClassifierFacts
@@ -104,11 +105,11 @@ class Task:
     @cached_property
     def rows(self) -> Tensor:
         """(R,) where the pairs' images stand in the batch, and `axis` (R,) their places on it, both on the device."""
-        return self.pairs.rows.to(self.device)
+        return sent(self.pairs.rows, self.device)
 
     @cached_property
     def axis(self) -> Tensor:
-        return self.pairs.axis.to(self.device)
+        return sent(self.pairs.axis, self.device)
 
     @property
     def nuisance(self) -> Nuisance:
@@ -160,7 +161,8 @@ class Task:
 
 
 def _reordered(parts: Sequence[PendingOutcome], order: Tensor) -> Outcome:
-    return joined([part() for part in parts]).take(order)
+    found = joined([part() for part in parts])
+    return found.take(order.to(found.rank.device))
 
 
 def tabled(columns: Mapping[str, Any], drawn: str = "") -> Tables:

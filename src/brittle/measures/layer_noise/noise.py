@@ -92,7 +92,7 @@ class NoisyLayer:
             networks = _NoisyWeights(fold(self._root, number), self.fresh)
             for at, sigma in enumerate(self.severities.tolist()):
                 with self.classifier.perturbed(WEIGHTS, networks.at(at, sigma)):
-                    answered = self._asked.all(image[waiting], {}, Untouched(), right, padded=True)
+                    answered = self._asked.all(image[waiting], {}, Untouched(), right, padded=True, stays=True)
                     found = answered.outcomes[self.name]()
                 over = has_left_clean_prediction(found)
                 place[waiting], met[waiting], said[waiting] = at, over, found.packed().to(said)

@@ -147,7 +147,7 @@ class Posterior:
         rows = torch.arange(images, device=position.device).repeat_interleave(count)
         theta = self.theta(position).to(self.batch.images.dtype).flatten(0, 1)
         right = {self.name: self.labels}
-        said = self.answers.all(rows, {"theta": theta}, GivenTheta(self.nuisance), right, padded=True)
+        said = self.answers.all(rows, {"theta": theta}, GivenTheta(self.nuisance), right, padded=True, stays=True)
         return self._evaluation(said.outcomes[self.name]().packed().view(images, count, -1), theta)
 
     def _evaluation(self, record: Tensor, theta: Tensor) -> Evaluation:

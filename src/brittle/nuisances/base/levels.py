@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.errors import BrittleError
-from brittle.nuisances.ops.constants import constant
 from brittle.types import Nuisance, SeverityScale
 
 LEVEL_HELP = "ImageNet-C's level, 1 to 5 or any number between, in place of "

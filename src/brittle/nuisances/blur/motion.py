@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.nuisances import register
 from brittle.nuisances.base.corruption import Corruption, PixelSizedCorruption
 from brittle.nuisances.base.levels import at_level, strengths
-from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.draw_out import draw_out, longest_streak
 from brittle.nuisances.ops.zoom import mean_zoom
 from brittle.registry import option

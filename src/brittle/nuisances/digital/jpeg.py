@@ -19,11 +19,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.nuisances import register
 from brittle.nuisances.base.corruption import Corruption
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.ops.broadcast import per_image
-from brittle.nuisances.ops.constants import constant
 
 QUALITY = (100.0, 25.0, 18.0, 15.0, 10.0, 7.0)
 FADE_IN = 0.05

@@ -13,9 +13,9 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.nuisances import register
 from brittle.nuisances.geometry.geometric import MatrixNuisance
-from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.image_metric import DISPLACEMENT, image_precision
 from brittle.registry import option
 from brittle.types import Batch

@@ -16,11 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.geometry.geometric import GeometricNuisance, Unit
 from brittle.nuisances.geometry.piecewise import motion_names
-from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.warp import pixel_centres
 from brittle.registry import option
 from brittle.types import Batch

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.nuisances.base.gaussian import GaussianNuisance
-from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.pieces import by_pieces
 from brittle.nuisances.ops.warp import Interpolation, Outside, affine_sources, resample
 from brittle.registry import option

@@ -11,10 +11,10 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.geometry.geometric import GeometricNuisance, Unit
-from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.correlated import GridPrior, correlate, grid_prior, log_density
 from brittle.nuisances.ops.warp import pixel_centres
 from brittle.registry import option

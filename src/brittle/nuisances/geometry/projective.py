@@ -9,10 +9,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.nuisances import register
 from brittle.nuisances.geometry.affine import IDENTITY, affine_deviations, affine_displacement
 from brittle.nuisances.geometry.geometric import GeometricNuisance
-from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.warp import projective_sources
 from brittle.registry import option
 from brittle.types import Batch

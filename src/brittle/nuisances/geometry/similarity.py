@@ -9,9 +9,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from brittle.constants import constant
 from brittle.nuisances import register
 from brittle.nuisances.geometry.geometric import MatrixNuisance, Unit
-from brittle.nuisances.ops.constants import constant
 from brittle.nuisances.ops.translate import translate
 from brittle.nuisances.ops.warp import pixel_map_to_matrix
 from brittle.registry import option

@@ -14,7 +14,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from brittle.nuisances.ops.constants import constant
+from brittle.constants import constant
 from brittle.nuisances.ops.warp import pixel_centres
 
 # D: the mean over [−1, 1]² of ‖δA·u + δt‖², a diagonal on (a11, a21, a12, a22, t1, t2).

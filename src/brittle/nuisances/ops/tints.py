@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from brittle.nuisances.ops.constants import constant
+from brittle.constants import constant
 
 Colour = tuple[float, float, float]
 

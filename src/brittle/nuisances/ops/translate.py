@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brittle.nuisances.ops.constants import constant
+from brittle.constants import constant
 from brittle.nuisances.ops.pieces import by_pieces
 from brittle.nuisances.ops.warp import Outside
 

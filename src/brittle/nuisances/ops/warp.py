@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brittle.nuisances.ops.constants import constant
+from brittle.constants import constant
 
 Outside = float | Literal["edge", "mirror"]
 Interpolation = Literal["bilinear", "nearest", "bicubic"]
@@ -25,7 +25,7 @@ _PADDING = {"edge": "border", "mirror": "reflection"}
 def pixel_centres(count: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """(count,): the pixel centres of a side in [−1, 1]."""
     with torch.inference_mode(False):  # cached for later calls, some of which need gradients
-        return ((2 * torch.arange(count, dtype=torch.float64) + 1) / count - 1).to(dtype=dtype, device=device)
+        return ((2 * torch.arange(count, dtype=torch.float64, device=device) + 1) / count - 1).to(dtype)
 
 
 def warp(images: Tensor, matrices: Tensor, fill: Outside = 0.0, interpolation: Interpolation = "bilinear") -> Tensor:
