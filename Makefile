@@ -2,12 +2,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs api bundled sample clean
+.PHONY: demo test test-slow test-browser fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs api bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
 
 test: .venv/test-ready lint types check
+	@echo 'Left out: tests in a real browser (make test-browser) and long ones (make test-slow).'
 
 lint: .venv/test-ready
 	$(BIN)/ruff check src tests benchmarks docs papers
@@ -18,11 +19,18 @@ types: .venv/test-ready
 
 # One thread per process: two test processes with two threads each would wait for one another.
 check: .venv/test-ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow and not browser"
 
 # Long trainings, a hardening of default size, the wheel in an environment of its own.
 test-slow: .venv/test-ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
+
+# Pages in a real browser.
+test-browser: .venv/test-ready
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
+	    echo 'These tests need Chromium: apt-get update && apt-get install -y chromium (Debian),'; \
+	    echo 'dnf install chromium (Fedora), or https://www.chromium.org.'; exit 1; } >&2
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/browser
 
 # Inputs made up by hypothesis, CASES of each target, fewer of costly ones: `make test` tries a few hundred. What came of
 # them is written to RESULT.
