@@ -36,6 +36,7 @@ GROUND = (
     "constants",
     "differences",
     "commands",
+    "cases",
     "terminal",
 )
 # From the bottom up: a name may import what stands on a lower floor. Those on one floor know nothing of each other.
