@@ -84,8 +84,8 @@ def write(options: argparse.Namespace) -> None:
     replay = Replay(images, brittle.nuisance(spec), "translation", 0)
     common: dict[str, Any] = {"ids": options.ids, "keep": options.steps, "device": "cpu"}
     chain = brittle.sample(
-        classifier, images, spec, sampler=f"metropolis:sigma={options.step}", chains=1, steps=options.steps,
-        burn_in=0, start="prior", tries=1, batch=1, **common,
+        classifier, images, spec, sampler=f"metropolis:algorithm=1,sigma={options.step}", chains=1, steps=options.steps,
+        batch=1, **common,
     )  # fmt: skip
     default = brittle.sample(classifier, images, spec, budget=options.steps + 1, batch=250, **common)
     reach = 3 * options.sigma

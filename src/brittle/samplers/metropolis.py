@@ -1,4 +1,8 @@
-"""The Metropolis algorithm with Gaussian proposals, exactly as in Fawzi & Frossard 2016, algorithm 1."""
+"""The Metropolis algorithm with Gaussian proposals (Fawzi & Frossard 2016, algorithm 1), whose step burn-in adapts.
+
+`algorithm=1` is what the paper prints: a chain starts at one draw from the prior, whatever the classifier says there,
+keeps every state from then on, and proposes θ′ ~ N(θ, σ² I) with the same σ throughout.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from brittle.random import fold, normal
 from brittle.registry import option
 from brittle.samplers import register
 from brittle.samplers.chain import NOISE, ChainSampler, ChainState, Kernel, StepInfo, accept, robbins_monro, unchanged
-from brittle.samplers.target import Evaluation, Target
+from brittle.samplers.target import Budget, Evaluation, PosteriorDraws, Target
 
 SPREAD_DRAWS = 512
 
@@ -29,6 +33,10 @@ class Metropolis(ChainSampler):
     step: float = option(0.5, "initial σ, in standard deviations of the prior", above=0)
     sigma: float | None = option(None, "the paper's fixed σ instead, in the units of θ (pixels for occlusion)", above=0)
     adapt: bool = option(True, "whether burn-in adapts the step to an acceptance of 0.234")
+    algorithm: Literal[1] | None = option(
+        None,
+        "1: algorithm 1 as printed, with a fixed sigma, no burn-in, and one draw of the prior as start",
+    )
 
     def check(self, target: Target) -> None:
         one = target.draw(fold(target.keys, 0)[:, None])
@@ -37,6 +45,16 @@ class Metropolis(ChainSampler):
                 "metropolis needs a prior density, which this nuisance does not have",
                 "Use the sampler independence, importance or rejection.",
             )
+        if self.algorithm is not None and self.sigma is None:
+            raise BrittleError(
+                "algorithm 1 proposes θ′ ~ N(θ, σ² I), and metropolis:algorithm=1 was given no σ",
+                "Give one in the units of θ: metropolis:algorithm=1,sigma=0.1.",
+            )
+
+    def sample(self, target: Target, budget: Budget) -> PosteriorDraws:
+        if self.algorithm is not None:
+            budget = budget._replace(burn_in=0, start="prior", tries=1)
+        return super().sample(target, budget)
 
     def kernel(self, target: Target, chains: int) -> Kernel[ChainState]:
         widths = torch.full((), self.sigma) if self.sigma is not None else prior_spread(target)[:, None]

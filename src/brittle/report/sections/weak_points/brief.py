@@ -82,7 +82,7 @@ def _totals(entry: Row) -> Iterator[str]:
         f"(median); draws of {trusted} can be trusted"
     )
     if entry.get("least_met"):
-        yield f"{island(entry)} (3 in the number of draws from it)"
+        yield island(entry)
     if entry.get("failing"):
         yield f"draws are of {entry['draws_of']}"
     if entry["no_other_label"]:
@@ -103,7 +103,17 @@ def _totals(entry: Row) -> Iterator[str]:
 
 def island(entry: Row) -> str:
     """What draws from the prior are not sure to meet."""
-    return f"an island of failures with less than {100 * entry['least_met']:.2g} % of the prior may not have been met"
+    if too_few_to_tell(entry):
+        return "draws from the prior are too few to say whether any island of failures was missed"
+    return (
+        f"an island of failures with less than {100 * entry['least_met']:.2g} % of the prior may not have been met "
+        "(3 in the number of draws from it)"
+    )
+
+
+def too_few_to_tell(entry: Row) -> bool:
+    """Whether draws from the prior are sure to meet nothing that is smaller than half of it."""
+    return bool(entry["least_met"] >= 0.5)
 
 
 def _images(entry: Row) -> Table:

@@ -10,7 +10,7 @@ from brittle.report.blocks.text import ClassifierName, Count, Estimate, Styled, 
 from brittle.report.page.section import MeasureRun, Row
 from brittle.report.page.words import number
 from brittle.report.sections.weak_points import sentences
-from brittle.report.sections.weak_points.brief import island, quality, share_of
+from brittle.report.sections.weak_points.brief import island, quality, share_of, too_few_to_tell
 from brittle.report.sections.weak_points.draws import why_no_mistakes
 from brittle.report.sections.weak_points.evidence import EntryPictures, evidence, pooled_images
 from brittle.report.sections.weak_points.figures import flow_figure
@@ -163,11 +163,10 @@ def _trusted(entry: Row) -> str:
     )
     if not entry["least_met"]:
         return said
-    missed = island(entry)
-    return (
-        f"{said} {missed[0].upper()}{missed[1:]} (3 in the number of draws from it): where {share_of(entry)[0]} is "
-        "below that, draws “may miss others”."
-    )
+    missed = f"{said} {island(entry)[:1].upper()}{island(entry)[1:]}"
+    if too_few_to_tell(entry):
+        return f"{missed}."
+    return f"{missed}: where {share_of(entry)[0]} is below that, draws “may miss others”."
 
 
 def _diagnostics(entry: Row) -> Table:
