@@ -1,9 +1,9 @@
 """Whether compiled graphs compute what plain modules do: rows of every nuisance, compiled and not.
 
-`python benchmarks/compiled.py [--device cuda] [--nuisances affine noise …]` measures a small network with batch norms on
-bundled images under each nuisance, once with `compile=yes` and once with `compile=no`, and prints how far probabilities
-and ρ̂ lie apart, and whether the nuisance became a graph too. It ends with status 1 where θ differs or a probability by
-more than 1e-5. Compiling takes half a minute per nuisance on a CPU.
+`python benchmarks/compiled.py [--device cuda] [--nuisances affine noise …]` measures a small network with batch norms
+on bundled images under each nuisance, once with `compile=yes` and once with `compile=no`, and prints how far
+probabilities and ρ̂ lie apart, and whether the nuisance became a graph too. It ends with status 1 where θ differs, or a
+probability by more than 1e-5. Compiling takes half a minute per nuisance on a CPU.
 """
 
 from __future__ import annotations
@@ -96,11 +96,9 @@ def main() -> None:
             print(f"| {name} | not measured: {error} | | | | | |", flush=True)
             continue
         fine &= found.same_theta and found.probability <= LIMIT
-        print(
-            f"| {name} | {'yes' if found.traced else 'no'} | {found.rows} | {'same' if found.same_theta else 'differs'} | "
-            f"{found.probability:.1e} | {found.rho:.1e} | {found.seconds:.0f} |",
-            flush=True,
-        )
+        traced, theta = "yes" if found.traced else "no", "same" if found.same_theta else "differs"
+        numbers = f"{found.probability:.1e} | {found.rho:.1e} | {found.seconds:.0f}"
+        print(f"| {name} | {traced} | {found.rows} | {theta} | {numbers} |", flush=True)
     sys.exit(not fine)
 
 
