@@ -43,6 +43,7 @@ COMMANDS = (
     "corruption-error",
     "run",
     "report",
+    "explore",
     "export",
     "agreement",
     "augmentation",

@@ -1,0 +1,87 @@
+"""The server: one process, one run, one port of this machine."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from brittle.errors import BrittleError
+from brittle.explorer.app import make_app, page_files
+from brittle.explorer.security import Buckets, Guard, hosts_of, is_loopback, new_token
+from brittle.explorer.session import Session
+from brittle.report.page.loaded import load
+
+MOST_CONNECTIONS = 200
+BACKLOG = 128
+
+
+@dataclass(frozen=True)
+class ExplorerServer:
+    """A server that listens, and answers once it runs."""
+
+    host: str
+    token: str
+    listening: socket.socket
+    server: uvicorn.Server
+
+    @property
+    def origin(self) -> str:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{name}:{self.listening.getsockname()[1]}"
+
+    @property
+    def address(self) -> str:
+        """What the reader opens."""
+        return f"{self.origin}/?token={self.token}"
+
+    def run(self) -> None:
+        """Answers until it is interrupted."""
+        self.server.run([self.listening])
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+
+
+def explorer_server(session: Session, host: str = "127.0.0.1", port: int = 0) -> ExplorerServer:
+    """A server for an opened run; port 0 is any that is free."""
+    listening, token = _listening(host, port), new_token()
+    hosts = hosts_of(host, listening.getsockname()[1])
+    config = uvicorn.Config(
+        Guard(make_app(session), token, hosts, page_files(), Buckets()),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=1 << 16,
+        lifespan="off",
+        ws="none",
+    )
+    return ExplorerServer(host, token, listening, uvicorn.Server(config))
+
+
+def serve(folder: Path, host: str, port: int, say: Callable[[str], None], warn: Callable[[str], None]) -> None:
+    """Opens a run, prints the address, and answers until it is interrupted."""
+    found = explorer_server(Session(load(folder)), host, port)
+    if not is_loopback(host):
+        warn(f"{host} can be reached from other machines, and whoever has the address can ask this run anything")
+    say(f"explorer: {found.address}")
+    found.run()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+        found.listen(BACKLOG)  # whoever comes before the server runs, waits
+    except OSError as error:
+        found.close()
+        why = error.strerror or str(error)
+        raise BrittleError(f"{host}:{port} can't be listened on: {why}", "Give another --port or --host.") from error
+    return found

@@ -1,0 +1,30 @@
+/** The source that asks the server which has given this page. */
+
+const HEADER = "X-Brittle-Token";
+
+export async function open() {
+  const token = new URLSearchParams(location.search).get("token") ?? "";
+  const versions = { seen: "" };
+
+  async function ask(path, body, signal) {
+    const answer = await fetch(path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { [HEADER]: token, "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
+    const said = await answer.json();
+    if (!answer.ok) throw new Error(said.error || `The server says ${answer.status}.`);
+    return said;
+  }
+
+  return {
+    kind: "server",
+    run: () => ask("/api/run"),
+    image: (set, id) => ask("/api/image", { set, image: id }),
+    evaluate: (query, { signal } = {}) => ask("/api/evaluate", query, signal),
+    weakPoints: (query, { signal } = {}) => ask("/api/points", query, signal),
+    gallery: (query, { signal } = {}) => ask("/api/gallery", query, signal),
+    report: async () => null,
+  };
+}
