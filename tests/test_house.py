@@ -49,10 +49,12 @@ FLOORS = (
     ("training",),
     ("study",),
     ("engine",),
+    ("comparison",),
     ("hardening",),
     ("generation",),
     ("report",),
     ("explorer",),
+    ("gate",),
     ("results",),
     ("api", "extend"),
     ("brittle",),  # the public names

@@ -51,6 +51,7 @@ __all__ = [
     "agreement",
     "augmentation",
     "breaking_points",
+    "check",
     "classifier",
     "clean",
     "compare",

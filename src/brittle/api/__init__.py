@@ -2,8 +2,9 @@
 
 from brittle.api import generated
 from brittle.api.agreement import agreement
+from brittle.api.check import check
 from brittle.api.export import export, rows
 from brittle.api.generated import *  # noqa: F403
 
-__all__ = ["agreement", "export", "rows"]
+__all__ = ["agreement", "check", "export", "rows"]
 __all__ += generated.__all__

@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from brittle.cli.build import HelpPanels
+from brittle.cli.checking import add_check
 from brittle.cli.exploring import add_explore
 from brittle.cli.measuring import add_measures
 from brittle.cli.running import add_agreement, add_demo, add_export, add_list, add_report, add_run
 from brittle.cli.training import add_harden, add_train
 
-OTHERS = ("demo", "run", "report", "explore", "export", "agreement", "train", "harden", "list")
+OTHERS = ("demo", "run", "report", "explore", "check", "export", "agreement", "train", "harden", "list")
 
 
 def make_app() -> typer.Typer:
@@ -26,7 +27,17 @@ def make_app() -> typer.Typer:
     app.callback()(_common)
     add_demo(app)
     add_measures(app, taken=set(OTHERS))
-    for add in (add_run, add_report, add_explore, add_export, add_agreement, add_train, add_harden, add_list):
+    for add in (
+        add_run,
+        add_report,
+        add_explore,
+        add_check,
+        add_export,
+        add_agreement,
+        add_train,
+        add_harden,
+        add_list,
+    ):
         add(app)
     return app
 

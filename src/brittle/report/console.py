@@ -69,7 +69,11 @@ def text_of(*shown: RenderableType) -> str:
 
 def as_html(summary: Mapping[str, Any]) -> str:
     """The tables for a notebook, which has shown the warnings when they were given."""
-    console = _recorded((*_first(summary), *_shown(summary)), force_terminal=True)
+    return html_of(*_first(summary), *_shown(summary))
+
+
+def html_of(*shown: RenderableType) -> str:
+    console = _recorded(shown, force_terminal=True)
     return console.export_html(inline_styles=True, code_format=HTML)
 
 

@@ -13,6 +13,7 @@ from brittle.results.derived import (
     LineResult,
     RankingResult,
 )
+from brittle.results.gate import GateResult
 from brittle.results.measured import (
     AugmentationResult,
     BreakingPointsResult,
@@ -39,6 +40,7 @@ __all__ = [
     "CueConflictResult",
     "ErrorConsistencyResult",
     "FailurePointsResult",
+    "GateResult",
     "HardenResult",
     "InterferenceResult",
     "LayerChangesResult",

@@ -67,6 +67,7 @@ def refuse_other_inputs(
         "sources": {name: [entry["count"], entry["source"][-1]] for name, entry in job.entries["images"].items()},
         "most": most,
         "files": {**files, **kept["files"]},
+        "nuisances": dict(job.entries["nuisances"]),
         "private": private,
         "unknown": {name: each.unknown for name, each in job.live.items() if each.unknown},
         "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in tried.answers.items()},

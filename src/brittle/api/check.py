@@ -1,0 +1,93 @@
+"""The gate, and runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from brittle.api.notices import ProgressOption
+from brittle.api.running import run_asked
+from brittle.comparison.recorded import RecordedRun
+from brittle.engine.store.run_folder import folder_path
+from brittle.errors import BrittleError
+from brittle.gate.judge import cases_file, conditions, judge
+from brittle.gate.options import GateOptions, WhenUnsure
+from brittle.registry.options import checked
+from brittle.report.page.loaded import LoadedRun, load, loaded_of
+from brittle.results import GateResult, RunPresentation
+
+Number = Literal["rho", "accuracy", "clean"]
+
+
+def check(
+    study: Any,
+    *,
+    against: str | Path | None = None,
+    allow: float = 0.01,
+    on: Sequence[Number] = ("rho", "accuracy"),
+    require: str | Sequence[str] = (),
+    cases: str | Path | None = None,
+    pair: str | Sequence[str] = (),
+    confidence: float = 0.95,
+    unsure: WhenUnsure = "stop",
+    worst: int = 5,
+    out: str | Path | None = None,
+    progress: ProgressOption = None,
+    **how: Any,
+) -> GateResult:
+    """Carries a study out and judges it: `against` the run of an earlier release, from which robustness may fall by no
+    more than `allow`; by conditions such as "rho>=0.6"; and by named cases.
+
+    `study` is a study file, a finished run's folder, or the result of a call. The verdict has a `state`, "passed",
+    "failed" or "unsure", and an `exit_status`; it prints as the command line shows it, and `values` are plain. `how`
+    are device, batch, engine and workers, as in `brittle.run`."""
+    asked = checked(
+        GateOptions,
+        {
+            "baseline": None if against is None else str(against),
+            "allow": allow,
+            "on": tuple(on),
+            "require": _several(require),
+            "cases": None if cases is None else str(cases),
+            "pair": _several(pair),
+            "confidence": confidence,
+            "unsure": unsure,
+            "worst": worst,
+        },
+        "check",
+    )
+    return checked_study(study, GateOptions(**asked), out, progress, how)
+
+
+def checked_study(
+    study: Any, options: GateOptions, out: str | Path | None, progress: ProgressOption, how: Mapping[str, Any]
+) -> GateResult:
+    """What the function and the command do. What can be refused before the work is."""
+    path = Path(study) if isinstance(study, (str, Path)) else None
+    cases = cases_file(options, path if path is not None else Path("."))
+    conditions(options, cases)
+    baseline = None if options.baseline is None else RecordedRun.read(folder_path(options.baseline))
+    run, loaded = _carried_out(study, path, out, progress, how)
+    return GateResult(**vars(judge(run, loaded, options, baseline, cases)))
+
+
+def _carried_out(
+    study: Any, path: Path | None, out: str | Path | None, progress: ProgressOption, how: Mapping[str, Any]
+) -> tuple[RecordedRun, LoadedRun]:
+    if isinstance(study, RunPresentation):
+        return RecordedRun.of(study.run), loaded_of(study.run)
+    if path is not None and path.is_dir():
+        if out is not None:
+            raise BrittleError(f"{path} is carried out already, and --out says where to", "Leave --out out.")
+        return RecordedRun.read(path), load(path)
+    given = {"classifiers": study, "images": None, "out": out, "progress": progress}
+    done = run_asked({**dict.fromkeys(HOW), **given, **how})
+    return RecordedRun.of(done.run), loaded_of(done.run)
+
+
+HOW = ("device", "batch", "engine", "workers", "time_limit")
+
+
+def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

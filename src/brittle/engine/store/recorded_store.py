@@ -1,0 +1,39 @@
+"""The units of a finished run for readers that load nothing of what its study names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brittle.engine.store.unit_file import about_of
+from brittle.engine.store.unit_store import FolderStore
+from brittle.errors import BrittleError
+from brittle.measures.base import ROWS, Cell
+
+
+class RecordedStore(FolderStore):
+    """What a cell's rows depend on can't be known without its things: it is what the first file says, and all others
+    must say the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self._first: dict[Cell, dict[str, Any]] = {}
+        super().__init__(
+            folder, lambda cell: str(self.said(cell)["depends"]), lambda cell: str(self.said(cell)["extent"])
+        )
+
+    def said(self, cell: Cell) -> dict[str, Any]:
+        """What the first file of a cell says of itself."""
+        if cell not in self._first:
+            path = next((file.path for file in self._all(cell) if file.table == ROWS), "")
+            if not path:
+                named = " · ".join(filter(None, cell))
+                raise BrittleError(f"{self.folder} holds no rows of {named}", "Give the run command again.")
+            try:
+                with self.disk.open(path) as source, pq.ParquetFile(source) as opened:
+                    self._first[cell] = {"depends": "", "extent": ""} | about_of(opened)
+            except (pa.ArrowException, ValueError, KeyError) as error:
+                raise BrittleError(f"{path} is damaged", "Give the run command again.") from error
+        return self._first[cell]
