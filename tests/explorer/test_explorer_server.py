@@ -9,9 +9,8 @@ import pytest
 import torch
 
 import brittle
+from brittle.explorer.opened import OpenedRun
 from brittle.explorer.serve import explorer_server
-from brittle.explorer.session import Session
-from brittle.report.page.loaded import load
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +30,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def session(folder):
-    return Session(load(folder))
-
-
-@pytest.fixture(scope="module")
-def server(session):
-    found = explorer_server(session)
+def server(folder):
+    found = explorer_server(OpenedRun(folder), folder.parent / "cases.toml")
     thread = threading.Thread(target=found.run, daemon=True)
     thread.start()
     yield found

@@ -21,6 +21,7 @@ NEEDED = ("starlette", "uvicorn")
 class ExploreOptions:
     folder: str = option(MISSING, "a run folder", positional=True)
     port: int = option(0, "the port of the page's address; any that is free by default", least=0, most=65535)
+    cases: str = option("cases.toml", "the file that named cases are saved in; `brittle check` reads it (docs/gate.md)")
     host: str = option(
         "127.0.0.1", "the address that is listened on; others than this machine's own can be reached from outside"
     )
@@ -44,4 +45,4 @@ def _explore(given: TypedArguments) -> None:
     if code := code_named(folder):
         warn([f"code that the study in {what.folder} names is run: {', '.join(code)}"])
 
-    serve(folder, what.host, what.port, lambda text: print(visible(text), flush=True), lambda text: warn([text]))
+    serve(folder, Path(what.cases), what.host, what.port, lambda text: print(visible(text), flush=True), lambda text: warn([text]))

@@ -18,8 +18,6 @@ def described(session: Session) -> dict[str, Any]:
     run = session.run
     return {
         "title": run.study.title or f"{', '.join(run.study.classifiers)}"[:200],
-        "version": "",
-        "going": "",
         "notes": list(run.missing),
         "classifiers": [_classifier(session, name) for name in run.study.classifiers],
         "sets": [_set(session, name) for name in run.job.images],
