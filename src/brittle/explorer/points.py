@@ -166,6 +166,8 @@ def gallery(session: Session, query: PointsQuery) -> dict[str, Any]:
     ):
         if wanted is not None:
             kept &= column == wanted
+    if query.wrong:
+        kept &= points.label != points.predicted
     rows = _sorted(points, np.flatnonzero(kept), query)
     shown = rows[query.offset : query.offset + min(query.limit, MOST_AT_ONCE)]
     return {

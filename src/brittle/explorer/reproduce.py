@@ -67,14 +67,14 @@ def python_of(session: Session, query: Query) -> str:
     else:
         lines.append(f"picture = nuisance.apply(batch, nuisance.at(theta, {query.severity!r}, batch))")
     for name in query.classifiers:
-        lines += ["", f"classifier = brittle.classifier({_quoted(run.study.classifiers[name].spec)}, device=\"cpu\")"]
+        lines += ["", f'classifier = brittle.classifier({_quoted(run.study.classifiers[name].spec)}, device="cpu")']
         if isinstance(without_copies(session.classifier(name)), SettlesOnImages):
             lines.append("classifier.check(batch.images)")
         lines += [
             "with torch.inference_mode():",
             "    probabilities = classifier.log_probs(picture)[0].exp()",
             "for place in probabilities.argsort(descending=True)[:5].tolist():",
-            f"    print({_quoted(name)}, classifier.labels[place], f\"{{probabilities[place]:.6f}}\", sep=\"\\t\")",
+            f'    print({_quoted(name)}, classifier.labels[place], f"{{probabilities[place]:.6f}}", sep="\\t")',
         ]
     assert not isinstance(nuisance, InScales)
     return "\n".join(lines) + "\n"
@@ -82,14 +82,13 @@ def python_of(session: Session, query: Query) -> str:
 
 def _images(session: Session, query: Query) -> list[str]:
     if query.own is not None:
-        grey = session.own(query.own).shape[0] == 1
         array = 'np.asarray(Image.open("' + OWN_FILE + '"))[None]'
         return [
             "import numpy as np",
             "from PIL import Image",
             "",
             f"images = brittle.image_set({array})  # saved from the page",
-            "batch = images.batch([0])" if not grey else "batch = images.batch([0])",
+            "batch = images.batch([0])",
         ]
     spec = session.run.study.images[query.set].spec
     return [f"batch = brittle.image_set({_quoted(spec)}).only([{query.image}]).batch([0])"]

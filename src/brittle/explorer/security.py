@@ -126,8 +126,10 @@ class Guard:
         if not length.isdecimal() or int(length) > MOST_BYTES:
             raise Refused(413, f"That is more than {MOST_BYTES >> 20} MB.")
         path = scope["path"]
-        if path not in self.open_paths and not path.startswith(REPORTS) and not hmac.compare_digest(
-            headers.get(TOKEN_HEADER, "").encode(), self.token.encode()
+        if (
+            path not in self.open_paths
+            and not path.startswith(REPORTS)
+            and not hmac.compare_digest(headers.get(TOKEN_HEADER, "").encode(), self.token.encode())
         ):
             raise Refused(401, "The token is missing or wrong: open the address that `brittle explore` has printed.")
 

@@ -11,8 +11,8 @@ import uvicorn
 
 from brittle.errors import BrittleError
 from brittle.explorer.app import make_app, page_files
-from brittle.explorer.security import Buckets, Guard, hosts_of, is_loopback, new_token
 from brittle.explorer.opened import OpenedRun
+from brittle.explorer.security import Buckets, Guard, hosts_of, is_loopback, new_token
 
 MOST_CONNECTIONS = 200
 BACKLOG = 128

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
+from brittle.explorer.spaces import Parameter, parameters_of
 from brittle.images.arrays import from_arrays
 from brittle.registry import did_you_mean
 from brittle.report.page.loaded import LoadedRun
@@ -46,6 +47,15 @@ class Session:
         asked = (each for each in job.assignments.values() if each.asked)
         pairs = dict.fromkeys((cell.images, cell.nuisance) for each in asked for cell in each.cells())
         return [(images, nuisance) for images, nuisance in pairs if images in job.images and nuisance in job.nuisances]
+
+    def parameters(self, images: str, nuisance: str) -> list[Parameter]:
+        """The numbers of θ with their ranges, the same for all images of a set; none where θ has too many."""
+        known: dict[tuple[str, str], list[Parameter]] = self.__dict__.setdefault("_parameters", {})
+        if (images, nuisance) not in known:
+            run = self.run
+            seen_by = (run.seen_by(nuisance, list(run.study.classifiers)) or [""])[0]
+            known[images, nuisance] = parameters_of(run.replay(images, nuisance, seen_by), 0)
+        return known[images, nuisance]
 
     def classifier(self, name: str) -> Classifier:
         found = self.run.classifier(name)

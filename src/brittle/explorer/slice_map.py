@@ -13,8 +13,9 @@ from brittle.errors import BrittleError
 from brittle.explorer.evaluate import theta_of
 from brittle.explorer.queries import MapQuery
 from brittle.explorer.session import Place, Session, finite
-from brittle.explorer.spaces import parameters_of
+from brittle.explorer.spaces import relative_log_prior
 from brittle.measures.outcomes import outcome
+from brittle.memory import slices
 from brittle.types import Classifier
 
 AT_ONCE = 48  # pictures between which other questions may be answered
@@ -27,7 +28,7 @@ def posterior_map(session: Session, query: MapQuery) -> Generator[None, None, di
     """The map, in steps: between two of them whoever computes it may do something else."""
     found = session.at(query.set, query.image, query.nuisance, query.classifier, query.own)
     classifier, theta = session.classifier(query.classifier), theta_of(found, query)
-    parameters = parameters_of(found.replay, found.place)
+    parameters = session.parameters(query.set, query.nuisance)
     if not (query.x < len(parameters) and query.y < len(parameters)) or query.x == query.y:
         raise BrittleError("a map needs two numbers of θ", "Choose two among the nuisance's parameters.")
     ends = [
@@ -46,15 +47,16 @@ def posterior_map(session: Session, query: MapQuery) -> Generator[None, None, di
     every = theta.repeat(side * side, 1)
     every[:, query.x], every[:, query.y] = x.repeat(side), y.repeat_interleave(side)
     wrong = []
-    for part in every.split(AT_ONCE):
-        wrong.append(_wrong(found, classifier, part, label))
+    for part in slices(len(every), AT_ONCE):
+        wrong.append(_wrong(found, classifier, every[part], label))
         yield
     shares = torch.cat(wrong).view(side, side)
+    density = relative_log_prior(found.replay.nuisance, found.replay.batch([found.place]), every)
     return {
         "x": [float(value) for value in x],
         "y": [float(value) for value in y],
-        "wrong": [[_rounded(float(value)) for value in row] for row in shares],
-        "log_prior": None,
+        "wrong": _rows(shares),
+        "log_prior": None if density is None else _rows(density.view(side, side)),
     }
 
 
@@ -70,6 +72,10 @@ def _label(session: Session, query: MapQuery, found: Place, classifier: Classifi
     if label >= 0:
         return label
     return int(classifier.log_probs(found.replay.batch([found.place]).images)[0].argmax())
+
+
+def _rows(values: Tensor) -> list[list[float | None]]:
+    return [[_rounded(float(value)) for value in row] for row in values]
 
 
 def _rounded(value: float) -> float | None:

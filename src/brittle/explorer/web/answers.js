@@ -35,7 +35,7 @@ function figure(key, uri, text) {
 export function showTold(space, evaluation) {
   const parts = [];
   if (evaluation.readings) {
-    parts.push(space.readings.map((each, place) => `${each.name} ${number(evaluation.readings[place])}${each.unit ? ` ${each.unit}` : ""}`).join(" · "));
+    parts.push(space.readings.map((each, place) => `${each.name} ${number(evaluation.readings[place])}${unit(each.unit)}`).join(" · "));
   }
   if (evaluation.log_prior !== null) {
     parts.push(`prior density: ${times(evaluation.log_prior)} that of no change`);
@@ -43,10 +43,13 @@ export function showTold(space, evaluation) {
   at("told").textContent = parts.join(". ");
 }
 
+/** A unit as it stands behind a number. */
+const unit = (text) => (text === "factor" ? "\u00a0×" : text.startsWith("degrees") ? text.replace("degrees", "°") : text && ` ${text}`);
+
 /** A ratio of densities from its logarithm. */
 export function times(logarithm) {
   const ratio = Math.exp(logarithm);
-  return ratio >= 0.001 && ratio < 1000 ? `${number(ratio, 2)} ×` : `e^${number(logarithm, 3)} ×`;
+  return ratio >= 0.001 && ratio < 1000 ? `${number(ratio, 2)}\u00a0×` : `e^${number(logarithm, 3)}\u00a0×`;
 }
 
 /** Bars for each classifier. */

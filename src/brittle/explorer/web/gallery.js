@@ -18,7 +18,7 @@ export function makeGallery(from) {
     at("gallery-flow").value = "";
     reload();
   });
-  for (const id of ["gallery-flow", "gallery-sort", "gallery-descending"]) at(id).addEventListener("change", () => reload());
+  for (const id of ["gallery-flow", "gallery-sort", "gallery-descending", "gallery-wrong"]) at(id).addEventListener("change", () => reload());
   at("gallery-more").addEventListener("click", () => more());
   at("filters").addEventListener("submit", (event) => event.preventDefault());
 }
@@ -52,6 +52,7 @@ function query() {
     predicted: flow.length > 1 ? Number(flow[1]) : null,
     sort: at("gallery-sort").value,
     descending: at("gallery-descending").checked,
+    wrong: at("gallery-wrong").checked,
     offset,
     limit: PAGE,
   };
@@ -111,7 +112,7 @@ function card(point) {
   if (point.log_prior !== null) words.push(`prior ${times(point.log_prior)}`);
   const open = element(
     "button",
-    { type: "button", className: "card" },
+    { type: "button", className: point.uri.startsWith("data:image/png") ? "card small" : "card" },
     element("img", { src: point.uri, alt: "", loading: "lazy" }),
     element("span", { className: wrong ? "flow wrong" : "flow", textContent: wrong ? `✗ ${flow}` : `${flow}` }),
     words.join(", "),

@@ -273,7 +273,7 @@ function shadeSoon() {
   clearTimeout(shading);
   if (!source.map || !space?.live || space.parameters.length < 2) return;
   shading = setTimeout(() => {
-    if (!at("shade").checked || state.view !== "explore") return;
+    if (!at("shade").value || state.view !== "explore") return;
     const asked = { ...query(), ...axes(), classifier: state.first };
     shade(asked, JSON.stringify(asked));
   }, SETTLED);

@@ -128,16 +128,26 @@ function ticks(x, y) {
   ];
 }
 
+/** What is shaded, from 0 to 1: p(wrong), or with the prior the posterior relative to its greatest value here. */
+function shadedShares(kind) {
+  if (kind === "wrong") return field.wrong;
+  if (!field.log_prior) return null;
+  const density = field.wrong.map((row, j) => row.map((share, i) => (share ?? 0) * Math.exp(field.log_prior[j][i] ?? -Infinity)));
+  const most = Math.max(1e-300, ...density.flat());
+  return density.map((row) => row.map((each) => each / most));
+}
+
 /** A canvas under the points: the redder, the likelier a wrong answer, with the other parameters as they are. */
 function shading() {
-  if (!field || !at("shade").checked) return [];
-  const rows = field.wrong.length;
-  const columns = field.wrong[0].length;
+  const shares = field && at("shade").value ? shadedShares(at("shade").value) : null;
+  if (!shares) return [];
+  const rows = shares.length;
+  const columns = shares[0].length;
   const canvas = element("canvas", { width: columns, height: rows, className: "shading", "aria-hidden": "true" });
   const painter = canvas.getContext("2d");
   const red = getComputedStyle(document.documentElement).getPropertyValue("--wrong").split(",").map(Number);
   const pixels = painter.createImageData(columns, rows);
-  field.wrong.forEach((row, j) =>
+  shares.forEach((row, j) =>
     row.forEach((share, i) => pixels.data.set([...red, Math.round(200 * (share ?? 0))], 4 * ((rows - 1 - j) * columns + i))),
   );
   painter.putImageData(pixels, 0, 0);

@@ -22,7 +22,7 @@ function slider(id, name, unit, { low, high, step, value, kind = "" }, moved) {
     if (now < Number(range.min)) range.min = now;
     if (now > Number(range.max)) range.max = now;
     range.value = now;
-    if (document.activeElement !== exact) exact.value = Number(now.toPrecision(7));
+    if (document.activeElement !== exact) exact.value = Number(now.toPrecision(5));
     range.setAttribute("aria-valuetext", `${number(now, 4)} ${unit}`);
   };
   range.addEventListener("input", () => moved(Number(range.value)));
