@@ -34,6 +34,8 @@ def decoded(content: bytes, shape: tuple[int, int, int]) -> Tensor:
             flat = _on_black(whole).convert("L" if channels == 1 else "RGB")
     except BrittleError:
         raise
+    except Image.DecompressionBombError as error:
+        raise BrittleError(f"the picture has more than {MEGAPIXELS:g} million pixels", "Make it smaller.") from error
     except Exception as error:  # decoders raise anything
         raise BrittleError("the file is not a picture that can be read", f"Choose {', '.join(FORMATS)}.") from error
     fitted = ImageOps.fit(flat, (width, height), Image.Resampling.LANCZOS)

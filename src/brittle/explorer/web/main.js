@@ -235,7 +235,7 @@ const ask = latestWins(
     showAnswers(run, found, asked.classifiers.filter((name) => found.answers[name]));
     if (!state.theta) showTheta(found.theta);
     drawMap(found.theta);
-    document.body.dataset.shown = JSON.stringify([asked.theta, asked.draw, asked.severity, asked.image, asked.nuisance]);
+    document.body.dataset.shown = JSON.stringify([asked.theta, asked.draw, asked.severity, asked.image, asked.nuisance, asked.own]);
     dispatchEvent(new CustomEvent("shown", { detail: asked }));
   },
   (error) => problem(error),
