@@ -44,6 +44,7 @@ COMMANDS = (
     "run",
     "report",
     "explore",
+    "check",
     "export",
     "agreement",
     "augmentation",

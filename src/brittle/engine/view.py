@@ -194,6 +194,19 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     } | ({ORDER: [each._asdict() for each in orders.values()]} if orders else {})
 
 
+def unfinished_summary(job: Job) -> dict[str, Any]:
+    """The same of a run that is still being computed: what it is of, and nothing yet of what it says."""
+    return {
+        "version": SUMMARY_VERSION,
+        "measures": {},
+        "warnings": [],
+        "calls": {},
+        "classifiers": {name: _classifier(facts) for name, facts in job.facts.items()},
+        "image_sets": {name: _described(chosen) for name, chosen in job.images.items()},
+        "skipped": {},
+    }
+
+
 def _plain(name: str, said: dict[str, Any]) -> dict[str, Any]:
     """What a measure says, as it will be read from summary.json: NaN and ±∞ as null."""
     try:

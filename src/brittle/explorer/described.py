@@ -6,7 +6,7 @@ from typing import Any
 
 from brittle.explorer.points import point_cells
 from brittle.explorer.session import Session
-from brittle.explorer.spaces import parameters_of, readings_of, scale
+from brittle.explorer.spaces import readings_of, scale
 from brittle.nuisances import nuisances
 from brittle.types import InScales
 
@@ -18,8 +18,6 @@ def described(session: Session) -> dict[str, Any]:
     run = session.run
     return {
         "title": run.study.title or f"{', '.join(run.study.classifiers)}"[:200],
-        "version": "",
-        "going": "",
         "notes": list(run.missing),
         "classifiers": [_classifier(session, name) for name in run.study.classifiers],
         "sets": [_set(session, name) for name in run.job.images],
@@ -58,10 +56,9 @@ def _set(session: Session, name: str) -> dict[str, Any]:
 def _space(session: Session, images: str, name: str) -> dict[str, Any]:
     run = session.run
     nuisance = run.job.nuisances[name]
-    classifier = (run.seen_by(name, list(run.study.classifiers)) or [""])[0]
     why = run.why_unreadable(images, name, list(run.study.classifiers))
     stored = isinstance(nuisance, InScales)
-    parameters = [] if why or stored else parameters_of(run.replay(images, name, classifier), 0)
+    parameters = [] if why or stored else session.parameters(images, name)
     return {
         "set": images,
         "nuisance": name,

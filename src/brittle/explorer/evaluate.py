@@ -21,6 +21,8 @@ LONGEST = 512  # pixels of a picture's longest side
 @torch.inference_mode()
 def evaluate(session: Session, query: Query) -> dict[str, Any]:
     """The picture that the query means, and the probabilities that its classifiers give."""
+    session.check_space(query.set, query.nuisance)
+    live = {name: session.classifier(name) for name in query.classifiers}
     seen_alike = not session.run.job.needs(query.nuisance)
     pictures, answers, told = list[dict[str, str]](), dict[str, Any](), dict[str, Any]()
     for name in query.classifiers or ("",):
@@ -34,7 +36,7 @@ def evaluate(session: Session, query: Query) -> dict[str, Any]:
             label = session.label(name, query.set, found.place, query.own)
             answers[name] = {
                 "label": label,
-                "top": likeliest(session.classifier(name).log_probs(image[None])[0], label),
+                "top": likeliest(live[name].log_probs(image[None])[0], label),
             }
     return {**told, "severity": query.severity, "pictures": pictures, "answers": answers}
 

@@ -6,7 +6,7 @@ No measure is known by name: whatever has rows with an image, outcomes, and θ o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,11 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brittle.engine.store.unit_store import together
+from brittle.engine.view import MeasureView
 from brittle.errors import BrittleError
 from brittle.explorer.queries import PointsQuery
 from brittle.explorer.session import Session, finite
 from brittle.explorer.spaces import MOST_SLIDERS, read, relative_log_prior
-from brittle.measures.base import Cell, draw_column
+from brittle.measures.base import ROWS, Cell, draw_column
+from brittle.measures.plan import Span
 from brittle.report.page.pictures import data_uri
 from brittle.types import UNLABELLED
 
@@ -163,6 +166,8 @@ def gallery(session: Session, query: PointsQuery) -> dict[str, Any]:
     ):
         if wanted is not None:
             kept &= column == wanted
+    if query.wrong:
+        kept &= points.label != points.predicted
     rows = _sorted(points, np.flatnonzero(kept), query)
     shown = rows[query.offset : query.offset + min(query.limit, MOST_AT_ONCE)]
     return {
@@ -198,14 +203,21 @@ def _cells_of(session: Session, measure: str) -> list[PointCell]:
     for cell in view.cells():
         if (cell.images, cell.nuisance) not in session.spaces or not cell.classifier:
             continue
-        first: pa.Table | None = next(iter(view.rows(cell)), None)
+        first = next(_parts(view, cell), None)
         if first is None or not set(first.column_names) >= NEEDED or ALONG & set(first.column_names):
             continue
         sampled = "theta" in first.column_names
         if sampled or draw_column(first.schema) is not None:
-            images = sorted({image for part in view.rows(cell) for image in part["image"].unique().to_pylist()})
+            parts = _parts(view, cell) if sampled else ()
+            images = sorted({image for part in parts for image in part["image"].unique().to_pylist()})
             found.append(PointCell(measure, cell, sampled, images))
     return found
+
+
+def _parts(view: MeasureView, cell: Cell, table: str = ROWS) -> Iterator[pa.Table]:
+    """What there is of a cell, also while the run goes on."""
+    end = view.end(cell)
+    return (rows for _, rows in view.store.read(cell, None if end is None else Span(0, end), table))
 
 
 def _points(session: Session, at: PointCell) -> Points:
@@ -218,7 +230,7 @@ def _points(session: Session, at: PointCell) -> Points:
 
 def _read(session: Session, at: PointCell) -> Points:
     """Of draws of the prior those that fail; of sampled θ all that were found."""
-    table = session.run.view(at.measure).table(at.cell)
+    table = together(list(_parts(session.run.view(at.measure), at.cell)))
     kept = table["found"].to_numpy() if "found" in table.column_names else table["rank"].to_numpy() > 0
     table = table.filter(pa.array(kept))
     image = table["image"].to_numpy().astype(np.int64)
@@ -250,7 +262,7 @@ def _status(session: Session, at: PointCell, image: int | None) -> str:
     view = session.run.view(at.measure)
     if "images" not in view.store.tables(at.cell):
         return ""
-    for part in view.rows(at.cell, "images"):
+    for part in _parts(view, at.cell, "images"):
         if "status" in part.column_names:
             for row in part.select(["image", "status"]).to_pylist():
                 if row["image"] == image:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
+from urllib.parse import parse_qsl
 
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean
@@ -34,6 +35,17 @@ class Query:
         """From JSON."""
         given = checked(values, {field.name for field in fields(cls)})
         return cls(**{name: READ[name](name, value) for name, value in given.items() if value is not None})
+
+    @classmethod
+    def at(cls, address: str) -> Self:
+        """From what stands behind the # of the page's address."""
+        said = dict(parse_qsl(address.partition("#")[2] or address, keep_blank_values=True))
+        values: dict[str, Any] = {name: said[name] for name in ("set", "nuisance") if name in said}
+        values |= {name: _as_number(name, said[name], int) for name in ("image", "draw") if name in said}
+        values |= {"severity": _as_number("severity", said["severity"], float)} if "severity" in said else {}
+        if "theta" in said:
+            values["theta"] = [_as_number("theta", each, float) for each in said["theta"].split(",")]
+        return cls.of(values | {"classifiers": [said[name] for name in ("first", "second") if said.get(name)]})
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,7 @@ class PointsQuery:
     image: int | None = None
     label: int | None = None  # as the classifier counts
     predicted: int | None = None
+    wrong: bool = False  # only where these differ
     sort: str = "image"
     descending: bool = False
     offset: int = 0
@@ -73,6 +86,13 @@ class PointsQuery:
     def of(cls, values: Any) -> Self:
         given = checked(values, {field.name for field in fields(cls)})
         return cls(**{name: READ[name](name, value) for name, value in given.items() if value is not None})
+
+
+def _as_number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise BrittleError(f"{name} is {text!r}, which is not a number", "Copy the whole address.") from None
 
 
 def checked(values: Any, known: set[str]) -> Mapping[str, Any]:
@@ -149,6 +169,7 @@ READ: Mapping[str, Callable[[str, Any], Any]] = {
     "label": _whole,
     "predicted": _whole,
     "sort": _text,
+    "wrong": _flag,
     "descending": _flag,
     "offset": _at_least_zero,
     "limit": _at_least_zero,

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST_BYTES = 16 << 20  # of a body
 RATE, BURST = 200.0, 400.0  # requests per second and address, and at once
 MOST_ADDRESSES = 1024  # that are remembered
+REPORTS = "/report/"  # what follows is a ticket, which is the token of that one page
 TOKEN_HEADER = "x-brittle-token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 POLICY = (
@@ -124,8 +125,11 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MOST_BYTES:
             raise Refused(413, f"That is more than {MOST_BYTES >> 20} MB.")
-        if scope["path"] not in self.open_paths and not hmac.compare_digest(
-            headers.get(TOKEN_HEADER, "").encode(), self.token.encode()
+        path = scope["path"]
+        if (
+            path not in self.open_paths
+            and not path.startswith(REPORTS)
+            and not hmac.compare_digest(headers.get(TOKEN_HEADER, "").encode(), self.token.encode())
         ):
             raise Refused(401, "The token is missing or wrong: open the address that `brittle explore` has printed.")
 
@@ -149,6 +153,8 @@ def _with_headers(send: Send) -> Send:
     async def call(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = {name.lower() for name, _ in message.get("headers", ())}
+            if b"content-security-policy" in own:  # the report, which the page shows in a frame
+                own.add(b"x-frame-options")
             added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
             message = {
                 **message,

@@ -11,9 +11,8 @@ import uvicorn
 
 from brittle.errors import BrittleError
 from brittle.explorer.app import make_app, page_files
+from brittle.explorer.opened import OpenedRun
 from brittle.explorer.security import Buckets, Guard, hosts_of, is_loopback, new_token
-from brittle.explorer.session import Session
-from brittle.report.page.loaded import load
 
 MOST_CONNECTIONS = 200
 BACKLOG = 128
@@ -46,12 +45,12 @@ class ExplorerServer:
         self.server.should_exit = True
 
 
-def explorer_server(session: Session, host: str = "127.0.0.1", port: int = 0) -> ExplorerServer:
-    """A server for an opened run; port 0 is any that is free."""
+def explorer_server(run: OpenedRun, cases: Path, host: str = "127.0.0.1", port: int = 0) -> ExplorerServer:
+    """A server for an opened run, which saves named cases in one file; port 0 is any that is free."""
     listening, token = _listening(host, port), new_token()
     hosts = hosts_of(host, listening.getsockname()[1])
     config = uvicorn.Config(
-        Guard(make_app(session), token, hosts, page_files(), Buckets()),
+        Guard(make_app(run, cases), token, hosts, page_files(), Buckets()),
         log_level="error",
         access_log=False,
         server_header=False,
@@ -65,9 +64,11 @@ def explorer_server(session: Session, host: str = "127.0.0.1", port: int = 0) ->
     return ExplorerServer(host, token, listening, uvicorn.Server(config))
 
 
-def serve(folder: Path, host: str, port: int, say: Callable[[str], None], warn: Callable[[str], None]) -> None:
+def serve(
+    folder: Path, cases: Path, host: str, port: int, say: Callable[[str], None], warn: Callable[[str], None]
+) -> None:
     """Opens a run, prints the address, and answers until it is interrupted."""
-    found = explorer_server(Session(load(folder)), host, port)
+    found = explorer_server(OpenedRun(folder), cases, host, port)
     if not is_loopback(host):
         warn(f"{host} can be reached from other machines, and whoever has the address can ask this run anything")
     say(f"explorer: {found.address}")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +13,7 @@ from torch import Tensor
 
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
+from brittle.explorer.spaces import Parameter, parameters_of
 from brittle.images.arrays import from_arrays
 from brittle.registry import did_you_mean
 from brittle.report.page.loaded import LoadedRun
@@ -33,11 +31,14 @@ class Place(NamedTuple):
 
 @dataclass
 class Session:
-    """One opened run. Whoever asks classifiers holds `asking`, so that one question is computed at a time."""
+    """One opened run, to be asked one question at a time."""
 
     run: LoadedRun
-    asking: threading.Lock = field(default_factory=threading.Lock)
     _own: OrderedDict[str, Tensor] = field(default_factory=OrderedDict)
+
+    def of(self, run: LoadedRun) -> Session:
+        """The same reader's session of the run as it is now."""
+        return Session(run, self._own)
 
     @cached_property
     def spaces(self) -> list[tuple[str, str]]:
@@ -47,10 +48,14 @@ class Session:
         pairs = dict.fromkeys((cell.images, cell.nuisance) for each in asked for cell in each.cells())
         return [(images, nuisance) for images, nuisance in pairs if images in job.images and nuisance in job.nuisances]
 
-    @contextmanager
-    def in_turn(self) -> Iterator[None]:
-        with self.asking:
-            yield
+    def parameters(self, images: str, nuisance: str) -> list[Parameter]:
+        """The numbers of θ with their ranges, the same for all images of a set; none where θ has too many."""
+        known: dict[tuple[str, str], list[Parameter]] = self.__dict__.setdefault("_parameters", {})
+        if (images, nuisance) not in known:
+            run = self.run
+            seen_by = (run.seen_by(nuisance, list(run.study.classifiers)) or [""])[0]
+            known[images, nuisance] = parameters_of(run.replay(images, nuisance, seen_by), 0)
+        return known[images, nuisance]
 
     def classifier(self, name: str) -> Classifier:
         found = self.run.classifier(name)
@@ -63,11 +68,16 @@ class Session:
         if (images, nuisance) not in self.spaces:
             raise BrittleError(f"the run has no {nuisance!r} on {images!r}", "Choose among those of the page.")
 
-    def place_of(self, images: str, image: int | None) -> int:
-        """Where an image stands in planned order, by its id."""
+    def shape(self, images: str) -> tuple[int, int, int]:
+        """(C, H, W) of the images of a set; of one in the middle where they differ."""
         if images not in self.run.job.images:
             raise BrittleError(f"there is no image set {images!r}", did_you_mean(images, self.run.job.images))
-        found = self._places(images).get(image if image is not None else -1)
+        return self.run.job.images[images].images.median_shape
+
+    def place_of(self, images: str, image: int | None) -> int:
+        """Where an image stands in planned order, by its id."""
+        self.shape(images)
+        found = None if image is None else self._places(images).get(image)
         if found is None:
             raise BrittleError(f"{images!r} has no image with the id {image}", "Choose among those of the run.")
         return found

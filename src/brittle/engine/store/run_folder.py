@@ -44,6 +44,10 @@ def folder_path(out: str | Path) -> Path:
     return Path(out)
 
 
+class UnfinishedRun(BrittleError):
+    """A run that is still being computed, or was stopped, so that nothing sums up all of it."""
+
+
 class RunFolder:
     """A folder that a study is carried out into."""
 
@@ -152,7 +156,7 @@ class RunFolder:
     def read_summary(self) -> dict[str, Any]:
         """What every measure said of the study that is kept."""
         if not self.summary.is_file():
-            raise BrittleError(
+            raise UnfinishedRun(
                 f"the run in {self.path} is not finished", "Give the command that began it again: it resumes."
             )
         summary = read_checked(self.summary, "Give the run command again: it is written again from the stored units.")
@@ -235,7 +239,7 @@ def _refuse_unfinished(study: Mapping[str, Any], summary: Mapping[str, Any], pat
     keys = {"measures": "measures", "classifiers": "classifiers", "images": "image_sets"}
     lacking = [name for key, told in keys.items() for name in study[key] if name not in summary[told]]
     if lacking:
-        raise BrittleError(
+        raise UnfinishedRun(
             f"the run in {path} is not finished: nothing is summed up for {', '.join(sorted(lacking))}",
             "Give the command that began it again: it resumes.",
         )

@@ -56,8 +56,8 @@
  *   `label` and `predicted` as the classifier counts; `theta` or `draw` as in a query; `uri` in galleries only
  * WeakPoints   {points: [Point], status}      `status`: "" or why the draws can't be trusted
  * Gallery   {total, items: [Point], labels: [[class, count]], flows: [[label, predicted, count]]}
- *   for the query {set, nuisance, classifier, measure, label, predicted, sort, descending, offset, limit}; `label` and
- *   `predicted` null: any; `sort`: "image", "p_label", "p_predicted" or "log_prior"
+ *   for the query {set, nuisance, classifier, measure, label, predicted, wrong, sort, descending, offset, limit}; `label`
+ *   and `predicted` null: any; `wrong`: only where they differ; `sort`: "image", "p_label", "p_predicted" or "log_prior"
  * PosteriorMap   {x: [numbers], y: [numbers], wrong: [[p(not label)]], log_prior: [[…]] or null}, rows along y: over two
  *   parameters (their places in θ), the others as in `theta`
  */

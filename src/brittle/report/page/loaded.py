@@ -25,9 +25,9 @@ from brittle.engine.job import Job
 from brittle.engine.live_objects import is_live
 from brittle.engine.replay import Replay, replay_of
 from brittle.engine.run import FinishedRun
-from brittle.engine.store.run_folder import RunFolder, environment
+from brittle.engine.store.run_folder import RunFolder, UnfinishedRun, environment
 from brittle.engine.store.unit_store import Store
-from brittle.engine.view import MeasureView
+from brittle.engine.view import MeasureView, unfinished_summary
 from brittle.errors import BrittleError
 from brittle.files import read_whole
 from brittle.images.selection import ChosenImages
@@ -143,11 +143,18 @@ def _written(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def load(path: Path, *, nothing: bool = False) -> LoadedRun:
+def load(path: Path, *, nothing: bool = False, unfinished: bool = False) -> LoadedRun:
     """Everything a report needs of the run in `path`. Loading runs code that the study names; with `nothing` no image,
-    nuisance or classifier is loaded."""
+    nuisance or classifier is loaded. A run that is `unfinished` may be, too: its summary then names its things and
+    says nothing of measures."""
     folder, missing = RunFolder(path), list[str]()
-    plain, summary, begun = folder.read_study(), folder.read_summary(), folder.read_begun()
+    plain, begun = folder.read_study(), folder.read_begun()
+    try:
+        summary = folder.read_summary()
+    except UnfinishedRun:
+        if not unfinished:
+            raise
+        summary = {}
     known = _known_measures(plain["measures"], missing, nothing)
     study = Study.of(plain | {"measures": known}, str(folder.study))
     inputs = Inputs(study).measuring({name: study.measures[name] for name in known})
@@ -183,11 +190,11 @@ def load(path: Path, *, nothing: bool = False) -> LoadedRun:
         path,
         study,
         read_whole(folder.study).decode(),
-        summary,
+        summary or unfinished_summary(job),
         folder.read_environment(),
         job,
         folder.store(job),
-        _written(folder.summary),
+        _written(folder.summary if summary else folder.study),
         tuple(missing),
         nothing,
     )
