@@ -56,7 +56,9 @@ FLOORS = (
     ("explorer",),
     ("gate",),
     ("results",),
+    ("tracking",),
     ("api", "extend"),
+    ("callbacks",),
     ("brittle",),  # the public names
     ("cli",),
     ("__main__",),

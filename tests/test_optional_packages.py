@@ -12,7 +12,7 @@ import pytest
 from brittle.errors import install_command
 
 ROOT = Path(__file__).parents[1]
-MODULES = {"scikit-learn": "sklearn", "scikit-sundae": "sksundae"}
+MODULES = {"mlflow-skinny": "mlflow", "scikit-learn": "sklearn", "scikit-sundae": "sksundae"}
 
 
 def test_every_extra_is_used_by_something():

@@ -68,6 +68,7 @@ __all__ = [
     "layer_changes",
     "layer_noise",
     "line",
+    "log",
     "measure",
     "nuisance",
     "occlusion",

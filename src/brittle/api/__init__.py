@@ -5,6 +5,7 @@ from brittle.api.agreement import agreement
 from brittle.api.check import check
 from brittle.api.export import export, rows
 from brittle.api.generated import *  # noqa: F403
+from brittle.tracking.log import log
 
-__all__ = ["agreement", "check", "export", "rows"]
+__all__ = ["agreement", "check", "export", "log", "rows"]
 __all__ += generated.__all__

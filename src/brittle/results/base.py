@@ -21,6 +21,7 @@ from brittle.measures.base import Derived as DerivedMeasure
 from brittle.registry import did_you_mean
 from brittle.report.console import as_html, as_text, one_measure, one_table
 from brittle.report.rows import all_rows
+from brittle.report.scalars import scalars_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,6 +48,11 @@ class RunPresentation:
         """What one measure of the study says as a table, one row per result; its name may be left out where there is
         only one."""
         return one_table(self._shown_summary if measure is None else self.run.summary, measure)
+
+    def scalars(self) -> dict[str, float]:
+        """Every number by a flat name, such as `robustness.mine.sample.fog.rho`, and the ends of its interval as
+        `….rho.low` and `….rho.high`: what `brittle.log` logs and conditions of `brittle.check` are about."""
+        return scalars_of(self._shown_summary)
 
     def to_pandas(self, measure: str | None = None) -> Any:
         """The same as a pandas DataFrame."""
