@@ -1,4 +1,4 @@
-"""A classifier as a service that Brittle measures: `python docs/serve.py 8000`, then `brittle measure http://127.0.0.1:8000 …`"""
+"""A classifier as a service: `python docs/serve.py 8000`, and then `brittle measure http://127.0.0.1:8000 …`."""
 
 import io
 import json
@@ -21,6 +21,7 @@ class Service(BaseHTTPRequestHandler):
     def do_GET(self):
         self.answer("application/json", json.dumps(ABOUT).encode())
 
+    @torch.inference_mode()
     def do_POST(self):
         images = np.load(io.BytesIO(self.rfile.read(int(self.headers["Content-Length"]))))
         written = io.BytesIO()

@@ -31,15 +31,16 @@ class State:
 
     def __init__(self, folder: Path, troubles: list[str]) -> None:
         self.folder = folder
-        self.troubles = dict((each.split("=", 1) + ["1"])[:2] for each in troubles)
+        self.troubles = dict([*each.split("=", 1), "1"][:2] for each in troubles)
         self.lock = threading.Lock()
         self.seen = {"posts": 0, "at once": 0, "refused": 0, "most": 0, "authorization": [], "sizes": []}
+        self.told = 0.0  # when to come again
 
     def note(self, **more) -> int:
         with self.lock:
             for key, value in more.items():
                 if isinstance(value, list):
-                    self.seen[key] = [*self.seen[key], *value]
+                    self.seen[key] = [*self.seen[key], *value] if key == "sizes" else [*{*self.seen[key], *value}]
                 else:
                     self.seen[key] += value
             self.seen["most"] = max(self.seen["most"], self.seen["at once"])
@@ -88,11 +89,15 @@ class Toy(BaseHTTPRequestHandler):
             self.answer(307, b"", Location=f"http://127.0.0.1:9/{self.headers['Authorization']}")
         elif late <= 0:
             return False
+        elif self.state.told and "left alone" not in self.state.seen:
+            self.state.seen["left alone"] = time.time() - self.state.told
+            return False
         elif self.has("500") and late <= int(trouble["500"]):
             self.state.note(refused=1)
             self.answer(500, b'{"error": "out of order"}')
         elif self.has("429") and late <= int(trouble["429"]):
             self.state.note(refused=1)
+            self.state.told = time.time()
             self.answer(429, b"", **{"Retry-After": "1"})
         elif self.has("silent") and late <= int(trouble["silent"]):
             time.sleep(30)
@@ -126,7 +131,7 @@ class Toy(BaseHTTPRequestHandler):
         if self.has("wait"):
             time.sleep(float(self.state.troubles["wait"]))
         if self.has("slow") and late:  # the sooner asked, the later answered
-            time.sleep(0.3 / (1 + number % 5))
+            time.sleep(0.1 / (1 + number % 5))
         if self.has("moody"):
             found = found + np.random.default_rng(time.time_ns()).normal(size=found.shape).astype(np.float32)
         if self.has("nan") and late:

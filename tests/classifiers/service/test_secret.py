@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 
 import pytest
 
@@ -14,6 +15,7 @@ from brittle.classifiers.service.address import Address, Secret
 from brittle.errors import BrittleError
 
 SECRET = "s3cret-0f-the-service"
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
 HERE = Address.of("http://127.0.0.1:8000")
 
 
@@ -65,18 +67,18 @@ def test_what_is_no_secret_is_refused_without_showing_it(monkeypatch, value):
 @pytest.mark.parametrize("variable", ["AWS_SECRET_ACCESS_KEY", "PATH", "BRITTLE_", "brittle_token", "BRITTLE_A\n"])
 def test_a_study_can_not_send_any_variable_it_likes(monkeypatch, variable):
     monkeypatch.setattr("os.environ", {variable: "a-secret"})
-    with pytest.raises(BrittleError, match="may be sent to a service. Its name must begin with BRITTLE_"):
+    with pytest.raises(BrittleError, match=r"may be sent to a service. Its name must begin with BRITTLE_"):
         Secret(variable, "Authorization", HERE)
 
 
 def test_a_variable_that_is_not_set_is_one_line():
-    with pytest.raises(BrittleError, match="BRITTLE_NOWHERE is not set, and http://127.0.0.1:8000 asks"):
+    with pytest.raises(BrittleError, match=r"BRITTLE_NOWHERE is not set, and http://127.0.0.1:8000 asks"):
         Secret("BRITTLE_NOWHERE", "Authorization", HERE)
 
 
 @pytest.mark.parametrize("host", ["example.org", "10.0.0.3", "127.0.0.1.example.org", "localhost.example.org"])
 def test_a_secret_does_not_travel_for_all_to_read(secret, host):
-    with pytest.raises(BrittleError, match="for all to read. Use an https:// address"):
+    with pytest.raises(BrittleError, match=r"for all to read. Use an https:// address"):
         classifier(f"http://{host}/", token_env="BRITTLE_TOKEN")
 
 
@@ -92,47 +94,47 @@ def test_a_password_in_an_address_is_refused_without_showing_it(url):
     assert "word@" not in str(caught.value)
 
 
-def test_certificates_are_verified(tmp_path, secret, monkeypatch):
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl to make a certificate with")
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"),
-            *("-addext", "subjectAltName=DNS:localhost", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    asked = []
+class Secure(BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
 
-    class Secure(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.headers["Authorization"])
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b'{"classes": 4, "output": "logits"}')
+    def do_GET(self):
+        self.asked.append(self.headers["Authorization"])
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"classes": 4, "output": "logits"}')
 
-        def log_message(self, *_):
-            pass
+    def log_message(self, *_):
+        pass
 
-        def handle_error(self, *_):
-            pass
 
+@pytest.fixture
+def secure(tmp_path):
+    """The address of a server that is asked once over TLS, whose certificate nobody has signed but itself."""
+    certificate = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    files = ("-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem")
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *certificate, *files)
+    subprocess.run(made, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     with HTTPServer(("127.0.0.1", 0), Secure) as server:
         server.timeout, server.handle_error = 10, lambda *_: None
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        url = f"https://localhost:{server.server_address[1]}"
-        for trusted in (False, True):
-            thread = threading.Thread(target=server.handle_request)
-            thread.start()
-            if trusted:
-                monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
-                assert classifier(url, token_env="BRITTLE_TOKEN").protocol.facts.classes == 4
-            else:
-                with pytest.raises(BrittleError, match="certificate of .* can't be verified: self-signed certificate"):
-                    classifier(url, token_env="BRITTLE_TOKEN")
-                assert asked == []
-            thread.join()
-    assert asked == [f"Bearer {secret}"]
+        Secure.asked.clear()
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        yield f"https://localhost:{server.server_address[1]}"
+        thread.join()
+
+
+@needs_openssl
+def test_a_certificate_that_nobody_vouches_for_is_refused_before_the_secret_is_sent(secure, secret):
+    with pytest.raises(BrittleError, match=r"certificate of .* can't be verified: self-signed certificate"):
+        classifier(secure, token_env="BRITTLE_TOKEN")
+    assert Secure.asked == []
+
+
+@needs_openssl
+def test_an_authority_of_ones_own_can_vouch(secure, secret, tmp_path, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+    assert classifier(secure, token_env="BRITTLE_TOKEN").protocol.facts.classes == 4
+    assert Secure.asked == [f"Bearer {secret}"]

@@ -1,7 +1,14 @@
 """Classifiers behind a service: the same answers as in this process, whatever the service does to requests."""
 
+import contextlib
+import json
 import re
-import time
+import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +17,12 @@ import toy_service
 
 from brittle.classifiers import classifier, classifiers
 from brittle.classifiers.deferred import DeferredClassifier
+from brittle.engine.hashes.object_hash import object_hash
 from brittle.errors import BrittleError, BrittleWarning, Failure
+from brittle.images import image_set
 from brittle.types import AnswersLater, Classifier
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def warmed(service, images, **options):
@@ -88,10 +99,9 @@ def test_a_service_that_fails_for_a_while_is_asked_again(served, images, expecte
 def test_a_service_is_left_alone_as_long_as_it_asks(served, images, expected):
     service = served("429=1")
     found = warmed(service, images)
-    begun = time.monotonic()
     assert torch.allclose(found.log_probs(images).double(), expected, rtol=0, atol=1e-6)
     assert service.seen["refused"] == 1
-    assert time.monotonic() - begun > 0.9  # Retry-After: 1; the first wait of its own accord is half as long
+    assert service.seen["left alone"] > 0.9  # Retry-After: 1; the first wait of its own accord is half as long
 
 
 def test_a_request_that_is_not_answered_in_time_is_sent_again(served, images, expected):
@@ -114,20 +124,16 @@ def test_a_request_that_is_not_answered_in_time_is_sent_again(served, images, ex
 )
 def test_trouble_that_does_not_end_is_one_line(served, images, trouble, said):
     found = warmed(served(trouble), images, timeout=1.0, retries=1)
-    begun = time.monotonic()
     with pytest.raises(Failure, match=said) as caught:
         found.log_probs(images)
     assert "\n" not in str(caught.value)
-    assert time.monotonic() - begun < 6
 
 
 def test_a_service_that_is_not_there_is_one_line(served):
     service = served()
     service.kill()
-    begun = time.monotonic()
     with pytest.raises(Failure, match=r"can't be reached \(Connection refused\) \(tried 3 times\)"):
         classifier(service.url)
-    assert time.monotonic() - begun < 5
 
 
 def test_redirects_are_not_followed(served, images):
@@ -142,11 +148,7 @@ def test_images_of_another_shape_are_refused_with_what_to_give(served):
     assert classifier(url, size="8x8", channels="grey").log_probs(torch.rand(2, 3, 16, 16)).shape == (2, 4)
 
 
-def test_one_that_answers_anything_else_has_its_metadata_quoted(tmp_path, served):
-    import json
-    import threading
-    from http.server import BaseHTTPRequestHandler, HTTPServer
-
+def test_what_does_not_say_what_its_classifier_is_is_refused():
     answers = [b"hello", b"[1]", b'{"classes": 1, "output": "logits"}', b'{"classes": 4}', b"{" * 100_000]
     answers.append(json.dumps({"classes": 4, "output": "logits", "range": float("nan")}).encode())
 
@@ -204,8 +206,6 @@ def test_a_wrong_option_is_one_line(options, said):
 
 
 def test_two_services_are_two_classifiers_to_a_run(served):
-    from brittle.engine.hashes.object_hash import object_hash
-
     first, second = served().url, served().url
     hashes = [object_hash(classifier(url)).value for url in (first, first, second)]
     assert hashes[0] == hashes[1] != hashes[2]
@@ -238,3 +238,22 @@ def test_float64_scores_keep_their_digits(images):
     found = Double().submit(images)()
     assert found.dtype == torch.float32
     assert found[0, 1] == pytest.approx(-60 * np.log(10), rel=1e-6)
+
+
+def test_the_server_of_the_documentation_serves_what_it_says(images):
+    """With a port of its own choice; `docs/http.md` shows the file as it is."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([sys.executable, str(DOCS / "serve.py"), str(port)]) as process:
+        try:
+            here, there = classifier("bundled:plain"), None
+            pictures = image_set("sample").batch(list(range(20))).in_numbers().images
+            while there is None and process.poll() is None:
+                with contextlib.suppress(Failure):  # until it listens
+                    there = classifier(f"http://127.0.0.1:{port}")
+            assert torch.allclose(there.log_probs(pictures), here.log_probs(pictures), rtol=0, atol=1e-6)
+            assert there.labels == here.labels
+        finally:
+            process.kill()
+    assert (DOCS / "serve.py").read_text(encoding="utf-8") in (DOCS / "http.md").read_text(encoding="utf-8")

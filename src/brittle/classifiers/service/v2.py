@@ -37,7 +37,7 @@ UNNAMED = "input-0"  # of a server that declares no inputs
 
 
 @dataclass(frozen=True)
-class Tensor2:
+class Declared:
     """A tensor as a model declares it."""
 
     name: str
@@ -54,7 +54,7 @@ class V2Protocol:
 
     facts: ServiceFacts
     path: str
-    input: Tensor2
+    input: Declared
     output: str | None  # the first of an answer where the model declares none
     binary: bool
 
@@ -149,7 +149,7 @@ def _json(client: ServiceClient, path: str, retries: int, who: str) -> dict[str,
         ) from None
 
 
-def _tensors(declared: object, who: str) -> list[Tensor2]:
+def _tensors(declared: object, who: str) -> list[Declared]:
     found = []
     for each in declared if isinstance(declared, list) else []:
         name, kind, shape = (
@@ -161,13 +161,13 @@ def _tensors(declared: object, who: str) -> list[Tensor2]:
             raise BrittleError(
                 f"{who} declares a tensor without a name, a datatype or a shape", "Complete its configuration."
             )
-        found.append(Tensor2(name, kind, tuple(shape)))
+        found.append(Declared(name, kind, tuple(shape)))
     return found
 
 
-def _only_input(inputs: Sequence[Tensor2], who: str, binary: bool) -> Tensor2:
+def _only_input(inputs: Sequence[Declared], who: str, binary: bool) -> Declared:
     if not inputs:
-        return Tensor2(UNNAMED, "FP32", ())
+        return Declared(UNNAMED, "FP32", ())
     first = inputs[0]
     if len(inputs) > 1 or first.kind not in TYPES or len(first.shape) not in (2, 4):
         raise BrittleError(
@@ -181,7 +181,7 @@ def _only_input(inputs: Sequence[Tensor2], who: str, binary: bool) -> Tensor2:
     return first
 
 
-def _chosen_output(outputs: Sequence[Tensor2], wanted: str | None, who: str) -> Tensor2 | None:
+def _chosen_output(outputs: Sequence[Declared], wanted: str | None, who: str) -> Declared | None:
     """The output of that name, or the first of floats in two dimensions."""
     if wanted is not None and outputs:
         for each in outputs:
