@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from brittle.classifiers.base import AdaptedClassifier as AdaptedClassifier
     from brittle.classifiers.base import AdapterOptions as AdapterOptions
     from brittle.classifiers.base import ClassifierLoader as ClassifierLoader
+    from brittle.classifiers.deferred import DeferredClassifier as DeferredClassifier
     from brittle.commands import Command as Command
     from brittle.errors import BrittleError as BrittleError
     from brittle.errors import BrittleWarning as BrittleWarning
@@ -161,6 +162,7 @@ if TYPE_CHECKING:
     from brittle.statistics.survival import median_interval as median_interval
     from brittle.types import OF_255 as OF_255
     from brittle.types import UNLABELLED as UNLABELLED
+    from brittle.types import AnswersLater as AnswersLater
     from brittle.types import AnyPrecision as AnyPrecision
     from brittle.types import Batch as Batch
     from brittle.types import Clamping as Clamping
@@ -204,6 +206,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "brittle.classifiers": "classifier register:register_classifier",
     "brittle.classifiers.base": "AdaptedClassifier AdapterOptions ClassifierLoader",
+    "brittle.classifiers.deferred": "DeferredClassifier",
     "brittle.commands": "Command",
     "brittle.errors": "BrittleError BrittleWarning Failure MissingPackage",
     "brittle.extras": "Extra register:register_extra",
@@ -249,9 +252,10 @@ _HOMES = {
     "brittle.statistics.betting_ratio": "quotient_bounds",
     "brittle.statistics.survival": "median_interval",
     "brittle.types": (
-        "OF_255 UNLABELLED AnyPrecision Batch Clamping ClassNames Classifier Clipped Differentiable ExchangeableParts "
-        "Graphable HidesPixels HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath ParameterUnits "
-        "ReadableTheta Remarks Scaled SeesPart SettlesOnImages SeverityScale Traceable TrainingRecord in_numbers"
+        "OF_255 UNLABELLED AnswersLater AnyPrecision Batch Clamping ClassNames Classifier Clipped Differentiable "
+        "ExchangeableParts Graphable HidesPixels HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath "
+        "ParameterUnits ReadableTheta Remarks Scaled SeesPart SettlesOnImages SeverityScale Traceable TrainingRecord "
+        "in_numbers"
     ),
 }
 _HOME_OF = {

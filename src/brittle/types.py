@@ -68,6 +68,16 @@ class Classifier(Protocol):
 
 
 @runtime_checkable
+class AnswersLater(Protocol):
+    """A classifier that computes elsewhere, such as behind a service: several batches are on their way at a time."""
+
+    def submit(self, images: Tensor) -> Callable[[], Tensor]:
+        """images (B, C, H, W) in [0, 1] are taken as they are now; what is returned waits for log p(c | x) (B, K), on
+        their device, however often and by whatever thread it is called. Blocks while too many are on their way."""
+        ...
+
+
+@runtime_checkable
 class Differentiable(Protocol):
     """A classifier through which gradients flow."""
 

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 
 class ClassifierRegistry(Registry["ClassifierLoader"]):
-    """A registry in which the path of a model's file is a spec too: `model.onnx` or `model.onnx,size=224`."""
+    """A registry in which the path of a model's file is a spec too, `model.onnx` or `model.onnx,size=224`, and so is
+    the address of a service, `https://host/path`."""
 
     def parsed(self, text: str) -> Spec:
         spec = super().parsed(text)
+        if spec.kind in ("http", "https") and spec.parts and spec.parts[0].startswith("//"):
+            return Spec("http", (f"{spec.kind}:{spec.parts[0]}", *spec.parts[1:]))
         if spec.kind in self.names():
             return spec
         path, options = before_comma(text.strip())

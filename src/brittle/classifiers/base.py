@@ -126,17 +126,20 @@ class AdaptedClassifier(abc.ABC):
     @final
     def log_probs(self, images: Tensor) -> Tensor:
         """images (B, C, H, W) in [0, 1] → float32 log p(c | x) (B, K), on the images' device."""
-        raw = self._raw(images)
+        return self._log_probs_of(self._raw(images), images.shape[0], images.device)
+
+    def _log_probs_of(self, raw: Tensor, count: int, device: torch.device) -> Tensor:
+        """Raw outputs of `count` images → log-probabilities on a device."""
         if self._classes is None:
-            self._settle(raw, images)
-        elif raw.shape != (images.shape[0], self._classes):
+            self._settle(raw, count)
+        elif raw.shape != (count, self._classes):
             raise Failure(
-                f"classifier {self.name} gave outputs of {_times(raw.shape)} for {images.shape[0]} images,"
+                f"classifier {self.name} gave outputs of {_times(raw.shape)} for {count} images,"
                 f" but {self._classes} classes before",
                 "Its outputs must be (images, classes).",
             )
         found = log_scores(raw, self.output)
-        return (found if self._pooling is None else self._pooling(found)).to(images.device)
+        return (found if self._pooling is None else self._pooling(found)).to(device)
 
     def check(self, images: Tensor) -> None:
         """Tries a few images and determines what only outputs reveal; raises a one-line error if they are not valid.
@@ -144,7 +147,7 @@ class AdaptedClassifier(abc.ABC):
         Also finds out whether the input is changed in place, which one memory layout may hide."""
         with torch.no_grad():
             for given in layouts(images):
-                self._settle(self._raw(given, watched=not self.copies), images)
+                self._settle(self._raw(given, watched=not self.copies), images.shape[0])
 
     def _raw(self, images: Tensor, *, watched: bool = False) -> Tensor:
         try:
@@ -168,9 +171,9 @@ class AdaptedClassifier(abc.ABC):
         self._shapes.add(images.shape[1:])
         return raw
 
-    def _settle(self, raw: Tensor, images: Tensor) -> None:
+    def _settle(self, raw: Tensor, count: int) -> None:
         raw = raw.detach()
-        who, count = f"classifier {self.name}", images.shape[0]
+        who = f"classifier {self.name}"
         if count == 0:
             raise BrittleError(f"{who} can't be checked without images", "Give at least one image.")
         if raw.ndim != 2 or raw.shape[0] != count:

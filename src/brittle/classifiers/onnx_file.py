@@ -17,6 +17,7 @@ from torch import Tensor
 
 from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, first_line, no_file
+from brittle.classifiers.input_shape import is_channels_last, refuse_misfit
 from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import printable, real_path
@@ -24,7 +25,6 @@ from brittle.registry import did_you_mean, option
 
 MOST_NUMBERS = 1 << 31  # in a batch of a fixed size: 8 GB
 FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
-CHANNELS = (1, 3, 4)
 
 
 class OnnxClassifier(AdaptedClassifier):
@@ -53,7 +53,7 @@ class OnnxClassifier(AdaptedClassifier):
         self._shape = [size if isinstance(size, int) and size > 0 else None for size in entry.shape]
         self._output = _choose_output(self.session.get_outputs(), output_name, str(path))
         preprocess = preprocess or Preprocess()
-        if preprocess.layout is None and _is_channels_last(self._shape):
+        if preprocess.layout is None and len(self._shape) == 4 and is_channels_last(self._shape[1:]):
             preprocess = dataclasses.replace(preprocess, layout="nhwc")
         # Images are prepared on the CPU: onnxruntime takes them from there, whatever its provider.
         super().__init__(name=name or str(path), preprocess=preprocess, device="cpu", **settings)
@@ -88,22 +88,7 @@ class OnnxClassifier(AdaptedClassifier):
     def _fit(self, prepared: Tensor) -> None:
         got = tuple(prepared.shape[1:])
         got = (math.prod(got),) if len(self._shape) == 2 else got
-        wanted = self._shape[1:]
-        if all(want in (None, have) for want, have in zip(wanted, got, strict=True)):
-            return
-        remedies = []
-        if len(wanted) == 3:
-            last = self.preprocess.layout == "nhwc"
-            pairs = list(zip(wanted, got, strict=True))
-            (channels, given), *sides = (pairs[2], *pairs[:2]) if last else pairs
-            if channels in (1, 3) and channels != given:
-                remedies.append("channels=grey" if channels == 1 else "channels=rgb")
-            if any(want not in (None, have) for want, have in sides):
-                remedies.append("size=" + "x".join(str(want or have) for want, have in sides))
-        raise BrittleError(
-            f"classifier {self.name} takes {_shape_text(wanted)} but gets images of {_shape_text(got)}",
-            f"Give {','.join(remedies) or 'size=… or channels=…'}.",
-        )
+        refuse_misfit(self.name, self._shape[1:], got, self.preprocess.layout)
 
 
 def _open(path: Path, device: str) -> Any:
@@ -153,14 +138,6 @@ def _choose_output(outputs: Sequence[Any], wanted: str | None, path: str) -> str
         f"{path} does not output scores, only {', '.join(f'{each.name} {each.type}' for each in outputs) or 'nothing'}",
         "Export it with its logits or probabilities as an output.",
     )
-
-
-def _is_channels_last(shape: Sequence[int | None]) -> bool:
-    return len(shape) == 4 and shape[3] in CHANNELS and shape[1] not in CHANNELS
-
-
-def _shape_text(shape: Sequence[int | None]) -> str:
-    return "×".join("any" if size is None else str(size) for size in shape)
 
 
 @register("onnx")

@@ -84,12 +84,12 @@ class TorchClassifier(AdaptedClassifier):
         """images (B, C, H, W) in [0, 1] → z (B, K) whose softmax is p(c | x); gradients flow."""
         raw = self._raw(images).float()
         if self.output == "auto":
-            self._settle(raw, images)
+            self._settle(raw, images.shape[0])
         logits = raw if self.output == "logits" else raw.clamp(min=LEAST_PROBABILITY).log()
         if self.mapping is None:
             return logits
         if self._pooling is None:
-            self._settle(raw, images)
+            self._settle(raw, images.shape[0])
         assert self._pooling is not None
         return self._pooling(logits.log_softmax(1))
 

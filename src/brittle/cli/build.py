@@ -36,7 +36,8 @@ class CommandParameter:
 
     @property
     def key(self) -> str:
-        return f"{self.group.__name__}_{self.field.name}"  # options of two groups may have one name, but not one flag
+        # Options of two groups may have one name, but not one flag. Older Typers know names in lower case only.
+        return f"{self.group.__name__.lower()}_{self.field.name}"
 
     @property
     def flag(self) -> str:

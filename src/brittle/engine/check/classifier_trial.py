@@ -36,6 +36,8 @@ class ClassifierGivenCopies:
         self.inner = inner
 
     def __getattr__(self, name: str) -> Any:
+        if name == "submit":  # what it is given would be no copy
+            raise AttributeError(name)
         return getattr(self.inner, name)
 
     @property

@@ -54,7 +54,7 @@ from brittle.engine.hashes.torch_parts import (
 )
 from brittle.engine.hashes.value_bytes import array_parts, is_plain, plain_parts, tensor_parts
 
-ADAPTED_PARTS = ("module", "function", "estimator", "session")  # what Brittle's own adapters hold
+ADAPTED_PARTS = ("module", "function", "estimator", "session", "service")  # what Brittle's own adapters hold
 KNOWN = frozenset(vars(nn.Module()))  # what every module has
 CYTHONS = "cython_function_or_method"
 STATE_METHODS = ("__getstate__", "__reduce__", "__reduce_ex__")
