@@ -1,7 +1,8 @@
-"""What torch's ONNX exporter can't translate yet, written with ONNX operations: sorting, bits, hypot and erf⁻¹."""
+"""What torch's ONNX exporter can't translate yet, written with ONNX operations: sorting, bits, angles and erf⁻¹."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,7 +33,7 @@ _TAIL = (
     1.00167406,
     2.83297682,
 )
-_INT16, _INT32, _INT64, _UINT64 = 5, 6, 7, 13  # of onnx.TensorProto
+_FLOAT, _INT16, _INT32, _INT64, _UINT64 = 1, 5, 6, 7, 13  # of onnx.TensorProto
 _BITS = {_INT16: 16, _INT32: 32}
 _TYPES = {torch.int16: _INT16, torch.int32: _INT32}
 
@@ -69,6 +70,19 @@ def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
         tail = _polynomial(op.Sub(op.Sqrt(w), op.Constant(value_float=3.0)), _TAIL)
         return op.Mul(op.Where(op.Less(w, op.Constant(value_float=5.0)), centre, tail), x)
 
+    def atan(x: Any) -> Any:  # which onnxruntime has of float32 alone
+        return op.CastLike(op.Atan(op.Cast(x, to=_FLOAT)), x)
+
+    def atan2(y: Any, x: Any) -> Any:
+        turn = op.Where(op.Less(y, op.CastLike(_zero(), y)), op.CastLike(_pi(-1), y), op.CastLike(_pi(1), y))
+        return op.Where(op.Less(x, op.CastLike(_zero(), x)), op.Add(atan(op.Div(y, x)), turn), atan(op.Div(y, x)))
+
+    def _zero() -> Any:
+        return op.Constant(value_float=0.0)
+
+    def _pi(sign: int) -> Any:
+        return op.Constant(value_float=sign * math.pi)
+
     def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
         total = op.Constant(value_float=coefficients[0])
         for each in coefficients[1:]:
@@ -86,4 +100,6 @@ def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
         aten.view.dtype: words,
         aten.erfinv.default: inverse_erf,
         prims.erf_inv.default: inverse_erf,
+        aten.atan.default: atan,
+        aten.atan2.default: atan2,
     }
