@@ -1,4 +1,4 @@
-"""The live part of a bundle: a graph for each nuisance on an image set with each classifier, tried before it is kept."""
+"""The live part of a bundle: a graph of each nuisance on an image set with each classifier, tried beforehand."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class LiveGraphs:
         for name in names:
             found["classifiers"][name] = self._pair(images, nuisance, name, change)
             one = found["classifiers"][name]
-            self.say(f"{images}, {nuisance}, {name}: " + (one["why"] or f"live, within {one['difference']:.1g} of Python"))
+            self.say(
+                f"{images}, {nuisance}, {name}: " + (one["why"] or f"live, within {one['difference']:.1g} of Python")
+            )
         return found
 
     def _pair(self, images: str, nuisance: str, name: str, change: ChangeGraph) -> dict[str, Any]:
@@ -123,7 +125,7 @@ class LiveGraphs:
 
     def _extras(self, replay: Replay, kept: KeptImages, change: ChangeGraph) -> list[dict[str, Any]]:
         """What a nuisance reads besides the images, as a classifier sees them."""
-        found = []
+        found: list[dict[str, Any]] = []
         for name in change.extras:
             values = torch.cat([replay.batch([place]).extras[name] for place in kept.places]).float()
             file = f"{GRAPHS}/extra-{self._count}-{len(found)}.bin"
@@ -131,9 +133,7 @@ class LiveGraphs:
             found.append({"file": file, "shape": [1, *values.shape[1:]]})
         return found
 
-    def _difference(
-        self, path: Path, replay: Replay, name: str, change: ChangeGraph, kept: KeptImages
-    ) -> float:
+    def _difference(self, path: Path, replay: Replay, name: str, change: ChangeGraph, kept: KeptImages) -> float:
         """The largest difference in probability between the graph and Python, over a few images, draws, severities."""
         import onnxruntime
 

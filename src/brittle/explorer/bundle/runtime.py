@@ -23,10 +23,10 @@ FILES = {
 NAMES = {"ort.wasm.bundle.min.mjs": "ort.js", "ort-wasm-simd-threaded.wasm": "ort-wasm-simd-threaded.wasm"}
 BELOW = ("", "dist", "package/dist", "node_modules/onnxruntime-web/dist")
 LARGEST = 64 << 20  # bytes of a file
-NPM, NONE = "npm", "none"
+NPM, OFF = "npm", "off"
 HELP = (
-    f"Give --runtime {NPM} to fetch {PACKAGE} with npm, --runtime FOLDER if you have it, or --runtime {NONE} for a site "
-    "with nothing live."
+    f"Give --runtime {NPM} to fetch {PACKAGE} with npm, --runtime FOLDER if you have it, or --runtime {OFF} for a "
+    "site with nothing live."
 )
 
 Runtime = Mapping[str, bytes]  # by name in the bundle
@@ -35,7 +35,7 @@ Runtime = Mapping[str, bytes]  # by name in the bundle
 def find_runtime(where: str | None) -> Runtime:
     """The files of the runtime: from a folder or an archive that `npm pack` made, from npm, or from where npm has put
     them below the current folder. Empty where none is wanted."""
-    if where == NONE:
+    if where == OFF:
         return {}
     if where == NPM:
         return _from_npm()

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +52,8 @@ def write_bundle(
     _empty(folder)
     for name in (DATA, GRAPHS, RUNTIME):
         (folder / name).mkdir(parents=True)
-    _page(folder)
+    _json(folder / MARK, {"brittle bundle": VERSION, "runtime": PACKAGE if runtime else ""})
+    _page(folder, resources.files("brittle.explorer") / "web")
     for name, content in runtime.items():
         (folder / RUNTIME / name).write_bytes(content)
     (folder / "report.html").write_text(render(run, section_of).text, encoding="utf-8")
@@ -73,26 +75,33 @@ def write_bundle(
         ],
     }
     _json(folder / DATA / "run.json", told)
-    _json(folder / MARK, {"brittle bundle": VERSION, "runtime": PACKAGE if runtime else ""})
     return _summed_up(folder, spaces)
 
 
-def _empty(folder: Path) -> None:
-    """Makes room: of a folder with anything in it, only if it is a bundle."""
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / MARK).is_file():
-            raise BrittleError(f"{folder} is not empty and is not a bundle", "Name a new folder.")
-        for name in (DATA, GRAPHS, RUNTIME):
-            shutil.rmtree(folder / name, ignore_errors=True)
-        (folder / MARK).unlink()
-    elif folder.exists() and not folder.is_dir():
+def check_folder(folder: Path) -> None:
+    """Refuses what a bundle can't go to: a file, or a folder with anything in it that is not a bundle."""
+    if folder.exists() and not folder.is_dir():
         raise BrittleError(f"{folder} is a file", "Name a new folder.")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+        raise BrittleError(f"{folder} is not empty and is not a bundle", "Name a new folder.")
 
 
-def _page(folder: Path) -> None:
+def _empty(folder: Path) -> None:
+    """Removes an earlier bundle. Its mark goes last: what was removed in part is still a bundle."""
+    check_folder(folder)
+    for name in (DATA, GRAPHS, RUNTIME):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / MARK).unlink(missing_ok=True)
+
+
+def _page(folder: Path, files: Traversable) -> None:
     """The page's own files, told to read files in place of asking a server."""
-    for each in (resources.files("brittle.explorer") / "web").iterdir():
-        if not each.is_file() or each.name in SERVER_ONLY:
+    folder.mkdir(exist_ok=True)
+    for each in files.iterdir():
+        if each.is_dir():
+            _page(folder / each.name, each)
+            continue
+        if each.name in SERVER_ONLY:
             continue
         content = each.read_bytes()
         if each.name == "index.html":
@@ -109,9 +118,7 @@ def _nothing_live() -> dict[str, Any]:
     return {"classifiers": {}, "draws": None, "theta": None, "change": None, "why": why}
 
 
-def _told(
-    told: dict[str, Any], session: Session, kept: Mapping[str, KeptImages], spaces: list[dict[str, Any]]
-) -> None:
+def _told(told: dict[str, Any], session: Session, kept: Mapping[str, KeptImages], spaces: list[dict[str, Any]]) -> None:
     """Changes what a server tells of the run into what is true of the bundle."""
     for each in told["sets"]:
         there = kept[each["name"]]
@@ -168,7 +175,17 @@ def _replaced(query: PointsQuery, **changes: Any) -> PointsQuery:
 
 
 def _json(path: Path, what: Any) -> None:
-    path.write_text(json.dumps(what, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+    text = json.dumps(_short(what), ensure_ascii=False, separators=(",", ":"))
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files may be no text
+
+
+def _short(what: Any) -> Any:
+    """The same with no more digits than float32 has, of which there are millions."""
+    if isinstance(what, float):
+        return float(f"{what:.9g}")
+    if isinstance(what, Mapping):
+        return {name: _short(each) for name, each in what.items()}
+    return [_short(each) for each in what] if isinstance(what, (list, tuple)) else what
 
 
 def _summed_up(folder: Path, spaces: list[dict[str, Any]]) -> WrittenBundle:

@@ -97,9 +97,7 @@ def _tried(model: Any, given: dict[str, Tensor]) -> Any:
 class _Change(nn.Module):
     """What is exported: inputs in the order image, severity, then θ or what it is drawn from, then extras."""
 
-    def __init__(
-        self, nuisance: Nuisance, extras: tuple[str, ...], root: Tensor | None, told: tuple[str, ...]
-    ) -> None:
+    def __init__(self, nuisance: Nuisance, extras: tuple[str, ...], root: Tensor | None, told: tuple[str, ...]) -> None:
         super().__init__()
         self.nuisance, self.extras, self.root, self.told = nuisance, extras, root, told
 

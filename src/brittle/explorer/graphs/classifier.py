@@ -16,7 +16,7 @@ from brittle.classifiers.class_mapping import Pooling
 from brittle.classifiers.onnx_file import OnnxClassifier
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
-from brittle.explorer.graphs.export import exported
+from brittle.explorer.graphs.export import bare, exported
 from brittle.explorer.graphs.joined import at_opset, joined, opset_of
 from brittle.types import Classifier
 
@@ -50,7 +50,7 @@ def _of_module(classifier: TorchClassifier, image: Tensor) -> Any:
 def _of_file(classifier: OnnxClassifier, image: Tensor) -> Any:
     import onnx
 
-    model = onnx.load(classifier.path)
+    model = bare(onnx.load(classifier.path))
     entry, output = classifier.input_name, classifier.output_name
     prepared = classifier.example(image)
     scores = classifier.scores(classifier.preprocess(image)).expand(len(prepared), -1)

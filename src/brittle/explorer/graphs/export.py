@@ -42,23 +42,30 @@ def exported(
                 verbose=False,
             )
             assert found is not None
-            return _with_inputs(_bare(found.model_proto), inputs, given)
+            return _with_inputs(bare(found.model_proto), inputs, given)
     except Exception as error:
         raise BrittleError(f"torch can't write it as an ONNX graph: {_reason(error)}", "Use the local page.") from error
 
 
-def _bare(model: Any) -> Any:
-    """The model without notes on each node, which are longer than the graph and name files of this machine."""
-    graphs = [model.graph, *model.functions]
-    for graph in graphs:
-        for each in (*graph.node, *graph.value_info, *getattr(graph, "input", ()), *getattr(graph, "output", ())):
-            if not isinstance(each, str):
-                del each.metadata_props[:]
-                each.doc_string = ""
-        del graph.metadata_props[:]
-        del graph.value_info[:]
+def bare(model: Any) -> Any:
+    """The model without notes on its nodes: they are longer than the graph, and name files of the machine where it was
+    written."""
+    for graph in (model.graph, *model.functions):
+        _without_notes(graph)
     del model.metadata_props[:]
+    model.doc_string = ""
     return model
+
+
+def _without_notes(graph: Any) -> None:
+    graph.doc_string = ""
+    del graph.metadata_props[:], graph.value_info[:]
+    for node in graph.node:
+        node.doc_string = ""
+        del node.metadata_props[:]
+        for each in node.attribute:
+            for inner in (*([each.g] if each.HasField("g") else []), *each.graphs):
+                _without_notes(inner)
 
 
 def _with_inputs(model: Any, inputs: Sequence[str], given: Sequence[Tensor]) -> Any:
