@@ -159,7 +159,6 @@ def test_what_cannot_be_live_says_so(ask: Any) -> None:
     (by_hand,) = (each for each in run["classifiers"] if each["name"] == "by hand")
     assert not by_hand["live"]
     assert "only torch modules and ONNX files" in by_hand["why"]
-    assert by_hand["why"] in run["notes"]
     query = {"set": "sample", "image": run["sets"][0]["images"][0][0], "nuisance": "affine", "draw": 0}
     with pytest.raises(Exception, match="only torch modules and ONNX files"):
         ask("evaluate", query | {"classifiers": ["by hand"]})
@@ -179,6 +178,88 @@ def test_a_question_that_is_aborted_is_dropped_and_later_ones_are_answered(ask: 
     }}"""
     )
     assert said == ["AbortError", 10]
+
+
+@pytest.fixture
+def page(visit: Callable[..., Any], address: str) -> Iterator[Callable[..., Any]]:
+    """`page("#nuisance=affine")`: the bundle's page, once it shows answers."""
+    opened: list[Any] = []
+
+    def call(state: str = "") -> Any:
+        opened.append(visit(f"{address}{state}"))
+        opened[-1].page.wait_for_selector(".answer", state="attached")
+        return opened[-1].page
+
+    yield call
+    for each in opened:
+        assert each.errors == []
+        assert {one.split("/")[2] for one in each.requests if one.startswith("http")} == {address.split("/")[2]}
+        assert not each.page.evaluate("window.hit"), "a name ran as code"
+
+
+def shown(page: Any) -> dict[str, Any]:
+    """What is on the screen: the changed picture, and of each classifier the answer and its probability."""
+    found: dict[str, Any] = page.evaluate(
+        """() => ({
+            picture: document.querySelector('[data-key^=changed] img').src,
+            answers: Object.fromEntries([...document.querySelectorAll('.answer')].map((each) => [
+                each.dataset.classifier, [Number(each.dataset.predicted), Number(each.dataset.probability)]])),
+            state: JSON.parse(document.body.dataset.shown),
+        })"""
+    )
+    return found
+
+
+def test_a_slider_changes_picture_and_probability_to_what_python_says(page: Any, session: Session) -> None:
+    there = page("#nuisance=affine&theta=1,0,0,1,0,0&first=plain&second=file")
+    before = shown(there)
+    slider = there.locator("#theta-4")
+    for step in (3, 6):
+        last = shown(there)["state"]
+        slider.focus()
+        for _ in range(10 * step):
+            slider.press("ArrowRight")
+        there.wait_for_function(
+            "() => Number(document.querySelector('#theta-4').value) === JSON.parse(document.body.dataset.shown)[0]?.[4]"
+        )
+        now = shown(there)
+        assert now["state"] != last
+        assert now["picture"] != before["picture"]
+        theta, image = torch.tensor([now["state"][0]], dtype=torch.float32), now["state"][3]
+        for name in ("plain", "file"):
+            probabilities = meant(session, name, "affine", image, theta, 1.0)
+            predicted, probability = now["answers"][name]
+            assert probability == pytest.approx(float(probabilities[predicted]), abs=AGREE)
+
+
+def test_a_link_opens_the_same_again(page: Any) -> None:
+    first = page("#nuisance=affine&theta=1.1,0,0.2,1,0.1,0&first=augmented&second=residual")
+    link = first.evaluate("location.href")
+    again = page(link[link.index("#") :])
+    assert shown(again) == shown(first)
+
+
+def test_names_with_html_in_them_are_text(page: Any) -> None:
+    there = page("#nuisance=affine&first=file")
+    text = there.locator(".answer.first").inner_text()
+    for name in HOSTILE:
+        assert name in text
+    assert "<b>hostile</b> & sons" in there.locator("#title").inner_text()
+    there.locator("#tab-gallery").click()
+    there.wait_for_selector(".card")
+
+
+def test_a_classifier_that_is_not_live_is_marked_and_its_reason_is_on_the_page(page: Any) -> None:
+    there = page("#nuisance=affine&first=plain")
+    assert "by hand (not live)" in there.locator("#first").inner_text()
+    assert "only torch modules and ONNX files can run in a browser" in there.content()
+
+
+def test_the_report_is_in_the_bundle(page: Any) -> None:
+    there = page("#nuisance=affine&first=plain")
+    there.locator("#tab-report").click()
+    there.wait_for_selector("#report:not([hidden])")
+    there.frame_locator("#report").locator("h1").first.wait_for()
 
 
 def test_points_are_those_of_the_run(ask: Any, session: Session) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from brittle.classifiers.base import first_line
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
-from brittle.explorer.bundle.pictures import DRAWS, KeptImages
+from brittle.explorer.bundle.pictures import FEWEST_DRAWS, MOST_DRAWS, MOST_NUMBERS, KeptImages
 from brittle.explorer.graphs.change import (
     CHANGED,
     DRAW,
@@ -56,8 +56,8 @@ class LiveGraphs:
             replay = run.replay(images, nuisance, (run.seen_by(nuisance, names) or [""])[0])
             change = change_graph(replay.nuisance, replay.batch([kept.places[0]]), replay.seed, replay.stream)
             found["outputs"] = change.outputs
-            found["draws"] = None if change.draws else DRAWS
-            found["theta"] = None if change.draws else self._theta(replay, kept)
+            if not change.draws:
+                found["draws"], found["theta"] = self._theta(replay, kept)
             found["change"] = None if change.extras else self._written(change.model, None)
         except BrittleError as error:
             found["why"] = f"{nuisance} can't be live here: {error.what}."
@@ -116,12 +116,14 @@ class LiveGraphs:
         (self.folder / file).write_bytes(model.SerializeToString())
         return file
 
-    def _theta(self, replay: Replay, kept: KeptImages) -> dict[str, Any]:
-        """θ of the first draws of every image, as numbers in a file."""
-        drawn = torch.cat([replay.prior(replay.batch([place]), DRAWS) for place in kept.places]).float()
+    def _theta(self, replay: Replay, kept: KeptImages) -> tuple[int, dict[str, Any]]:
+        """How many draws of every image, and θ of them as numbers in a file."""
+        each = replay.nuisance.identity(replay.batch([kept.places[0]])).shape[-1] * len(kept.places)
+        count = max(FEWEST_DRAWS, min(MOST_DRAWS, MOST_NUMBERS // each))
+        drawn = torch.cat([replay.prior(replay.batch([place]), count) for place in kept.places]).float()
         file = f"{GRAPHS}/theta-{self._count}.bin"
         (self.folder / file).write_bytes(drawn.contiguous().numpy().tobytes())
-        return {"file": file, "numbers": drawn.shape[-1]}
+        return count, {"file": file, "numbers": drawn.shape[-1]}
 
     def _extras(self, replay: Replay, kept: KeptImages, change: ChangeGraph) -> list[dict[str, Any]]:
         """What a nuisance reads besides the images, as a classifier sees them."""

@@ -15,7 +15,8 @@ from brittle.explorer.points import point_cells
 from brittle.explorer.session import Session
 from brittle.images.base import ImageSet
 
-DRAWS = 24  # of every image under every nuisance, whose θ are kept
+MOST_DRAWS, FEWEST_DRAWS = 64, 8  # of every image under every nuisance, whose θ are kept
+MOST_NUMBERS = 1 << 20  # of them together
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def write_bundle(
         (folder / RUNTIME / name).write_bytes(content)
     (folder / "report.html").write_text(render(run, section_of).text, encoding="utf-8")
     kept = chosen_images(session, images)
-    told = described(session)
+    told = described(session) | {"version": "", "going": ""}
     live = LiveGraphs(session, folder, kept, say)
     spaces = [live.of_space(*pair) if runtime else _nothing_live() for pair in session.spaces]
     _told(told, session, kept, spaces)
@@ -143,6 +143,7 @@ def _told(told: dict[str, Any], session: Session, kept: Mapping[str, KeptImages]
         mine = [found["classifiers"].get(each["name"], {"why": found["why"]}) for found in spaces]
         if mine and all(one["why"] for one in mine):
             each["live"], each["why"] = False, each["why"] or mine[0]["why"]
+    told["notes"].append(f"Galleries hold points of these images alone, {MOST_IN_GALLERY} at most.")
     told["notes"] = list(dict.fromkeys(told["notes"]))
 
 

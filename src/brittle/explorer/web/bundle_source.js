@@ -198,11 +198,15 @@ export async function open() {
     const { graph, extras } = graphOf(query, at, query.classifier);
     const all = await given(query, at, extras);
     const { parameters } = told.spaces[at];
-    const along = ({ low, high }) => Array.from({ length: MAP_SIDE }, (_, k) => low + ((high - low) * k) / (MAP_SIDE - 1));
-    const [x, y] = [along(parameters[query.x]), along(parameters[query.y])];
+    const [x, y] = [query.x, query.y].map((at) => {
+      const low = Math.min(parameters[at].low, all.theta[at]);
+      const high = Math.max(parameters[at].high, all.theta[at]);
+      return Array.from({ length: MAP_SIDE }, (_, k) => low + ((high - low) * k) / (MAP_SIDE - 1));
+    });
     let label = labelOf(query, query.classifier);
     if (label < 0) {
-      const here = await ask("run", { graph, given: all, want: ["log_probs"] }, signal);
+      const untouched = { ...all, severity: 0 };
+      const here = await ask("run", { graph, given: untouched, want: ["log_probs"] }, signal);
       label = likeliest(here.log_probs, -1)[0][0];
     }
     const question = { graph, given: all, x: query.x, y: query.y, across: x, down: y, label };
@@ -232,7 +236,10 @@ export async function open() {
     const wanted = (value, asked) => asked === null || asked === undefined || value === asked;
     const kept = items.filter(
       (each) =>
-        wanted(each.label, query.label) && wanted(each.predicted, query.predicted) && wanted(each.image, query.image),
+        wanted(each.label, query.label) &&
+        wanted(each.predicted, query.predicted) &&
+        wanted(each.image, query.image) &&
+        (!query.wrong || each.label !== each.predicted),
     );
     const offset = query.offset ?? 0;
     return { total: kept.length, items: sorted(kept, query).slice(offset, offset + (query.limit ?? 24)), labels, flows };
