@@ -20,6 +20,12 @@ def sent(values: Tensor, device: torch.device) -> Tensor:
     return values.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else values.to(device)
 
 
+def inspectable(values: Tensor) -> bool:
+    """Whether code may look at these numbers, for a faster way that depends on them: they are on a CPU, where nobody
+    waits for them, and no graph is being exported, which is to hold for all numbers."""
+    return values.device.type == "cpu" and not torch.compiler.is_exporting()
+
+
 def usable_device(device: str | torch.device) -> torch.device:
     """A device that numbers can be computed on and read back from: `meta` is a device, but holds none."""
     try:

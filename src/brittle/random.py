@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from brittle.cached import cached
+from brittle.device import inspectable
 
 
 def _signed(value: int) -> int:
@@ -97,7 +98,7 @@ def uniform_field(keys: Tensor, count: int, chunk: int = _CHUNK) -> Tensor:
     Each output of the generator gives two words of 32 bits. The upper 23 bits of a word select one of 2²³ equal
     intervals, whose midpoint float32 represents exactly.
     """
-    if keys.device.type != "cpu":
+    if not inspectable(keys):
         return _uniform_in_torch(keys, count)
     pairs = (count + 1) // 2
     numbers = np.empty((keys.numel(), 2 * pairs), np.float32)
@@ -115,7 +116,7 @@ def normal_field(keys: Tensor, count: int, sigma: float = 1.0, chunk: int = _CHU
     Each output of the generator gives a Box–Muller pair √(−2σ² ln |u|)·(cos πv, sin πv), with u and v uniform on
     (−1, 1) from its lower and upper word. The cosines fill the first half of the field, the sines the second.
     """
-    if keys.device.type != "cpu":
+    if not inspectable(keys):
         return _normal_in_torch(keys, count, sigma)
     pairs = (count + 1) // 2
     numbers = np.empty((keys.numel(), 2 * pairs), np.float32)

@@ -114,6 +114,11 @@ class AdaptedClassifier(abc.ABC):
         """Whether its labels are names that somebody gave it."""
         return self._labels is not None or self.mapping is not None
 
+    @property
+    def pooling(self) -> Pooling | None:
+        """The mapping in terms of this classifier's own classes, once a first batch has revealed how many there are."""
+        return self._pooling
+
     def seen(self, height: int, width: int) -> tuple[int, int, int, int]:
         """Top, left, bottom and right end of the part of an image that its preprocessing leaves."""
         return self.preprocess.seen(height, width)

@@ -48,10 +48,10 @@ class OnnxClassifier(AdaptedClassifier):
                 f"{path} takes {', '.join(f'{i.name} {i.type} {i.shape}' for i in inputs) or 'no input'}",
                 "Export a model with one input: float images, (batch, channels, height, width) or flat.",
             )
-        self._input, self._dtype = entry.name, FLOATS[entry.type]
+        self.path, self.input_name, self._dtype = Path(real_path(os.fspath(path))), entry.name, FLOATS[entry.type]
         # Symbolic dimensions are names or None; only numbers are binding.
         self._shape = [size if isinstance(size, int) and size > 0 else None for size in entry.shape]
-        self._output = _choose_output(self.session.get_outputs(), output_name, str(path))
+        self.output_name = _choose_output(self.session.get_outputs(), output_name, str(path))
         preprocess = preprocess or Preprocess()
         if preprocess.layout is None and len(self._shape) == 4 and is_channels_last(self._shape[1:]):
             preprocess = dataclasses.replace(preprocess, layout="nhwc")
@@ -59,10 +59,7 @@ class OnnxClassifier(AdaptedClassifier):
         super().__init__(name=name or str(path), preprocess=preprocess, device="cpu", **settings)
 
     def scores(self, prepared: Tensor) -> Tensor:
-        self._fit(prepared)
-        if len(self._shape) == 2:
-            prepared = prepared.flatten(1)
-        images = np.ascontiguousarray(prepared.detach().numpy(), dtype=self._dtype)
+        images = self._fitted(prepared)
         fixed = self._shape[0]
         if fixed is None or fixed == len(images):
             return self._run(images)
@@ -78,8 +75,20 @@ class OnnxClassifier(AdaptedClassifier):
             chunks.append(self._run(np.pad(chunk, padding, mode="edge"))[: len(chunk)])
         return torch.cat(chunks) if chunks else torch.empty(0, self._classes or 0)
 
+    def example(self, image: Tensor) -> Tensor:
+        """What the model is given for one image (1, C, H, W) in [0, 1]: as many copies as it takes at once."""
+        fitted = self._fitted(self.preprocess(image))
+        return torch.from_numpy(np.repeat(fitted, self._shape[0] or 1, 0))
+
+    def _fitted(self, prepared: Tensor) -> np.ndarray[Any, Any]:
+        """Prepared images in the shape and the numbers that the model takes."""
+        self._fit(prepared)
+        if len(self._shape) == 2:
+            prepared = prepared.flatten(1)
+        return np.ascontiguousarray(prepared.detach().numpy(), dtype=self._dtype)
+
     def _run(self, images: np.ndarray[Any, Any]) -> Tensor:
-        (found,) = self.session.run([self._output], {self._input: images})
+        (found,) = self.session.run([self.output_name], {self.input_name: images})
         if isinstance(found, list):
             # ZipMap, as scikit-learn converters write it: a dictionary class → probability for each image.
             return torch.tensor([list(row.values()) for row in found])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 import scipy.special
 import torch
 from torch import Tensor
 
+from brittle.cached import table
 from brittle.nuisances import register
 from brittle.nuisances.base.corruption import PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
@@ -22,7 +22,7 @@ DISPLACEMENT = (0.0, 1.78, 1.84, 3.18, 3.64, 4.72)
 GRAINS = 2**16
 
 
-@lru_cache(maxsize=8)
+@table(8)
 def _quantiles(dtype: torch.dtype, device: torch.device) -> Tensor:
     """(GRAINS,): quantiles of a Gamma(2) distribution, standardised to mean 0 and variance 1."""
     with torch.inference_mode(False):
@@ -34,7 +34,8 @@ def _quantiles(dtype: torch.dtype, device: torch.device) -> Tensor:
 def displacements(keys: Tensor, count: int, dtype: torch.dtype) -> Tensor:
     """keys (B,) → (B, count) standard displacements; sixteen bits each are plenty, so one 64-bit draw gives four."""
     words = bits(keys, -(-count // 4)).view(torch.int16)[:, :count]
-    return _quantiles(dtype, keys.device)[words.to(torch.int32).add_(GRAINS // 2)]
+    places = words.to(torch.int32).add_(GRAINS // 2)
+    return _quantiles(dtype, keys.device).index_select(0, places.flatten()).view(places.shape)
 
 
 @register("glass-blur")

@@ -105,7 +105,7 @@ class Pixelate(Corruption):
         """How many cells (B,) each image has down, and across."""
         share = strengths(level, SHARE)[0]
         # ImageNet-C rounds down. Near level 0 that would remove a cell at once, so there it becomes rounding up.
-        up = (1 - level).clamp(0, 0.999) + 1e-4
+        up = (1 - level).clamp(0.0, 0.999) + 1e-4
         down, across = ((share * side + up).floor().clamp(1, side) for side in images.shape[-2:])
         return down.long(), across.long()
 

@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.cached import table
 from brittle.constants import constant
 from brittle.errors import BrittleError
 from brittle.nuisances import register
@@ -105,7 +106,7 @@ class Mesh(NamedTuple):
     bands: tuple[int, ...]  # (g − 1,) pixel rows in each row of cells
 
 
-@lru_cache(maxsize=64)
+@table(64)
 def triangle_mesh(points: int, height: int, width: int, dtype: torch.dtype, device: torch.device) -> Mesh:
     """The mesh of `points` control points per side from edge to edge of an image."""
     with torch.inference_mode(False):  # cached for later calls, some of which need gradients

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from brittle.cached import table
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.base.levels import at_level
@@ -84,7 +84,7 @@ _YIQ = (
 )
 
 
-@lru_cache(maxsize=8)
+@table(8)
 def _turns(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     """(3, 3) and (3, 3): P and J such that I + (cos a − 1)·P + sin a·J rotates all hues by a."""
     with torch.inference_mode(False):  # cached for later calls, some of which need gradients

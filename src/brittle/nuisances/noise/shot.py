@@ -15,6 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from brittle.device import inspectable
 from brittle.errors import BrittleError
 from brittle.nuisances import register
 from brittle.nuisances.base.levels import LEVEL_HELP, Levelled, at_level, check_level, growth
@@ -128,5 +129,5 @@ class Shot(Levelled):
 def pieces(numbers: Tensor) -> Iterator[slice]:
     """Slices of the columns of numbers (B, n), a few at a time on a CPU, to keep operations in cache."""
     rows, columns = numbers.shape
-    width = max(1, CPU_PIECE // max(1, rows)) if numbers.device.type == "cpu" else max(1, columns)
+    width = max(1, CPU_PIECE // max(1, rows)) if inspectable(numbers) else max(1, columns)
     return (slice(start, min(start + width, columns)) for start in range(0, columns, width))

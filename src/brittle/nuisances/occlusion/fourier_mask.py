@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brittle.cached import cached, table
+from brittle.device import inspectable
 from brittle.nuisances import register
 from brittle.nuisances.occlusion.occluder import BlindOccluder
 from brittle.nuisances.occlusion.shares import ShareLaw
@@ -94,7 +95,7 @@ class FourierMask(ShareLaw, BlindOccluder):
 
     def _coefficients(self, batch: Batch) -> int:
         height, width = batch.images.shape[-2:]
-        return math.prod(2 * periods + 1 for periods in _periods(height, width, self.decay)) - 1
+        return _waves_in_all(height, width, self.decay) - 1
 
 
 def _periods(height: int, width: int, decay: float) -> tuple[int, int]:
@@ -103,7 +104,12 @@ def _periods(height: int, width: int, decay: float) -> tuple[int, int]:
     return min((height - 1) // 2, int(most * height)), min((width - 1) // 2, int(most * width))
 
 
-@lru_cache(maxsize=16)
+@cached(64)
+def _waves_in_all(height: int, width: int, decay: float) -> int:
+    return math.prod(2 * periods + 1 for periods in _periods(height, width, decay))
+
+
+@table(16)
 def _waves(height: int, width: int, decay: float, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Waves down (H, 2K + 1), standard deviations (2K + 1, 2L + 1), waves across (W, 2L + 1)."""
     sides, periods = (height, width), _periods(height, width, decay)
@@ -124,7 +130,7 @@ def _waves(height: int, width: int, decay: float, device: torch.device) -> tuple
 def _largest(values: Tensor, count: Tensor) -> Tensor:
     """values (B, N), count (B, 1) → (B, 1): the count-th largest of each row."""
     place = (values.shape[1] - count).clamp(max=values.shape[1] - 1)
-    if values.device.type == "cpu":  # numpy selects and sorts many times faster than torch here
+    if inspectable(values):  # numpy selects and sorts many times faster than torch here
         rows, places = values.detach().numpy(), np.unique(place.numpy())
         ordered = torch.from_numpy(np.partition(rows, places, axis=1) if len(places) == 1 else np.sort(rows, axis=1))
     else:

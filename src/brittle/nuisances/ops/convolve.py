@@ -17,7 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brittle.cached import cached
+from brittle.cached import cached, table
+from brittle.device import inspectable
 
 Border = Literal["edge", "mirror"]
 
@@ -46,7 +47,7 @@ def longest_reach(height: int, width: int) -> int:
 def canvas_for(height: int, width: int, x: Tensor, y: Tensor, reach: int) -> Canvas:
     """A canvas for images of this size and kernels with places x and y, in pixels, none further than `reach`. On a
     device, where inspecting x and y would mean waiting, it always has room for `reach`."""
-    if x.device.type != "cpu":
+    if not inspectable(x):
         return _fourier_canvas(height, width, (reach, reach, reach, reach))
     (left, right), (top, bottom) = (_extent(places) for places in (x, y))
     padding = (right, -left, bottom, -top)
@@ -74,7 +75,7 @@ def _fast_length(least: int) -> int:
     return int(scipy.fft.next_fast_len(least, real=True))
 
 
-@lru_cache(maxsize=64)
+@table(64)
 def _distances(height: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # cached for later calls, some of which need gradients
         down, across = (torch.fft.fftfreq(side, 1 / side, dtype=torch.float64) for side in (height, width))
@@ -88,7 +89,7 @@ def convolve(images: Tensor, kernels: Tensor, canvas: Canvas, border: Border) ->
         return _convolve_directly(padded, kernels, canvas)
     height, width = images.shape[-2:]
     left, _, top, _ = canvas.padding
-    spectrum = torch.fft.rfft2(padded) * torch.fft.rfft2(kernels)[:, None]
+    spectrum = torch.fft.rfft2(padded) * torch.fft.rfft2(kernels[:, None])
     filtered: Tensor = torch.fft.irfft2(spectrum, s=(canvas.height, canvas.width))
     return filtered[..., top : top + height, left : left + width]
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.device import inspectable
 from brittle.random import fold, stream_root, uniform
 
 _TRIALS = 2**14  # proposals from which the acceptance rate is estimated, once per prior
@@ -149,7 +150,7 @@ def draw(keys: Tensor, height: int, width: int, scale: float, rectangles: int) -
     if rectangles == 1:
         return propose(keys, height, width, scale, rectangles)[0]
     acceptance = 0.8 * prior(height, width, scale, rectangles).acceptance
-    on_host = keys.device.type == "cpu"
+    on_host = inspectable(keys)
     flat = keys.flatten()
     most = math.ceil(math.log(_MISSED) / math.log1p(-acceptance))
     at_once = min(math.ceil(1 / acceptance) if on_host else most, max(1, _AT_ONCE // max(1, len(flat))))

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brittle.device import inspectable
+
 # Gaussians are cut off at four standard deviations, as in ImageNet-C; numbers near float32's smallest would also slow
 # the products down a hundredfold.
 REACH = 4.0
@@ -78,7 +80,7 @@ def _mirrored_distances(count: int, device: torch.device) -> Tensor:
 def mirrored_gaussian_matrix(sigma: Tensor, count: int, reach: float, widest: float) -> Tensor:
     """sigma (B,) in pixels, none above `widest` → (B, count, count): a sampled Gaussian, cut off after `reach` standard
     deviations, with the image mirrored at its edges (… b a | a b … y z | z y …) as often as it takes."""
-    if sigma.device.type == "cpu":  # where inspecting it costs nothing
+    if inspectable(sigma):  # where inspecting it costs nothing
         widest = float(sigma.detach().max())
     turns = math.ceil((reach * widest + 1 + count) / (2 * count))
     # Mirrored, an image repeats after twice its side: W(d) = Σₖ g(d + 2·count·k), and row i has W(|i − j|) for pixel j
@@ -101,7 +103,7 @@ def gaussian_blur(images: Tensor, sigma: Tensor) -> Tensor:
     On the CPU, where inspecting sigma costs nothing, by convolution as far as the widest one reaches: three times as
     fast as matrices at common widths."""
     count, channels, height, width = images.shape
-    if sigma.device.type == "cpu":
+    if inspectable(sigma):
         reach = max(2, math.ceil(REACH * float(sigma.detach().max())))
         if reach < min(height, width) // 2:
             half, planes = gaussian_weights(sigma, reach + 1), count * channels

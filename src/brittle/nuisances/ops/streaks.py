@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.device import inspectable
+
 
 class Margins(NamedTuple):
     """How many pixels beyond each side of an image points may lie."""
@@ -21,7 +23,7 @@ class Margins(NamedTuple):
 def margins_for(x: Tensor, y: Tensor, height: int, width: int, reach: int) -> Margins:
     """Margins for points x and y, none further outside than `reach`. On a device, where inspecting them would mean
     waiting, there is always room for `reach`."""
-    if x.device.type != "cpu":
+    if not inspectable(x):
         return Margins(reach, reach, reach, reach)
     left, right = _outside(x, width)
     return Margins(left, right, *_outside(y, height))

@@ -10,6 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from brittle.device import inspectable
 from brittle.nuisances import register
 from brittle.nuisances.base.corruption import PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
@@ -53,7 +54,7 @@ class Rain(PixelSizedCorruption):
         # A drop is never thinner than a pixel, so a small image, which would drown in 400, gets fewer.
         share = min(pixels, 1.0)
         most, drops = max(round(MOST_DROPS * share), 1), drops * share
-        if images.device.type == "cpu":  # checking how many are wanted costs nothing here, so no others are made
+        if inspectable(images):  # checking how many are wanted costs nothing here, so no others are made
             most = min(most, int(drops.detach().max()) + 1)
         x, y, nearness, turn = uniform_field(field_keys(rest, 0), 4 * most).to(images.dtype).view(-1, most, 4).unbind(2)
         visible = (drops[:, None] - torch.arange(most, dtype=images.dtype, device=images.device)).clamp(0, 1)
