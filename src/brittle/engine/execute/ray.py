@@ -20,7 +20,7 @@ from brittle.engine.execute.time_limits import ResponseTimes
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import asked_groups, planned_calls
 from brittle.engine.plan.queue import ATTEMPTS, WorkItem, WorkQueue
-from brittle.engine.store.unit_store import FolderStore, Store
+from brittle.engine.store.unit_store import FileMerger, FolderStore, Store
 from brittle.errors import BrittleError, Failure, MissingPackage
 from brittle.progress import Progress, duration
 from brittle.study import Study
@@ -95,6 +95,7 @@ class WorkerPool:
     ) -> None:
         self.ray, self.queue, self.job, self.share, self.progress = ray, queue, job, share, progress
         self.response_times = response_times
+        self._merging = FileMerger(queue.store)
         self._setup = ray.put(setup)
         self._kind = ray.remote(RemoteWorker).options(
             num_cpus=share.cores, num_gpus=share.gpus, max_concurrency=AT_ONCE, max_restarts=0
@@ -162,6 +163,8 @@ class WorkerPool:
         self._show_notes(found)
         if found.error is None:
             self.queue.mark_done(work)
+            for cell in work.cells:
+                self._merging.after_write(cell)
         elif found.hopeless:
             raise found.error
         else:

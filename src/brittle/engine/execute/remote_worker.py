@@ -20,13 +20,11 @@ from brittle.allocator import keep_mapped
 from brittle.classifiers.base import first_line
 from brittle.engine.assemble import assemble
 from brittle.engine.check.before_work import check_job
-from brittle.engine.execute.read_rows import read_rows
-from brittle.engine.execute.worker import Worker
+from brittle.engine.execute.piece_worker import PieceWorker
 from brittle.engine.execution import graphs_of
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
-from brittle.engine.plan.extension import Extension
-from brittle.engine.plan.missing import CellGroup, image_range
+from brittle.engine.plan.missing import CellGroup
 from brittle.engine.store.unit_store import FolderStore
 from brittle.errors import BrittleError, Failure, ForeignError
 from brittle.measures.base import Cell
@@ -106,10 +104,9 @@ class RemoteWorker:
         self.job = replace(self.job, graphs=graphs_of(self.job, setup.compiled))
         if self.job.device.type == "cpu":
             keep_mapped()
-        self.store = FolderStore(setup.units, self.job.depends, self.job.extent)
-        self.extension = Extension(self.job, self.store)
-        self.worker = Worker(self.job, self._notes.append)
-        self.worker.batch_sizes = dict(setup.batch_sizes)
+        store = FolderStore(setup.units, self.job.depends, self.job.extent)
+        self.pieces = PieceWorker(self.job, store, self._notes.append)
+        self.pieces.worker.batch_sizes = dict(setup.batch_sizes)
 
     def compute(self, cells: Sequence[Cell], span: Span) -> WorkerReply:
         """Computes a span for cells that differ in their classifier alone, and commits it."""
@@ -122,29 +119,14 @@ class RemoteWorker:
         job, (measure, _, images, nuisance) = self.job, cells[0]
         by_classifier = {cell.classifier: cell for cell in cells}
         group = CellGroup(job.assignments[measure], images, nuisance, by_classifier, job.plan(cells[0]))
-        units = group.plan[span.first : span.end]
-        self.worker.prefetch(images, units)
-        first, end = image_range(units)
-        given = {
-            name: read_rows(job, self.store, cell, first, end, looks=LOOKS) for name, cell in by_classifier.items()
-        }
-        wrong: Exception | None = None
+        self.pieces.worker.prefetch(images, group.plan[span.first : span.end])
+        given = self.pieces.given(group, span, looks=LOOKS)
         with self._compute_lock:
-            found = [
-                (some, self.worker.compute(some, span, given, wanted=wanted))
-                for some, wanted in self.extension.split(group, span)
-            ]
-        for name, cell, parts in ((*each, parts) for some, parts in found for each in some.cells.items()):
-            try:
-                tables = self.extension.completed(cell, span, self.worker.collect(cell, parts, name))
-            except Exception as error:  # the other classifiers' rows are kept
-                wrong = wrong or error
-                continue
-            try:
-                self.store.write(cell, span, tables)
-            except Failure as error:
-                return self._answer(error)._replace(hopeless=True)
-        return self._answer(wrong)
+            computed = self.pieces.compute(group, span, given)
+        try:
+            return self._answer(self.pieces.save(span, computed).wrong)
+        except Failure as error:
+            return self._answer(error)._replace(hopeless=True)
 
     def _answer(self, error: Exception | None) -> WorkerReply:
         notes = tuple(self._notes)
