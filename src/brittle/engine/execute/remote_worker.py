@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -21,12 +21,14 @@ from brittle.classifiers.base import first_line
 from brittle.engine.assemble import assemble
 from brittle.engine.check.before_work import check_job
 from brittle.engine.execute.piece_worker import PieceWorker
+from brittle.engine.execute.shipping import paths_in
 from brittle.engine.execution import graphs_of
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import CellGroup
 from brittle.engine.store.unit_store import FolderStore
 from brittle.errors import BrittleError, Failure, ForeignError
+from brittle.images.selection import ChosenImages
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
 from brittle.study import Study
@@ -44,13 +46,25 @@ class WorkerSetup:
     device: str
     batch_sizes: Mapping[str, int]  # by image set, the same for all workers
     threads: int
-    folder: Path  # that paths in specs are relative to
-    path: Sequence[str]  # where modules are found
+    folder: Path | None  # that paths in specs are relative to; None: to that in which a worker starts
+    path: Sequence[str]  # where modules are found, relative to that folder where they lie below it
     modules: Sequence[str]  # that registered what the study names
     compiled: Sequence[str]  # classifiers
+    images: Mapping[str, ChosenImages] = field(default_factory=dict)  # that workers need not open
 
     @classmethod
-    def of(cls, job: Job, study: Study, store: FolderStore, threads: int) -> WorkerSetup:
+    def of(
+        cls,
+        job: Job,
+        study: Study,
+        store: FolderStore,
+        threads: int,
+        images: Mapping[str, ChosenImages] = MappingProxyType({}),
+        *,
+        elsewhere: bool = False,
+    ) -> WorkerSetup:
+        """For workers on this machine, or `elsewhere`, which have been sent what they need."""
+        relative = any(not path.is_absolute() for path in paths_in(study))
         things = (*(each.measure for each in job.assignments.values()), *job.nuisances.values())
         return cls(
             study.resolved(),
@@ -58,10 +72,11 @@ class WorkerSetup:
             job.device.type,
             {name: job.batch_size(name) for name in (*job.images, "")},
             threads,
-            Path.cwd(),
-            tuple(sys.path),
+            Path.cwd() if relative and not elsewhere else None,
+            tuple(map(_below_here, sys.path)) if elsewhere else tuple(sys.path),
             tuple(sorted({type(each).__module__ for each in things})),
             tuple(job.graphs),
+            dict(images),
         )
 
 
@@ -83,6 +98,12 @@ class RemoteWorker:
         self._notes: list[str] = []
         self._device = "cpu"
 
+    def node(self) -> str:
+        """Where it runs, once it does."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
     def begin(self, setup: WorkerSetup) -> WorkerReply:
         """Loads everything, and answers what it found, to be compared with what the driver has."""
         try:
@@ -93,13 +114,19 @@ class RemoteWorker:
 
     def _begin(self, setup: WorkerSetup) -> None:
         self._device = setup.device
-        os.chdir(setup.folder)
-        sys.path[:] = dict.fromkeys([*setup.path, *sys.path])
+        here = Path.cwd()
+        if setup.folder not in (None, here):
+            raise BrittleError(
+                f"workers run in {here}, and the study names files relative to {setup.folder}",
+                "Name them by absolute paths, or connect to Ray from that folder.",
+            )
+        sys.path[:] = dict.fromkeys([*(str(here / each) for each in setup.path), *sys.path])
         torch.set_num_threads(setup.threads)
         for module in setup.modules:
             with contextlib.suppress(ImportError):  # what nothing registers is missed where it is named
                 importlib.import_module(module)
-        self.job = check_job(assemble(Inputs(Study.of(dict(setup.study))), setup.device)).job
+        inputs = Inputs(Study.of(dict(setup.study)), {"images": setup.images})
+        self.job = check_job(assemble(inputs, setup.device)).job
         torch.backends.cuda.matmul.allow_tf32 |= self.job.precision == "tf32"
         self.job = replace(self.job, graphs=graphs_of(self.job, setup.compiled))
         if self.job.device.type == "cpu":
@@ -136,6 +163,19 @@ class RemoteWorker:
             return WorkerReply(error, device_unusable=spoiled, notes=notes)
         told = Failure(f"{type(error).__name__}: {first_line(error)}")
         return WorkerReply(told, device_unusable=self._device == "cuda", notes=notes)
+
+
+def fetch(reference: Any) -> Any:
+    """What the driver has put into Ray's object store."""
+    import ray
+
+    return ray.get(reference)
+
+
+def _below_here(place: str) -> str:
+    """A folder as workers elsewhere have it: relative where it is below the current one, which they are sent."""
+    path, here = Path(place), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else place
 
 
 def loaded_entries(job: Job) -> dict[str, Any]:
