@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ from brittle.engine.execute.shipping import stage
 from brittle.errors import Failure, MissingPackage
 from brittle.study import Study
 
+CONNECTING = 10.0  # seconds
 OBJECT_STORE = 128 << 20  # bytes: rows never travel through Ray
 
 
@@ -66,12 +68,30 @@ def _start(ray: ModuleType) -> None:
 def _connect(ray: ModuleType, address: str, sent: Path) -> None:
     about: dict[str, Any] = {"working_dir": str(sent), "py_modules": [str(Path(brittle.__file__).parent)]}
     try:
-        ray.init(address=address, runtime_env=about, log_to_driver=False, logging_level=logging.ERROR)
+        with _loopback(ray) if _listens_here_alone(ray, address) else nullcontext():
+            ray.init(address=address, runtime_env=about, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
         raise Failure(
             f"there is no connection to the Ray cluster {address!r}: {_first_line(error)}",
             "Check that it runs, and that this process has its token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH).",
         ) from error
+
+
+def _listens_here_alone(ray: ModuleType, address: str) -> bool:
+    """Whether a cluster listens on 127.0.0.1 and not on the machine's own address, which Ray would take it for. One
+    that listens on neither is an error at once, for which Ray itself takes minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdigit():  # auto
+        return False
+    with socket.create_connection((host, int(port)), CONNECTING):
+        pass
+    if address.startswith("ray://") or host not in ("127.0.0.1", "localhost"):
+        return False
+    try:
+        with socket.create_connection((ray.util.get_node_ip_address(), int(port)), CONNECTING):
+            return False
+    except OSError:
+        return True
 
 
 def _first_line(error: Exception) -> str:

@@ -66,9 +66,9 @@ class RayExecutor:
         """Refuses nodes on which workers would fail, before work begins."""
         marker = Path(store.folder).resolve().parent / ".lock"
         paths = sorted({str(path) for path in paths_in(self.study) if path.is_absolute()})
-        look = self.ray.remote(report_of).options(num_cpus=0, max_retries=0)
+        look = self.ray.remote(report_of)
         for node in nodes_of(self.ray):
-            answer = look.options(scheduling_strategy=node.only).remote(paths, str(marker))
+            answer = look.options(num_cpus=0, max_retries=0, scheduling_strategy=node.only).remote(paths, str(marker))
             try:
                 found = self.ray.get(answer, timeout=LOOKING)
             except self.ray.exceptions.RayError as error:
