@@ -104,7 +104,7 @@ class LocalExecutor:
         attempts = work.attempts + 1
         if attempts >= ATTEMPTS or not may_pass(error):
             raise error
-        self.progress.note(f"{error} This is tried again.")
+        self.progress.note(f"{str(error).rstrip('.')}. This is tried again.")
         time.sleep(BACK_OFF * 2**work.attempts)
         self.queue.put_back(replace(work, attempts=attempts))
 

@@ -193,7 +193,8 @@ class Worker:
         """Images of a set on the device, read by the other thread and kept while there is room."""
         key, there = (images, places), self.job.images[images].images
         with self._reading:
-            if key not in self._kept:
+            kept = self._kept.get(key)
+            if kept is None or (kept.done() and kept.exception() is not None):
                 self._kept[key] = self._reader.submit(self._on_device, there, places)
             self._kept.move_to_end(key)
             while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:
