@@ -24,6 +24,8 @@ from brittle.study import ClusterEntry, Study
 NODES = Path(__file__).parents[2] / "shared" / "two_nodes.py"
 WAIT = 240  # seconds
 MODULE = """
+import os
+import pathlib
 import time
 
 import torch
@@ -31,6 +33,7 @@ import torch
 
 def scores(images, seed):
     if len(images) > 8:
+        (pathlib.Path("LOG") / str(os.getpid())).touch()
         time.sleep(0.1)
     weights = torch.randn(64, 4, generator=torch.Generator().manual_seed(seed))
     return images.flatten(1) @ weights
@@ -108,7 +111,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a study that names everything by relative paths, in which commands are given."""
     folder = tmp_path / "here"
     (folder / "nets").mkdir(parents=True)
-    (folder / "nets" / "things.py").write_text(MODULE)
+    log = tmp_path / "log"
+    log.mkdir()
+    (folder / "nets" / "things.py").write_text(MODULE.replace("LOG", str(log)))
     (folder / "study.toml").write_text(STUDY)
     random = np.random.default_rng(0)
     np.savez(
@@ -134,12 +139,22 @@ def finished(process: subprocess.Popen[str]) -> str:
     return said
 
 
+def wait_for(there: Callable[[], bool]) -> None:
+    for _ in range(20 * WAIT):
+        if there():
+            return
+        time.sleep(0.05)
+    raise AssertionError("nothing is computed")
+
+
 def wait_for_units(out: Path, count: int) -> None:
     """Until so many files of rows are there."""
-    end = time.monotonic() + WAIT
-    while len(list(out.glob("units/robustness/**/*.parquet"))) < count:
-        assert time.monotonic() < end, "nothing is computed"
-        time.sleep(0.05)
+    wait_for(lambda: len(list(out.glob("units/robustness/**/*.parquet"))) >= count)
+
+
+def workers(here: Path) -> set[str]:
+    """The processes that classified anything."""
+    return {path.name for path in (here.parent / "log").iterdir()}
 
 
 def rows(out: Path) -> dict[str, pa.Table]:
@@ -187,8 +202,9 @@ def test_a_run_outlives_a_node_and_its_driver(here, nodes):
     wait_for_units(here / "many", 4)
     driver.kill()
     driver.wait()
+    before = workers(here)
     driver = started("many", there)
-    wait_for_units(here / "many", 10)
+    wait_for(lambda: len(workers(here) - before) == 2)
     there.kill("second")
     assert "a worker process died; what it was doing is done again" in finished(driver)
     assert_same(here / "alone", here / "many")

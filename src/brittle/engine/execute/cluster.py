@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import brittle
 from brittle.engine.execute.shipping import stage
 from brittle.errors import Failure, MissingPackage
 from brittle.study import Study
@@ -66,7 +65,7 @@ def _start(ray: ModuleType) -> None:
 
 
 def _connect(ray: ModuleType, address: str, sent: Path) -> None:
-    about: dict[str, Any] = {"working_dir": str(sent), "py_modules": [str(Path(brittle.__file__).parent)]}
+    about: dict[str, Any] = {"working_dir": str(sent), "py_modules": [str(Path(__file__).parents[2])]}
     try:
         with _loopback(ray) if _listens_here_alone(ray, address) else nullcontext():
             ray.init(address=address, runtime_env=about, log_to_driver=False, logging_level=logging.ERROR)

@@ -167,6 +167,7 @@ class WorkerPool:
         self._failed_starts += 1
         if self._failed_starts >= ATTEMPTS:
             raise Failure(f"worker processes {how}", remedy) from error
+        self.progress.note("a worker process ended before it could begin; another one is started")
         self._back_off()
 
     def _back_off(self) -> None:
