@@ -110,7 +110,10 @@ class ExecutionOptions(DeviceOptions):
     engine: Literal["local", "ray"] = option(
         "local", "what carries it out: local (this process) or ray (several worker processes)"
     )
-    workers: int | None = option(None, "how many workers ray starts; as many as suit the machine by default", least=1)
+    address: str | None = option(
+        None, "the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine"
+    )
+    workers: int | None = option(None, "how many workers ray starts; as many as there is room for by default", least=1)
     time_limit: float | None = option(
         None, "seconds that a unit may take on ray before another worker tries it; no limit by default", above=0
     )

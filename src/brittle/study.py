@@ -74,6 +74,17 @@ class ImagesEntry(_Specified):
         return Selection(self.count, self.where, self.ids, self.columns)
 
 
+class ClusterEntry(BaseModel):
+    """How workers on Ray carry a study out, which changes no result: what commands and functions say comes first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    address: str | None = Field(None, description="the cluster: auto, host:port or ray://host:port")
+    workers: int | None = Field(None, ge=1, description="how many; as many as there is room for by default")
+    cpus: float | None = Field(None, gt=0, description="cores of each worker")
+    gpus: float | None = Field(None, gt=0, description="GPUs of each worker, or what part of one")
+    time_limit: float | None = Field(None, gt=0, alias="time-limit", description="seconds that a unit may take")
+
+
 class MeasureEntry(BaseModel):
     """A measure of a study: its kind, what it is restricted to, what it reads, and its options."""
 
@@ -112,6 +123,7 @@ class Study(BaseModel):
     images: dict[str, ImagesEntry]
     nuisances: dict[str, str] = {}
     measures: dict[str, MeasureEntry] = {}
+    cluster: ClusterEntry = ClusterEntry()
 
     @field_validator("classifiers", "nuisances", "images", mode="before")
     @classmethod
@@ -167,7 +179,9 @@ class Study(BaseModel):
 
     def resolved(self) -> dict[str, Any]:
         """Plain values, defaults filled in: what the run folder keeps and compares."""
-        plain = self.model_dump(mode="json", exclude={"measures"})
+        plain = self.model_dump(mode="json", exclude={"measures", "cluster"})
+        if cluster := self.cluster.model_dump(mode="json", exclude_none=True, by_alias=True):
+            plain["cluster"] = cluster
         plain["measures"] = {
             name: {
                 **entry.model_dump(mode="json", exclude=set(entry.model_extra or ())),
@@ -282,7 +296,8 @@ def _explained(error: ValidationError, where: str) -> BrittleError:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = ImagesEntry.model_fields if len(first["loc"]) > 1 else Study.model_fields
+        tables: dict[Any, type[BaseModel]] = {"images": ImagesEntry, "cluster": ClusterEntry}
+        known = tables[first["loc"][0]].model_fields if len(first["loc"]) > 1 else Study.model_fields
         return BrittleError(f"{where}: unknown key {key!r}", did_you_mean(str(first["loc"][-1]), known))
     if first["type"] == "missing":
         return BrittleError(f"{where}: {key!r} is missing", f"Add {key} = … to it.")

@@ -66,6 +66,8 @@ def assemble(
 
     def chosen(what: tuple[Any, Selection]) -> ChosenImages:
         source, selection = what
+        if isinstance(source, ChosenImages):  # by the process that this one works for
+            return source
         return selection.choose(with_comparison(image_set(source)), inputs.study.seed)
 
     images = opened("image set", inputs.images, chosen)

@@ -24,7 +24,7 @@ from brittle.engine.view import MeasureView, summary
 from brittle.errors import BrittleError
 from brittle.progress import Progress
 from brittle.registry import did_you_mean
-from brittle.study import Study
+from brittle.study import ClusterEntry, Study
 
 Executor = Callable[[Job, Store, Progress], None]
 
@@ -89,6 +89,8 @@ def executor(how: ExecutionOptions, inputs: Inputs, *, kept: bool) -> Executor:
     if how.engine == "local":
         if how.workers is not None:
             raise BrittleError("the engine 'local' has no workers", "Use the engine 'ray', or leave the workers out.")
+        if how.address is not None:
+            raise BrittleError("the engine 'local' uses no cluster", "Use the engine 'ray', or leave the address out.")
         if how.time_limit is not None:
             raise BrittleError(
                 "the engine 'local' has no other worker that could try again after a time limit",
@@ -105,10 +107,16 @@ def executor(how: ExecutionOptions, inputs: Inputs, *, kept: bool) -> Executor:
         )
     from brittle.engine.execute.ray import RayExecutor  # an extra, imported where it is used
 
-    execute = RayExecutor(inputs.study, how.workers, how.time_limit)
+    execute = RayExecutor(inputs.study, wanted_cluster(how, inputs.study.cluster))
     if not kept:
         raise BrittleError("the engine 'ray' keeps its rows in a run folder", "Name one: --out run.")
     return execute
+
+
+def wanted_cluster(how: ExecutionOptions, asked: ClusterEntry) -> ClusterEntry:
+    """What a study asks of a cluster, with what was said for this time in its place."""
+    said = {"address": how.address, "workers": how.workers, "time_limit": how.time_limit}
+    return asked.model_copy(update={key: value for key, value in said.items() if value is not None})
 
 
 def _remove_damaged(job: Job, store: FolderStore, progress: Progress) -> None:

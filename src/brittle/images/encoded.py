@@ -7,8 +7,7 @@ import io
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from PIL import Image
 
@@ -60,11 +59,17 @@ class Extents:
         return self._file[place], self._start[place], self._length[place]
 
 
+class ImageFile(Protocol):
+    """What encoded images are read from: a path, or what takes the place of one."""
+
+    def open(self, mode: Literal["rb"]) -> Any: ...
+
+
 @dataclass(frozen=True, eq=False)
 class EncodedReader:
     """Decodes, resizes and crops images that lie within files, in threads."""
 
-    files: Sequence[Path]
+    files: Sequence[ImageFile]
     extents: Extents
     names: Sequence[str]
     options: EncodedOptions

@@ -47,6 +47,8 @@ class Fingerprints(NamedTuple):
 
 def fingerprints(chosen: ChosenImages) -> Fingerprints:
     """The source is known by all ids and labels, and by the pixels of the image that is always the first."""
+    if chosen.prints is not None:
+        return chosen.prints
     order = torch.argsort(chosen.whole.ids)
     digest = hashlib.blake2b(digest_size=16)
     for values in (chosen.whole.ids, chosen.whole.labels):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brittle.images.base import ImageSet
 from brittle.images.columns import hash_of
 from brittle.images.id_list import ids_of
+
+if TYPE_CHECKING:
+    from brittle.images.fingerprint import Fingerprints
 
 
 @dataclass(frozen=True)
@@ -49,3 +52,4 @@ class ChosenImages:
     images: ImageSet
     whole: ImageSet
     asked: int | None = None  # how many were asked for
+    prints: Fingerprints | None = None  # where another process has found them out

@@ -20,7 +20,7 @@ from engine_runs import run_study
 from brittle.commands import ExecutionOptions
 from brittle.engine.assemble import assemble
 from brittle.engine.check.before_work import check_job
-from brittle.engine.execute.ray import cluster, import_ray
+from brittle.engine.execute.cluster import cluster, import_ray
 from brittle.engine.inputs import Inputs
 from brittle.engine.run import FinishedRun, executor
 from brittle.errors import BrittleError, Failure, MissingPackage

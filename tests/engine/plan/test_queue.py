@@ -132,6 +132,35 @@ def test_each_unit_is_handed_out_once_and_after_what_it_reads(job):
     assert [work.span for work in given[len(taken) :]] == [Span(unit, unit + 2) for unit in range(0, UNITS, 2)]
 
 
+def test_ticks_within_a_piece_are_told_once_and_never_past_its_end(job):
+    store, progress = MemoryStore(), Counted()
+    queue, told = WorkQueue(job, store, progress), []
+    while (work := queue.take(idle=True)) is not None:
+        before = progress.advanced
+        for _ in range(3):
+            queue.tick(work.calls // 2)
+        told.append(progress.advanced - before)
+        store_units(store, work)
+        queue.mark_done(work)
+        assert progress.advanced - before == work.calls
+    assert max(told) > 0
+    assert progress.advanced == 2 * 320 * 1000
+
+
+def test_in_order_nothing_overtakes_a_piece_that_waits_for_what_it_reads(job):
+    queue = WorkQueue(job, store := MemoryStore(), Progress())
+    clean = queue.take(idle=True)
+    assert {cell.measure for cell in clean.cells} == {"clean"}
+    assert queue.take(idle=False, in_order=True) is None
+    images, units = queue.ahead()
+    assert (images, list(units[0].images)) == ("toy", list(job.plan(clean.cells[0])[0].images)[: len(units[0].images)])
+    store_units(store, clean)
+    queue.mark_done(clean)
+    first = queue.take(idle=False, in_order=True)
+    assert first.span == Span(0, 2)
+    assert list(queue.ahead()[1]) == list(first.group.plan[2:4])
+
+
 def test_a_unit_that_always_fails_is_named_when_all_others_are_done(job):
     store, bad = MemoryStore(), Cell("robustness", "second", "toy", AFFINE)
     queue = WorkQueue(job, store, Progress())

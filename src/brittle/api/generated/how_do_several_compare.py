@@ -41,6 +41,7 @@ def corruption_error(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -77,7 +78,8 @@ def corruption_error(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -105,6 +107,7 @@ def error_consistency(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -134,7 +137,8 @@ def error_consistency(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -169,6 +173,7 @@ def line(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -207,7 +212,8 @@ def line(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -239,6 +245,7 @@ def ranking(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -274,7 +281,8 @@ def ranking(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """

@@ -43,6 +43,7 @@ def augmentation(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -73,7 +74,8 @@ def augmentation(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -101,6 +103,7 @@ def cue_conflict(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -130,7 +133,8 @@ def cue_conflict(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -159,6 +163,7 @@ def interference(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -189,7 +194,8 @@ def interference(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -220,6 +226,7 @@ def occlusion(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -252,7 +259,8 @@ def occlusion(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -281,6 +289,7 @@ def shuffling(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -311,7 +320,8 @@ def shuffling(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """

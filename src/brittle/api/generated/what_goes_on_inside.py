@@ -42,6 +42,7 @@ def connectedness(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -78,7 +79,8 @@ def connectedness(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -109,6 +111,7 @@ def layer_changes(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -142,7 +145,8 @@ def layer_changes(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
@@ -174,6 +178,7 @@ def layer_noise(
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -208,7 +213,8 @@ def layer_noise(
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
-    workers: how many workers ray starts; as many as suit the machine by default [at least 1]
+    address: the Ray cluster that carries it out: auto, host:port or ray://host:port; by default one on this machine
+    workers: how many workers ray starts; as many as there is room for by default [at least 1]
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -20,15 +20,15 @@ from brittle.allocator import keep_mapped
 from brittle.classifiers.base import first_line
 from brittle.engine.assemble import assemble
 from brittle.engine.check.before_work import check_job
-from brittle.engine.execute.read_rows import read_rows
-from brittle.engine.execute.worker import Worker
+from brittle.engine.execute.piece_worker import PieceWorker
+from brittle.engine.execute.shipping import paths_in
 from brittle.engine.execution import graphs_of
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
-from brittle.engine.plan.extension import Extension
-from brittle.engine.plan.missing import CellGroup, image_range
+from brittle.engine.plan.missing import CellGroup
 from brittle.engine.store.unit_store import FolderStore
 from brittle.errors import BrittleError, Failure, ForeignError
+from brittle.images.selection import ChosenImages
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
 from brittle.study import Study
@@ -46,13 +46,25 @@ class WorkerSetup:
     device: str
     batch_sizes: Mapping[str, int]  # by image set, the same for all workers
     threads: int
-    folder: Path  # that paths in specs are relative to
-    path: Sequence[str]  # where modules are found
+    folder: Path | None  # that paths in specs are relative to; None: to that in which a worker starts
+    path: Sequence[str]  # where modules are found, relative to that folder where they lie below it
     modules: Sequence[str]  # that registered what the study names
     compiled: Sequence[str]  # classifiers
+    images: Mapping[str, ChosenImages] = field(default_factory=dict)  # that workers need not open
 
     @classmethod
-    def of(cls, job: Job, study: Study, store: FolderStore, threads: int) -> WorkerSetup:
+    def of(
+        cls,
+        job: Job,
+        study: Study,
+        store: FolderStore,
+        threads: int,
+        images: Mapping[str, ChosenImages] = MappingProxyType({}),
+        *,
+        elsewhere: bool = False,
+    ) -> WorkerSetup:
+        """For workers on this machine, or `elsewhere`, which have been sent what they need."""
+        relative = any(not path.is_absolute() for path in paths_in(study))
         things = (*(each.measure for each in job.assignments.values()), *job.nuisances.values())
         return cls(
             study.resolved(),
@@ -60,10 +72,11 @@ class WorkerSetup:
             job.device.type,
             {name: job.batch_size(name) for name in (*job.images, "")},
             threads,
-            Path.cwd(),
-            tuple(sys.path),
+            Path.cwd() if relative and not elsewhere else None,
+            tuple(map(_below_here, sys.path)) if elsewhere else tuple(sys.path),
             tuple(sorted({type(each).__module__ for each in things})),
             tuple(job.graphs),
+            dict(images),
         )
 
 
@@ -85,6 +98,12 @@ class RemoteWorker:
         self._notes: list[str] = []
         self._device = "cpu"
 
+    def node(self) -> str:
+        """Where it runs, once it does."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
     def begin(self, setup: WorkerSetup) -> WorkerReply:
         """Loads everything, and answers what it found, to be compared with what the driver has."""
         try:
@@ -95,21 +114,26 @@ class RemoteWorker:
 
     def _begin(self, setup: WorkerSetup) -> None:
         self._device = setup.device
-        os.chdir(setup.folder)
-        sys.path[:] = dict.fromkeys([*setup.path, *sys.path])
+        here = Path.cwd()
+        if setup.folder not in (None, here):
+            raise BrittleError(
+                f"workers run in {here}, and the study names files relative to {setup.folder}",
+                "Name them by absolute paths, or connect to Ray from that folder.",
+            )
+        sys.path[:] = dict.fromkeys([*(str(here / each) for each in setup.path), *sys.path])
         torch.set_num_threads(setup.threads)
         for module in setup.modules:
             with contextlib.suppress(ImportError):  # what nothing registers is missed where it is named
                 importlib.import_module(module)
-        self.job = check_job(assemble(Inputs(Study.of(dict(setup.study))), setup.device)).job
+        inputs = Inputs(Study.of(dict(setup.study)), {"images": setup.images})
+        self.job = check_job(assemble(inputs, setup.device)).job
         torch.backends.cuda.matmul.allow_tf32 |= self.job.precision == "tf32"
         self.job = replace(self.job, graphs=graphs_of(self.job, setup.compiled))
         if self.job.device.type == "cpu":
             keep_mapped()
-        self.store = FolderStore(setup.units, self.job.depends, self.job.extent)
-        self.extension = Extension(self.job, self.store)
-        self.worker = Worker(self.job, self._notes.append)
-        self.worker.batch_sizes = dict(setup.batch_sizes)
+        store = FolderStore(setup.units, self.job.depends, self.job.extent)
+        self.pieces = PieceWorker(self.job, store, self._notes.append)
+        self.pieces.worker.batch_sizes = dict(setup.batch_sizes)
 
     def compute(self, cells: Sequence[Cell], span: Span) -> WorkerReply:
         """Computes a span for cells that differ in their classifier alone, and commits it."""
@@ -122,29 +146,14 @@ class RemoteWorker:
         job, (measure, _, images, nuisance) = self.job, cells[0]
         by_classifier = {cell.classifier: cell for cell in cells}
         group = CellGroup(job.assignments[measure], images, nuisance, by_classifier, job.plan(cells[0]))
-        units = group.plan[span.first : span.end]
-        self.worker.prefetch(images, units)
-        first, end = image_range(units)
-        given = {
-            name: read_rows(job, self.store, cell, first, end, looks=LOOKS) for name, cell in by_classifier.items()
-        }
-        wrong: Exception | None = None
+        self.pieces.worker.prefetch(images, group.plan[span.first : span.end])
+        given = self.pieces.given(group, span, looks=LOOKS)
         with self._compute_lock:
-            found = [
-                (some, self.worker.compute(some, span, given, wanted=wanted))
-                for some, wanted in self.extension.split(group, span)
-            ]
-        for name, cell, parts in ((*each, parts) for some, parts in found for each in some.cells.items()):
-            try:
-                tables = self.extension.completed(cell, span, self.worker.collect(cell, parts, name))
-            except Exception as error:  # the other classifiers' rows are kept
-                wrong = wrong or error
-                continue
-            try:
-                self.store.write(cell, span, tables)
-            except Failure as error:
-                return self._answer(error)._replace(hopeless=True)
-        return self._answer(wrong)
+            computed = self.pieces.compute(group, span, given)
+        try:
+            return self._answer(self.pieces.save(span, computed).wrong)
+        except Failure as error:
+            return self._answer(error)._replace(hopeless=True)
 
     def _answer(self, error: Exception | None) -> WorkerReply:
         notes = tuple(self._notes)
@@ -154,6 +163,19 @@ class RemoteWorker:
             return WorkerReply(error, device_unusable=spoiled, notes=notes)
         told = Failure(f"{type(error).__name__}: {first_line(error)}")
         return WorkerReply(told, device_unusable=self._device == "cuda", notes=notes)
+
+
+def fetch(reference: Any) -> Any:
+    """What the driver has put into Ray's object store."""
+    import ray
+
+    return ray.get(reference)
+
+
+def _below_here(place: str) -> str:
+    """A folder as workers elsewhere have it: relative where it is below the current one, which they are sent."""
+    path, here = Path(place), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else place
 
 
 def loaded_entries(job: Job) -> dict[str, Any]:

@@ -72,11 +72,11 @@ class Worker:
         span: Span,
         given: Mapping[str, ReadRows],
         tick: Callable[[int], None] = lambda _: None,
-        following: Sequence[Unit] = (),
+        following: tuple[str, Sequence[Unit]] = ("", ()),
         wanted: Mapping[int, Sequence[Unit]] | None = None,
     ) -> list[ComputedPart]:
-        """Everything of some units, or the parts of them that are `wanted`, left on the device. `following` units'
-        images are read meanwhile."""
+        """Everything of some units, or the parts of them that are `wanted`, left on the device. The images of
+        the `following` units of an image set are read meanwhile."""
         units = wanted if wanted is not None else _by_number(group.plan[span.first : span.end], span.first)
         every = ((number, unit) for number, parts in units.items() for unit in parts)
         bare = [Piece(number, torch.zeros(0).long(), unit.axis) for number, unit in every if not len(unit.images)]
@@ -88,7 +88,7 @@ class Worker:
             if number + 1 < len(blocks):
                 self._read(group.images, blocks[number + 1].places)
             else:
-                self.prefetch(group.images, following)
+                self.prefetch(*following)
             for inside, batch in groups:
                 places = [block.places[place] for place in inside.tolist()]
                 self._check_late(group, batch, places[0])
@@ -193,7 +193,8 @@ class Worker:
         """Images of a set on the device, read by the other thread and kept while there is room."""
         key, there = (images, places), self.job.images[images].images
         with self._reading:
-            if key not in self._kept:
+            kept = self._kept.get(key)
+            if kept is None or (kept.done() and kept.exception() is not None):
                 self._kept[key] = self._reader.submit(self._on_device, there, places)
             self._kept.move_to_end(key)
             while len(self._kept) > 2 and sum(map(self._bytes, self._kept)) > IMAGES_KEPT:

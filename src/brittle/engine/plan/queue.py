@@ -1,23 +1,25 @@
-"""What to compute next, where workers are elsewhere: work in planned order, each piece behind what it reads, and what
-becomes of a piece that fails.
+"""What to compute next: work in planned order, each piece behind what it reads, and what becomes of a piece that fails.
 
-Nothing here computes or knows who does: an executor takes work, and says what became of it.
+Nothing here computes or knows who does: an executor, in this process or on a cluster, takes work, and says what became
+of it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from types import MappingProxyType
 
 from brittle.engine.job import Job
 from brittle.engine.plan.extension import Extension
 from brittle.engine.plan.missing import CellGroup, DoneUnits, asked_groups, compact_all, group_title, spans, spans_of
 from brittle.engine.plan.stopping import Prefix, prefix_of
-from brittle.engine.store.unit_store import FileMerger, Store, gaps, whole_tables
+from brittle.engine.store.unit_store import Store, gaps, whole_tables
 from brittle.errors import Failure
-from brittle.measures.base import Cell
-from brittle.measures.plan import Span
+from brittle.measures.base import Cell, Tables
+from brittle.measures.plan import Span, Unit
 from brittle.progress import Progress
 
 ATTEMPTS = 3  # at a unit, before it counts as failed
@@ -76,8 +78,10 @@ class WorkQueue:
         self._done, self._claimed = DoneUnits(job, store), DoneUnits(job, store)  # claimed: done, or once handed out
         self._planned: Iterator[WorkItem | None] | None = self._plan()
         self._waiting: list[WorkItem] = []
+        self._following: tuple[CellGroup, Span] | None = None  # of the group that is being planned
         self._prefixes: dict[Cell, tuple[CellGroup, Prefix]] = {}
-        self._merging = FileMerger(store)
+        self._followers: dict[Cell, list[Cell]] = {}  # cell → those whose fold waits for its units
+        self._in_flight = self._early = 0  # calls: of work that is being done, and of these those told already
         self._failed: dict[Cell, dict[int, str]] = {}  # unit → why
         self._in_a_row: Counter[Cell] = Counter()
         self._lost: dict[Cell, set[int]] = {}  # units that failed, or are out of reach because of those
@@ -107,9 +111,9 @@ class WorkQueue:
             self._waiting.append(work)
         return work is not None
 
-    def take(self, *, idle: bool) -> WorkItem | None:
+    def take(self, *, idle: bool, in_order: bool = False) -> WorkItem | None:
         """The first piece whose reads are there, for a worker that is `idle` or has something to do already; None
-        while there is none."""
+        while there is none, or `in_order` while the reads of the very first are not there."""
         place = 0
         while place < len(self._waiting) or self._plan_next():
             work = self._without_stopped_cells(self._waiting[place])
@@ -121,25 +125,58 @@ class WorkQueue:
                 self._waiting[place : place + 1] = smaller = work.parts()
                 if not smaller:
                     self._leave_out(work)
-            elif lacking:
+            elif lacking and not in_order:
                 place += 1
-            elif work.alone and not idle:
+            elif lacking or (work.alone and not idle):
                 return None
             else:
-                return self._waiting.pop(place)
+                return self._handed_out(self._waiting.pop(place))
         return None
 
-    def mark_done(self, work: WorkItem) -> None:
-        """Notes what was committed, feeds what may stop, and merges files now and then."""
+    def _handed_out(self, work: WorkItem) -> WorkItem:
+        self._in_flight += work.calls
+        if work.asked:
+            self.progress.at(group_title(self.job, work.group))
+        return work
+
+    def ahead(self) -> tuple[str, Sequence[Unit]]:
+        """An image set and the units of it that are likely to come next, whose images may be read meanwhile."""
+        if self._waiting:
+            group, span = self._waiting[0].group, self._waiting[0].span
+        elif self._following is not None:
+            group, span = self._following
+        else:
+            return "", ()
+        return group.images, group.plan[span.first : span.end]
+
+    def tick(self, calls: int) -> None:
+        """Tells progress of calls within a piece that is being done."""
+        more = max(0, min(calls, self._in_flight - self._early))
+        self._early += more
+        self.progress.advance(more)
+
+    def _advance(self, calls: int) -> None:
+        """Tells progress of calls that are done or not needed, but for those that it was told of already."""
+        told = min(calls, self._early)
+        self._early -= told
+        self.progress.advance(calls - told)
+
+    def mark_done(self, work: WorkItem, tables: Mapping[Cell, Tables] = MappingProxyType({})) -> None:
+        """Notes what was committed, and feeds what may stop: with the `tables` at hand, else from the store."""
         for cell in work.cells:
             self._done.add(cell, work.span)
             self._in_a_row[cell] = 0
-            self._merging.after_write(cell)
-        self.progress.advance(work.calls)
-        self._feed()
+        self._in_flight -= work.calls
+        self._advance(work.calls)
+        for cell in tables.keys() & self._prefixes.keys():
+            prefix = self._prefixes[cell][1]
+            if prefix.read == work.span.first:
+                prefix.add(work.span, tables[cell])
+        self._feed(work.cells)
 
     def put_back(self, work: WorkItem) -> None:
-        """Puts work back that was taken and not begun."""
+        """Puts work back that was taken and not done."""
+        self._in_flight -= work.calls
         self._waiting.insert(0, work)
 
     def mark_failed(self, work: WorkItem, why: str, *, blamed: bool = True, alone: bool = False) -> None:
@@ -151,7 +188,8 @@ class WorkQueue:
             self._done.reload(cell)
         for gap, names in self._done.missing(work.group, work.span).items():
             left.append(replace(work, group=work.group.only(names), span=gap, alone=work.alone or alone))
-        self.progress.advance(work.calls - sum(each.calls for each in left))
+        self._in_flight -= work.calls
+        self._advance(work.calls - sum(each.calls for each in left))
         again: list[WorkItem] = []
         for each in left:
             tried = replace(each, attempts=each.attempts + 1) if blamed else each
@@ -161,7 +199,7 @@ class WorkQueue:
             else:
                 again += smaller or [tried]
         self._waiting[:0] = again
-        self._feed()
+        self._feed(work.cells)
 
     def finish(self) -> None:
         """Merges what is there; where units failed, raises a failure that names them."""
@@ -174,7 +212,6 @@ class WorkQueue:
         """Everything that is missing, in planned order; what a piece reads comes just ahead of it. None where the
         next piece is not known before more is done."""
         for group in asked_groups(self.job):
-            self.progress.at(group_title(self.job, group))
             if self.job.can_stop(group.any_cell):
                 yield from self._begin_prefixes(group)
             yield from self._group(group)
@@ -184,20 +221,24 @@ class WorkQueue:
         begun = [(group.only([name]), span) for name, cell in group.cells.items() for span in self._done.done(cell)]
         for name, cell in group.cells.items():
             self._prefixes[cell] = group.only([name]), prefix_of(self.job, self.store, cell)
+            for source in (cell, *self.job.reads(cell).values()):
+                self._followers.setdefault(source, []).append(cell)
         for one, span in begun:
             yield from self._reads(one, span)
         for one, span in begun:
             while (lacking := self._missing_reads(one, span)) and not self._any_lost(lacking):
                 yield None
-        self._feed()
+        self._feed(group.cells.values())
 
     def _group(self, group: CellGroup) -> Iterator[WorkItem]:
         calls = group.assignment.measure.calls
-        for span in spans_of(self.job, group, self.job.batch_size(group.images)):
+        for span, following in pairwise(chain(spans_of(self.job, group, self.job.batch_size(group.images)), [None])):
+            assert span is not None
+            self._following = None if following is None else (group, following)
             ended = self._given_up | {cell for cell in group.cells.values() if self._stopped(cell)}
             going = group.only(name for name, cell in group.cells.items() if cell not in ended)
             if not going.cells:
-                self.progress.advance(sum(map(calls, group.plan[span.first :])) * len(group.cells))
+                self._advance(sum(map(calls, group.plan[span.first :])) * len(group.cells))
                 return
             yield from self._reads(going, span)
             counted = 0
@@ -205,7 +246,7 @@ class WorkQueue:
                 work = WorkItem(group.only(names), gap)
                 counted += work.calls
                 yield self._claim(work)
-            self.progress.advance(sum(map(calls, group.plan[span.first : span.end])) * len(group.cells) - counted)
+            self._advance(sum(map(calls, group.plan[span.first : span.end])) * len(group.cells) - counted)
 
     def _reads(self, group: CellGroup, span: Span) -> Iterator[WorkItem]:
         """What a span's measure reads and that has not been handed out yet, behind what that reads."""
@@ -233,7 +274,7 @@ class WorkQueue:
             return work
         names = [name for name, cell in work.group.cells.items() if not self._stopped(cell)]
         wanted = replace(work, group=work.group.only(names))
-        self.progress.advance(work.calls - wanted.calls)
+        self._advance(work.calls - wanted.calls)
         return wanted
 
     def _missing_reads(self, group: CellGroup, span: Span) -> list[tuple[Cell, Span]]:
@@ -269,11 +310,12 @@ class WorkQueue:
         self._lost.setdefault(cell, set()).add(work.span.first)
         if self.job.can_stop(cell):
             self._given_up.add(cell)
-        self.progress.advance(work.calls)
+        self._advance(work.calls)
 
-    def _feed(self) -> None:
-        """Feeds folds with what is done, as far as it is contiguous and its reads are there."""
-        for cell, (group, prefix) in self._prefixes.items():
+    def _feed(self, cells: Iterable[Cell]) -> None:
+        """Feeds folds that wait for these cells with what is done: what is contiguous, and has its reads there."""
+        for cell in dict.fromkeys(chain.from_iterable(self._followers.get(each, ()) for each in cells)):
+            group, prefix = self._prefixes[cell]
             ends = (span.end for span in self._done.done(cell) if span.first <= prefix.read < span.end)
             if prefix.finished or (end := next(ends, None)) is None:
                 continue

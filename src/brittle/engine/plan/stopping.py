@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from brittle.engine.execute.read_rows import read_rows
 from brittle.engine.job import Job
-from brittle.engine.plan.missing import CellGroup, image_range
-from brittle.engine.store.unit_store import Store, by_unit, whole_tables
+from brittle.engine.plan.missing import image_range
+from brittle.engine.store.unit_store import Store, by_unit
 from brittle.measures.base import Cell, Fold, ReadRows, Tables
 from brittle.measures.plan import Plan, Span, Unit
 
@@ -44,18 +44,6 @@ class Prefix:
             unit = self.plan[place]
             self.fold.feed(unit, dict(zip(tables, (table for _, table in units), strict=True)), self.given(unit))
             self.read += 1
-
-
-def prefixes_of(job: Job, store: Store, group: CellGroup) -> dict[str, Prefix]:
-    """Where a measure may stop early, each classifier's progress so far: read back from the store when resumed."""
-    if not job.can_stop(group.any_cell):
-        return {}
-    found = {}
-    for name, cell in group.cells.items():
-        found[name] = prefix_of(job, store, cell)
-        for span, tables in whole_tables(store, cell):
-            found[name].add(span, tables)
-    return found
 
 
 def prefix_of(job: Job, store: Store, cell: Cell) -> Prefix:

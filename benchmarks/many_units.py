@@ -1,0 +1,154 @@
+"""A run of a million units: what planning, storing, resuming, merging and summarising it take in time and memory.
+
+    python benchmarks/many_units.py [--units 250000,1000000] [--workers 1000]
+
+Robustness of a classifier that costs next to nothing, on images of 2×2 pixels, ten draws of a nuisance to a unit. The
+pieces of work come from the engine's own queue, are computed by its own worker and go to a run folder; as many workers
+as asked for are played by one process, which finishes their pieces in random order. Halfway the run is left as a kill
+leaves it and resumed. Each size has a process of its own, whose peak resident memory is read from the system; "planned"
+hands out every piece without computing any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROWS_PER_UNIT = 10
+BATCH = 256  # so that a piece of work is about a hundred units
+
+
+def peak() -> float:
+    """MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def job_of(units: int) -> Any:
+    """A job whose robustness has so many units."""
+    import torch
+
+    import brittle.measures.robustness.measure as robustness
+    from brittle.classifiers import classifier
+    from brittle.engine.assemble import assemble
+    from brittle.engine.check.before_work import check_job
+    from brittle.engine.open import open_inputs
+    from brittle.images.base import ImageSet, IndexNames
+
+    robustness.rows_per_unit = lambda _: ROWS_PER_UNIT
+    ids = torch.arange(units)
+
+    def read(places: Any) -> Any:
+        return ((ids[places, None, None, None] * torch.tensor([[[3, 5], [7, 11]]])) % 251 / 251).float()
+
+    images = ImageSet("many", ids, ids % 2, (), IndexNames(ids.numpy()), {}, read)
+    score = classifier(lambda batch: torch.stack([batch.mean((1, 2, 3)), 1 - batch.mean((1, 2, 3))], 1))
+    study = {"classifiers": {"net": score}, "images": {"many": images}, "nuisances": ["brightness"],
+             "robustness": {"samples": ROWS_PER_UNIT}}  # fmt: skip
+    return check_job(assemble(open_inputs(study), "cpu", BATCH)).job
+
+
+class Timed:
+    """Seconds and peak memory of each step."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def __call__(self, step: str) -> None:
+        now = time.perf_counter()
+        self.found[step], self.found[f"{step}, MB"] = now - self._since, peak()
+        self._since = time.perf_counter()
+
+
+def played(queue: Any, worker: Any, workers: int, most: float = float("inf")) -> int:
+    """Carries work out, finishing it in random order, until all or so many units are done; how many pieces."""
+    drawn, doing, pieces, units = random.Random(0), [], 0, 0
+    while True:
+        while len(doing) < 2 * workers and (work := queue.take(idle=True)) is not None:
+            doing.append(work)
+        if not doing or units >= most:
+            return pieces
+        work = doing.pop(drawn.randrange(len(doing)))
+        if worker is not None:
+            computed = worker.compute(work.group, work.span, worker.given(work.group, work.span))
+            assert worker.save(work.span, computed).wrong is None
+        queue.mark_done(work)
+        pieces, units = pieces + 1, units + (work.span.end - work.span.first) * work.asked
+
+
+def carry_out(units: int, workers: int) -> dict[str, float]:
+    from brittle.engine.execute.piece_worker import PieceWorker
+    from brittle.engine.plan.queue import WorkQueue
+    from brittle.engine.store.memory_store import MemoryStore
+    from brittle.engine.store.unit_store import FileMerger, FolderStore
+    from brittle.engine.view import summary
+    from brittle.progress import Progress
+
+    timed = Timed()
+    job = job_of(units)
+    cell = next(iter(job.assignments["robustness"].cells()))
+    assert len(job.plan(cell)) == units
+    timed("assembled")
+    pieces = played(WorkQueue(job, MemoryStore(), Progress()), None, workers)
+    timed("planned")
+    with tempfile.TemporaryDirectory() as folder:
+        first = FolderStore(Path(folder), job.depends, job.extent)
+        played(WorkQueue(job, first, Progress()), PieceWorker(job, first, print), workers, units // 2)
+        timed("first half")
+        store = FolderStore(Path(folder), job.depends, job.extent)
+        files = len(list(Path(folder).rglob("*.parquet")))
+        for each in job.assignments.values():
+            for known in each.cells():
+                store.verify(known)
+        queue = WorkQueue(job, store, Progress())
+        assert queue.ready_up_to(1)
+        timed("resumed")
+        merger = FileMerger(store)
+        played(queue, PieceWorker(job, store, print), workers)
+        timed("second half")
+        for known in job.assignments["robustness"].cells():
+            for _ in range(16):
+                merger.after_write(known)
+        queue.finish()
+        timed("merged")
+        after = len(list(Path(folder).rglob("*.parquet")))
+        found = summary(job, store)["measures"]["robustness"]["results"][0]
+        timed("summarised")
+    assert found["images"] == units
+    return {**timed.found, "pieces": pieces, "files": files, "files after": after}
+
+
+STEPS = ("planned", "first half", "resumed", "second half", "merged", "summarised")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--units", default="250000,1000000")
+    parser.add_argument("--workers", type=int, default=1000)
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(carry_out(given.one, given.workers)))
+        return
+    print(f"| units | pieces | {', s / MB | '.join(STEPS)}, s / MB | files: halfway, merged |")
+    print(f"| ---: | ---: |{' ---: |' * (len(STEPS) + 1)}")
+    for units in map(int, given.units.split(",")):
+        line = [sys.executable, __file__, "--one", str(units), "--workers", str(given.workers)]
+        found = json.loads(subprocess.run(line, stdout=subprocess.PIPE, check=True, text=True).stdout)
+        steps = " | ".join(f"{found[step]:.1f} / {found[f'{step}, MB']:,.0f}" for step in STEPS)
+        print(
+            f"| {units:,} | {found['pieces']:,.0f} | {steps} | {found['files']:,.0f}, {found['files after']:,.0f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
