@@ -13,7 +13,6 @@ from brittle.report.console import text_of
 from brittle.report.page.words import counted, listed, number, percent
 from brittle.report.renderers.console import printed
 from brittle.report.renderers.markdown import as_markdown
-from brittle.report.renderers.plain_html import as_plain_html
 
 MOST_ROWS, MOST_NAMED = 40, 6
 TITLE = "Gate"
@@ -42,6 +41,8 @@ def as_text(verdict: Verdict) -> str:
 
 
 def as_html(verdict: Verdict) -> str:
+    from brittle.report.renderers.plain_html import as_plain_html  # matplotlib, which nothing here draws with
+
     return str(as_plain_html(blocks_of(verdict)))
 
 
