@@ -27,7 +27,25 @@ def test_a_result_prints_as_the_table_of_the_command_line(found, cli):
     said = cli("measure", "classifier=bundled:plain", "sample", *asked)
     assert said.status == 0, said
     assert repr(found) == str(found) == said.out.rstrip()
-    assert "<pre" in found._repr_html_()
+
+
+def test_a_notebook_shows_table_and_figure_that_fit_the_cell():
+    both = {"plain": "bundled:plain", "<b>&": "bundled:augmented"}
+    found = brittle.measure(both, "sample", "affine:alpha=50", samples=3, **FEW)
+    html = found._repr_html_()
+    for row in found["results"]:
+        assert f"{row['rho']:.3f}" in html
+    assert "<table" in html
+    assert 'src="data:image/svg+xml;base64,' in html
+    assert html.count("max-width:100%") >= 2, "tables scroll and figures shrink"
+    assert "&lt;b&gt;&amp;" in html
+    assert "<b>&" not in html
+
+
+def test_a_notebook_shows_every_measure_of_a_study_under_its_name():
+    found = brittle.run("bundled:plain", "sample", "rotation:sigma=15", measures=["clean", "breaking-points"], **FEW)
+    html = found._repr_html_()
+    assert html.index(">clean</h3>") < html.index(">breaking-points</h3>")
 
 
 def test_a_result_is_a_table_and_a_data_frame(found):

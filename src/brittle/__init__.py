@@ -55,6 +55,7 @@ __all__ = [
     "classifier",
     "clean",
     "compare",
+    "compare_runs",
     "connectedness",
     "corruption_error",
     "cue_conflict",

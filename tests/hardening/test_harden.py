@@ -153,6 +153,8 @@ def test_live_objects_are_hardened_as_their_specs_are_and_kept(sample: brittle.I
     assert live.difference["rho"] == pytest.approx(named.difference["rho"], abs=1e-6)
     assert live.table("robustness")["classifier"].to_pylist() == ["before", "after"]
     assert "chosen" in repr(live)
+    assert "chosen" in live._repr_html_()
+    assert 'src="data:image/svg+xml;base64,' in live._repr_html_()
     report = (tmp_path / "live" / "report.html").read_text()
     assert "hardened against" in report
     assert "data:image/" in report

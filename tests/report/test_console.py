@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from brittle.errors import BrittleError
-from brittle.report.console import as_html, as_text, one_table, print_found
+from brittle.report.console import as_text, one_table, print_found
 
 SHOWN = 10  # images of an entry
 
@@ -72,16 +72,7 @@ def test_a_result_in_a_notebook_is_shown_once(run_folder: Path, monkeypatch: pyt
     monkeypatch.setattr("rich.jupyter.display", lambda *given: displayed.append(given))
     summary = _summary(run_folder)
     assert as_text(summary)
-    assert as_html(summary)
     assert displayed == []
-
-
-def test_notebooks_get_escaped_html(run_folder: Path, names: tuple[str, str]) -> None:
-    html = as_html(_summary(run_folder))
-    assert html.startswith("<pre")
-    assert "<b>&" not in html
-    assert "&lt;b&gt;&amp;" in html
-    assert "font-weight: bold" in html
 
 
 def test_one_table_names_what_there_is_to_choose_from(both_folder: Path, run_folder: Path) -> None:

@@ -60,6 +60,18 @@ def check(
     return checked_study(study, GateOptions(**asked), out, progress, how)
 
 
+def compare_runs(
+    first: str | Path, *others: str | Path, out: str | Path | None = None, pair: str | Sequence[str] = ()
+) -> Path:
+    """Writes a page that sets runs side by side, each of the others against the first, paired image by image and θ by
+    θ; `comparison.html` by default. Nothing that their studies name is loaded."""
+    from brittle.report.side_by_side import write_comparison  # matplotlib, when something is drawn
+
+    if not others:
+        raise BrittleError("there is one run, and nothing to compare it with", "Name another run folder.")
+    return write_comparison([Path(each) for each in (first, *others)], out, _several(pair))
+
+
 def checked_study(
     study: Any, options: GateOptions, out: str | Path | None, progress: ProgressOption, how: Mapping[str, Any]
 ) -> GateResult:

@@ -72,7 +72,7 @@ class CommandParameter:
         """What Typer takes it for: text, and a list of texts where a flag may stand there twice."""
         if self.hint is bool:
             return bool
-        if self.positional:
+        if self.positional and self.hint != tuple[str, ...]:
             return str if self.default is MISSING else str | None
         return list[str] if self.default is MISSING else list[str] | None
 

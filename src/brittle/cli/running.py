@@ -14,6 +14,7 @@ from brittle.cli.output import print_json, print_report, report_path, say, show,
 from brittle.cli.parameters import DetailOptions, OutputOptions
 from brittle.cli.specs import check_study
 from brittle.commands import START, TABLES, ExecutionOptions
+from brittle.errors import BrittleError
 from brittle.registry.options import option
 
 
@@ -31,6 +32,9 @@ class RunOptions:
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     folder: str = option(MISSING, "a run folder", positional=True)
+    others: tuple[str, ...] = option((), "further runs, each compared with the first, pair by pair", positional=True)
+    out: str | None = option(None, "the file that several runs are compared in; comparison.html by default")
+    pair: tuple[str, ...] = option((), "NEW=OLD: classifiers that have other names in the first run; may be repeated")
     load: bool = option(
         True,
         "load what the study names, which runs code that it names (docs/trust.md); without, there are no pictures",
@@ -140,7 +144,7 @@ def add_run(app: typer.Typer) -> None:
 
 
 def add_report(app: typer.Typer) -> None:
-    about = "Write the report of a run, as a page, as JSON or as Markdown."
+    about = "Write the report of a run, or of several side by side, as a page, as JSON or as Markdown."
     add_command(app, "report", about, parameters(ReportOptions), _report, panel=TABLES)
 
 
@@ -173,6 +177,13 @@ def _run_study(study: str, out: str, given: TypedArguments, *, as_json: bool) ->
 
 def _report(given: TypedArguments) -> None:
     what = given.made(ReportOptions)
+    if what.others:
+        from brittle.api import compare_runs
+
+        print_report(compare_runs(what.folder, *what.others, out=what.out, pair=what.pair))
+        return
+    if what.out is not None:
+        raise BrittleError("the report of one run goes into its folder", "Leave --out out, or name several runs.")
     from brittle.report.html import kept_report, write_as, write_report
     from brittle.report.page.loaded import code_named
 

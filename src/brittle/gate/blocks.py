@@ -9,7 +9,7 @@ from brittle.gate.verdict import WORDS, Verdict
 from brittle.report.blocks import Block, Group, Sentence, Table
 from brittle.report.blocks.text import ClassifierName, Estimate, Styled
 from brittle.report.blocks.wording import plain
-from brittle.report.console import html_of, text_of
+from brittle.report.console import text_of
 from brittle.report.page.words import counted, listed, number, percent
 from brittle.report.renderers.console import printed
 from brittle.report.renderers.markdown import as_markdown
@@ -41,7 +41,9 @@ def as_text(verdict: Verdict) -> str:
 
 
 def as_html(verdict: Verdict) -> str:
-    return html_of(*printed(blocks_of(verdict)))
+    from brittle.report.renderers.plain_html import as_plain_html  # matplotlib, which nothing here draws with
+
+    return str(as_plain_html(blocks_of(verdict)))
 
 
 def markdown_of(verdict: Verdict) -> str:

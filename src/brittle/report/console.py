@@ -21,7 +21,6 @@ from brittle.terminal import visible, visible_values
 
 WIDTH, SCREENFUL = 110, 50  # where the size of the reader's window is not known
 LINES_AROUND = 6  # of a screen: the command, warnings, and where the rest is
-HTML = '<pre style="font-family: ui-monospace, Menlo, Consolas, monospace; line-height: 1.3">{code}</pre>'
 
 
 def print_found(summary: Mapping[str, Any]) -> None:
@@ -65,16 +64,6 @@ def as_text(summary: Mapping[str, Any]) -> str:
 
 def text_of(*shown: RenderableType) -> str:
     return _recorded(shown).export_text().rstrip()
-
-
-def as_html(summary: Mapping[str, Any]) -> str:
-    """The tables for a notebook, which has shown the warnings when they were given."""
-    return html_of(*_first(summary), *_shown(summary))
-
-
-def html_of(*shown: RenderableType) -> str:
-    console = _recorded(shown, force_terminal=True)
-    return console.export_html(inline_styles=True, code_format=HTML)
 
 
 def _recorded(shown: Iterable[RenderableType], width: int = WIDTH, **more: Any) -> Console:

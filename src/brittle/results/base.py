@@ -19,7 +19,7 @@ from brittle.errors import BrittleError, MissingPackage
 from brittle.measures.base import ROWS
 from brittle.measures.base import Derived as DerivedMeasure
 from brittle.registry import did_you_mean
-from brittle.report.console import as_html, as_text, one_measure, one_table
+from brittle.report.console import as_text, one_measure, one_table
 from brittle.report.rows import all_rows
 from brittle.report.scalars import scalars_of
 
@@ -107,7 +107,9 @@ class ResultValues(RunPresentation, dict[str, Any]):
         return as_text(self.summary)
 
     def _repr_html_(self) -> str:
-        return as_html(self.summary)
+        from brittle.report.notebook import as_html  # matplotlib, when something is drawn
+
+        return as_html(self.run, self.summary)
 
 
 class Result(ResultValues):

@@ -23,3 +23,8 @@ class HardenResult(HardenedClassifier, RunPresentation):
 
     def __repr__(self) -> str:
         return hardened_text(self)
+
+    def _repr_html_(self) -> str:
+        from brittle.report.notebook import hardened_html  # matplotlib, when something is drawn
+
+        return hardened_html(self.run, self.summary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -88,10 +89,10 @@ def _wandb(found: RunPresentation, scalars: Scalars, step: int | None, what: str
 
 
 def _tensorboard(found: RunPresentation, scalars: Scalars, step: int | None, what: str) -> None:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingPackage("tensorboard", "tensorboard", "logging to TensorBoard") from error
+    if importlib.util.find_spec("tensorboard") is None:
+        raise MissingPackage("tensorboard", "tensorboard", "logging to TensorBoard")
+    from torch.utils.tensorboard import SummaryWriter
+
     with SummaryWriter(what or "runs") as writer:
         log_live(writer, scalars, step)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from brittle.report.console import as_html, as_text, one_table
+from brittle.report.console import as_text, one_table
 from brittle.report.sections import sections
 from brittle.report.sections.flatten import arrow_of, rows_of, text
 
@@ -30,7 +30,6 @@ def test_somebody_elses_measure_is_printed_with_its_name(foreign_folder: Path, n
     assert any(line.split()[:5] == ["plain", "3", "1", "0.25", "8.5"] for line in lines)
     assert names[0] in said
     assert "warning: labels are short" in lines
-    assert "Letter counts" in as_html(_summary(foreign_folder))
 
 
 def test_somebody_elses_measure_is_a_table(foreign_folder: Path, names: tuple[str, str]) -> None:
