@@ -300,3 +300,54 @@ def test_all_right_and_all_wrong_with_twenty_images(tmp_path: Path):
     assert fell.state == "failed"
     rose = brittle.check(tmp_path / "right", against=tmp_path / "wrong", progress=False)
     assert rose.state == "passed"
+
+
+def test_live_objects_are_judged_as_their_specs_are(home, baseline):
+    module = brittle.classifier("bundled:plain").module
+    found = brittle.measure({"mine": module}, "sample", "rotation:sigma=15", samples=4, count=200, progress=False)
+    judged = brittle.check(found, against=baseline, require="rho>=0.9")
+    assert (judged.state, judged.comparison.family, [each.holds for each in judged.numbers]) == ("failed", 2, [False])
+
+
+def test_images_without_labels_are_compared_by_rho_alone(tmp_path):
+    images = brittle.image_set("sample").batch(range(60)).images.numpy()
+    nothing = brittle.image_set(images)
+    runs = {}
+    for name in ("augmented", "plain"):
+        runs[name] = brittle.measure(
+            {"it": f"bundled:{name}"}, nothing, "rotation:sigma=15", samples=3, out=tmp_path / name, progress=False
+        )
+    found = brittle.check(runs["plain"], against=tmp_path / "augmented")
+    assert {each.number for each in found.changes} == {"rho"}
+    with pytest.raises(BrittleError, match="have no labels"):
+        brittle.check(runs["plain"], against=tmp_path / "augmented", on=["accuracy"])
+
+
+def test_a_run_that_stopped_at_a_tolerance_is_read_up_to_there(tmp_path):
+    asked = {"samples": 3, "tolerance": 0.08, "count": 600, "progress": False}
+    for name in ("augmented", "plain"):
+        brittle.measure({"it": f"bundled:{name}"}, "sample", "rotation:sigma=15", out=tmp_path / name, **asked)
+    found = brittle.check(tmp_path / "plain", against=tmp_path / "augmented", allow=0.05)
+    (images,) = {each.images for each in found.changes}
+    assert images < 600
+    assert {each.design.planned for each in found.changes} == {None}
+
+
+def test_a_whole_image_set_is_planned_and_a_part_of_it_is_not(home, failed, tmp_path):
+    assert {each.design.planned for each in failed.changes} == {None}
+    for name in ("augmented", "plain"):
+        brittle.measure(
+            {"it": f"bundled:{name}"}, "sample", "rotation:sigma=15", samples=1, out=tmp_path / name, progress=False
+        )
+    found = brittle.check(tmp_path / "plain", against=tmp_path / "augmented")
+    assert {each.design.planned for each in found.changes} == {1000}
+
+
+def test_the_workflow_of_the_documentation_is_yaml_whose_commands_have_these_options(cli):
+    yaml = pytest.importorskip("yaml")
+    page = (Path(brittle.__file__).parents[2] / "docs" / "gate.md").read_text(encoding="utf-8")
+    (written,) = (part.split("```")[0] for part in page.split("```yaml\n")[1:])
+    steps = yaml.safe_load(written)["jobs"]["gate"]["steps"]
+    (command,) = (step["run"] for step in steps if "brittle check" in step.get("run", ""))
+    known = cli("check", "--help").out
+    assert all(word in known for word in command.split() if word.startswith("--"))

@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from brittle.api.notices import ProgressOption
 from brittle.api.running import run_asked
+from brittle.commands import ExecutionOptions
 from brittle.comparison.recorded import RecordedRun
 from brittle.engine.store.run_folder import folder_path
 from brittle.errors import BrittleError
 from brittle.gate.judge import cases_file, conditions, judge
 from brittle.gate.options import GateOptions, WhenUnsure
+from brittle.registry import did_you_mean
 from brittle.registry.options import checked
 from brittle.report.page.loaded import LoadedRun, load, loaded_of
 from brittle.results import GateResult, RunPresentation
@@ -94,11 +96,13 @@ def _carried_out(
             raise BrittleError(f"{path} is carried out already, and --out says where to", "Leave --out out.")
         return RecordedRun.read(path), load(path)
     given = {"classifiers": study, "images": None, "out": out, "progress": progress}
-    done = run_asked({**dict.fromkeys(HOW), **given, **how})
+    unknown = next((key for key in how if key not in ExecutionOptions.__dataclass_fields__), None)
+    if unknown is not None:
+        raise BrittleError(
+            f"check has no option {unknown!r}", did_you_mean(unknown, ExecutionOptions.__dataclass_fields__)
+        )
+    done = run_asked({**dict.fromkeys(ExecutionOptions.__dataclass_fields__), **given, **how})
     return RecordedRun.of(done.run), loaded_of(done.run)
-
-
-HOW = ("device", "batch", "engine", "workers", "time_limit")
 
 
 def _several(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from brittle.cli.build import TypedArguments, add_command, parameters
-from brittle.cli.output import print_json, say, warnings_printed
+from brittle.cli.output import print_json, say, warn, warnings_printed
 from brittle.cli.parameters import OutputOptions
 from brittle.cli.specs import check_study
 from brittle.commands import TABLES, ExecutionOptions
@@ -38,7 +38,10 @@ def _check(given: TypedArguments) -> None:
         check_study(what.study)
     from brittle.api.check import checked_study
     from brittle.gate.annotations import annotations_of, wanted
+    from brittle.report.page.loaded import code_named
 
+    if Path(what.study).is_dir() and (code := code_named(Path(what.study))):
+        warn([f"code that the study in {what.study} names may be run: {', '.join(code)}"])
     with warnings_printed():
         how = vars(given.made(ExecutionOptions))
         verdict = checked_study(what.study, given.made(GateOptions), what.out, True, how)

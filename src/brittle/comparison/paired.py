@@ -118,6 +118,11 @@ class Comparison:
                 "set and nuisance in common",
                 "Measure the same in both: robustness, under nuisances of the same names.",
             )
+        if not any(map(made._numbers, made.cells)):
+            raise BrittleError(
+                f"{run.name} and {other.name} can't be compared by accuracy: their images have no labels",
+                "Compare ρ.",
+            )
         return made
 
     @cached_property
@@ -209,10 +214,10 @@ class Comparison:
 
     def _numbers(self, cell: ComparedCell) -> list[Number]:
         """Those that a cell has: without labels there is no accuracy."""
-        if not cell.nuisance:
-            return ["clean"]
         rows = self._rows(cell)
         labelled = all(row["reference"] == "label" for row in rows)
+        if not cell.nuisance:
+            return ["clean"] if labelled else []
         return [each for each in self.numbers if each == "rho" or (each == "accuracy" and labelled)]
 
     @cached_property
