@@ -48,9 +48,10 @@ VERSION = 2
 
 __all__ = [
     "VERSION", "Answer", "At", "Axis", "Band", "Bars", "Block", "Card", "Cell", "Cells", "ClassifierName", "Column",
-    "Count", "Drawn", "Estimate", "Figure", "Group", "Image", "Intervals", "Line", "Link", "Mark", "Of", "Original",
-    "Matrix", "Name", "Panel", "Pictures", "Pixels", "Points", "Raw", "Role", "Rule", "Sentence", "Series", "Source",
-    "Span", "Square", "Strip", "Styled", "Table", "TableCell", "Text", "Verdict", "Weighted", "category_axis", "cell_spans", "spans",
+    "Count", "Drawn", "Estimate", "Figure", "Group", "Image", "Intervals", "Line", "Link", "Mark", "Matrix", "Name",
+    "Of", "Original", "Panel", "Pictures", "Pixels", "Points", "Raw", "Role", "Rule", "Sentence", "Series",
+    "Source", "Span", "Square", "Strip", "Styled", "Table", "TableCell", "Text", "Verdict", "Weighted",
+    "category_axis", "cell_spans", "spans",
 ]  # fmt: skip
 
 SentenceRole = Literal[

@@ -51,6 +51,7 @@ class LoadedRun:
     finished: datetime
     missing: tuple[str, ...] = ()  # a sentence for each thing that could not be loaded
     nothing: bool = False  # whether nothing was to be loaded
+    notes: tuple[str, ...] = ()  # a sentence for each thing that a reader must know of the run before all else
 
     @cached_property
     def _views(self) -> dict[str, MeasureView]:

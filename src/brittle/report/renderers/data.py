@@ -43,7 +43,8 @@ def as_csv(shown: Table | Matrix | Figure) -> str:
             head, rows = list(DRAWN), list(_figure(shown))
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerows([_written(value) for value in row] for row in (head, *rows))
+    writer.writerow([_written(title) for title in head])
+    writer.writerows([_written(value) for value in row] for row in rows)
     return written.getvalue()
 
 

@@ -22,6 +22,7 @@ from brittle.report.sections.robustness.brief import printed
 from brittle.report.sections.robustness.figures import AT_EACH_END, class_figure, curve_figure, curves, shown_classes
 from brittle.report.sections.robustness.pictures import falling, gallery, sizes
 from brittle.report.sections.robustness.results import RobustnessRows
+from brittle.report.sections.robustness.verdict import maps, verdicts
 from brittle.report.sections.tables import WHO, Titled, bare, count, estimated, pairs, table, text
 
 NUISANCE = ("nuisance", text("nuisance"))
@@ -44,7 +45,8 @@ class RobustnessSection(BaseSection):
         return arrow([_flat(row) for row in summary["results"]])
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        return sentences.findings(RobustnessRows(run.summary), run.many_sets)
+        results, many = RobustnessRows(run.summary), run.many_sets
+        return [*maps(results, many), *verdicts(results, many), *sentences.findings(results, many)]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         results = RobustnessRows(run.summary)
