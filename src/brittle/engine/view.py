@@ -87,11 +87,17 @@ class MeasureView:
         self._refuse_gaps(cell)
         return (rows for _, rows in self.store.read(cell, None if end is None else Span(0, end), table))
 
+    def is_complete(self, cell: Cell) -> bool:
+        """Whether all units of a cell that count are there."""
+        return not self._missing(cell)
+
+    def _missing(self, cell: Cell) -> list[Span]:
+        done = joined_spans(self.store.done(cell))
+        return [gap for span in self._wanted(cell) for gap in gaps(done, span)]
+
     def _refuse_gaps(self, cell: Cell) -> None:
         """What a number or a picture rests on must all be there."""
-        done = joined_spans(self.store.done(cell))
-        missing = [gap for span in self._wanted(cell) for gap in gaps(done, span)]
-        if missing:
+        if missing := self._missing(cell):
             named = " · ".join(filter(None, cell))
             raise Failure(
                 f"units {missing[0].first} to {missing[0].end - 1} of {named} are missing",

@@ -73,5 +73,6 @@ def one_line(caution: MergedCaution) -> str:
     """The beginning of a caution, as far as a line holds, and how many others are like it."""
     text = caution.text
     if len(text) > ONE_LINE:
-        text = text[: text.rindex(" ", 0, ONE_LINE)].rstrip(",;:") + " …"
+        cut = text[:ONE_LINE]
+        text = (cut[: cut.rindex(" ", ONE_LINE // 2)] if " " in cut[ONE_LINE // 2 :] else cut).rstrip(",;:") + " …"
     return f"{text} And {number(len(caution.others), 0)} more like it." if caution.others else text

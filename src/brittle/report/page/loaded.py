@@ -27,6 +27,7 @@ from brittle.engine.replay import Replay, replay_of
 from brittle.engine.run import FinishedRun
 from brittle.engine.store.run_folder import RunFolder, UnfinishedRun, environment
 from brittle.engine.store.unit_store import Store
+from brittle.engine.unfinished import summary_so_far
 from brittle.engine.view import MeasureView, unfinished_summary
 from brittle.errors import BrittleError
 from brittle.files import read_whole
@@ -199,6 +200,15 @@ def load(path: Path, *, nothing: bool = False, unfinished: bool = False) -> Load
         tuple(missing),
         nothing,
     )
+
+
+def load_so_far(path: Path, *, nothing: bool = False) -> LoadedRun:
+    """The same, and of a run that has not ended what its finished units say."""
+    run = load(path, nothing=nothing, unfinished=not nothing)
+    if run.summary["measures"]:
+        return run
+    summary, job, notes = summary_so_far(run.job, run.store)
+    return replace(run, summary=summary, job=job, notes=notes)
 
 
 def code_named(path: Path) -> list[str]:

@@ -34,7 +34,7 @@ class SpokenNames:
     def _specs(self) -> re.Pattern[str] | None:
         """Names that mean nothing else in a sentence, the longest first."""
         sure = sorted((name for name in self.titles if ":" in name or "=" in name), key=len, reverse=True)
-        return re.compile(rf"(?<![\w:=+])(?:{'|'.join(map(re.escape, sure))})(?![\w=:+]|[.,]\w)") if sure else None
+        return re.compile(rf"(?<![\w:=+])(?:{'|'.join(map(re.escape, sure))})(?![\w=+]|[.,:]\w)") if sure else None
 
     def blocks(self, blocks: Iterable[Block]) -> tuple[Block, ...]:
         return tuple(map(self.block, blocks))

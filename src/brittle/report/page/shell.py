@@ -149,14 +149,6 @@ def document(run: LoadedRun, section_of: SectionOf) -> Document:
     )
 
 
-def outline(run: LoadedRun, section_of: SectionOf) -> list[Block]:
-    """The findings, and every measure in brief: what can be told without loading anything."""
-    shown = list(_shown(run, section_of))
-    warnings = (Sentence(text, "warning") for text in _warnings(run))
-    briefs = (Group(each.run.name, tuple(each.section.brief(each.run.summary))) for each in shown)
-    return [Group(_title(run, shown, spoken_names(run)), (*warnings, *_top(shown), *briefs))]
-
-
 def figures_of(run: LoadedRun, section_of: SectionOf, measure: str) -> list[Figure]:
     """What the report draws of one measure."""
     shown = next(each for each in _shown(run, section_of) if each.run.name == measure)

@@ -101,9 +101,12 @@ def _shown(failure: PicturedFailure) -> Strip:
     """Two pictures, and who said what."""
     original, failing, wrong = failure
     before = next((each for each in original.answers if each.classifier == wrong.classifier), None)
-    was = plain(original.caption) if before is None else f"{before.label} ({number(before.probability, 2)})"
-    becomes = f": {was} becomes {wrong.label} ({number(wrong.probability, 2)}) under "
-    said: list[Span] = [ClassifierName(wrong.classifier), becomes, failure.nuisance, "."]
+    untouched = f"; untouched, {before.label} ({number(before.probability, 2)})" if before is not None else ""
+    said: list[Span] = [
+        ClassifierName(wrong.classifier),
+        f" says {wrong.label} ({number(wrong.probability, 2)}) under ",
+    ]
+    said += [failure.nuisance, f"{untouched}."]
     others = [each for each in failing.answers if each.classifier != wrong.classifier]
     for each in others[:MOST_OTHERS]:
         verb = "is right" if each.right else f"says {each.label}"

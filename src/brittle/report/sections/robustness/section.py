@@ -267,6 +267,8 @@ class _SectionParts:
             rows = [row for row in here.under(nuisance).rows if row["classifier"] in self.all.shown]
             if not all(len(row.get("classes", ())) > 1 for row in rows):
                 continue
+            if not _several_images(rows):
+                continue
             total, classes = len(rows[0]["classes"]), shown_classes(rows)
             ends = f"The {AT_EACH_END} weakest and the {AT_EACH_END} strongest"
             cut = f"{ends} of {total} classes; all are in summary.json."
@@ -302,6 +304,13 @@ class _SectionParts:
         yield from sizes(self.run, images)
         for place, nuisance in enumerate(here.nuisances):
             yield gallery(self.run, images, nuisance, place == 0)
+
+
+def _several_images(rows: Sequence[Row]) -> bool:
+    """Whether anything can be said of single classes: not of one image each, and not where nearly everything is
+    possible."""
+    known = [each for row in rows for each in row["classes"] if each["interval"] is not None]
+    return any(each["images"] > 1 and not sentences.tells_nothing(each["interval"]) for each in known)
 
 
 def _means(here: RobustnessRows) -> str:

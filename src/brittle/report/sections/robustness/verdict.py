@@ -54,8 +54,8 @@ def _map(here: RobustnessRows, images: str, many_sets: bool) -> Matrix:
         tuple(map(tuple, rows)),
         ("accuracy", "ρ") if here.labelled else ("ρ",),
         "clean accuracy" if here.labelled else "",
-        reading=f"The longer the bar, the better; its pale end is the {confidence} interval, each holding on its own."
-        f"{tick} The redder, the more answers are wrong.",
+        reading=f"The bar is as long as the first number, pale over its {confidence} interval, which holds on its own."
+        f"{tick} The redder a square, the more answers are wrong.",
     )
 
 
