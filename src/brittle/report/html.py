@@ -16,7 +16,7 @@ from brittle.errors import BrittleError
 from brittle.files import remove_half_written, write_durably
 from brittle.report.blocks import Pictures
 from brittle.report.blocks.pictures import Strip
-from brittle.report.page.cautions import one_line
+from brittle.report.page.cautions import in_full
 from brittle.report.page.loaded import LoadedRun, load_so_far, loaded_of
 from brittle.report.page.shell import contents, document, figures_of, render
 from brittle.report.renderers.card import as_card, card_files
@@ -60,7 +60,7 @@ def _card(run: LoadedRun, path: Path) -> str:
     files = card_files(path, said.first.failures)
     for name, strip in files.items():
         write_strips(path.with_name(name), [Strip(strip.cards)], "", pixels_of(run, [Pictures((strip,))]))
-    cautions = [said.names.plain(one_line(each)) for those in said.cautions.of.values() for each in those]
+    cautions = [said.names.plain(in_full(each)) for those in said.cautions.of.values() for each in those]
     return as_card(said.title, said.first.verdict, said.first.shown, files, cautions, run) + "\n"
 
 

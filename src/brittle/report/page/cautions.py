@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from brittle.report.page.loaded import LoadedRun
-from brittle.report.page.words import listed, number, sentence, unreadable
+from brittle.report.page.words import listed, sentence, unreadable
 
 SERIOUS = 3  # above the numbers
-ONE_LINE = 125  # characters
+ONE_LINE = 110  # characters
 ALIKE = 3  # cautions from which on those that differ in names and numbers alone are merged
 
 _PARTICULARS = re.compile(r"'[^']*'|\S*[:=]\S*|[\d.,]+")
@@ -75,4 +75,9 @@ def one_line(caution: MergedCaution) -> str:
     if len(text) > ONE_LINE:
         cut = text[:ONE_LINE]
         text = (cut[: cut.rindex(" ", ONE_LINE // 2)] if " " in cut[ONE_LINE // 2 :] else cut).rstrip(",;:") + " …"
-    return f"{text} And {number(len(caution.others), 0)} more like it." if caution.others else text
+    return in_full(caution._replace(text=text))
+
+
+def in_full(caution: MergedCaution) -> str:
+    """A caution, and how many others are like it."""
+    return f"{caution.text} And {len(caution.others)} more like it." if caution.others else caution.text

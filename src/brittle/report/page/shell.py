@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
 from brittle.registry.spec import in_words
-from brittle.report.blocks import Block, Cell, Group, Pictures, Sentence, Weighted
+from brittle.report.blocks import Block, Cell, Pictures, Sentence, Weighted
 from brittle.report.blocks.figure import Figure as BlockFigure
 from brittle.report.blocks.text import Text
 from brittle.report.blocks.wording import plain

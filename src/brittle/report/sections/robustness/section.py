@@ -27,6 +27,7 @@ from brittle.report.sections.tables import WHO, Titled, bare, count, estimated, 
 
 NUISANCE = ("nuisance", text("nuisance"))
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
+MOST_PER_CLASS = 12  # nuisances whose classes are shown
 A_SUITE = 5  # nuisances from which on their means are reported
 OnSet = Callable[[str, RobustnessRows], Iterable[Block]]
 
@@ -219,6 +220,7 @@ class _SectionParts:
             *accuracy * here.labelled,
             by=0 if len(here.classifiers) > 2 else None,
         )
+        yield from (Sentence(text, "finding") for text in sentences.pair_sentences(here))
         yield Sentence("Drawn around zero, in the colour of the better classifier; grey is a tie.", "note")
 
     def fewer(self) -> Iterator[Sentence]:
@@ -263,7 +265,12 @@ class _SectionParts:
     def _classes(self, images: str, here: RobustnessRows) -> Iterator[Block]:
         """None where images have no labels or all are of one class."""
         fold: Literal["open", "closed"] = "open"
-        for nuisance in here.nuisances:
+        lowest = sorted(here.nuisances, key=lambda name: min(row["rho"] for row in here.under(name).rows))
+        chosen = set(lowest[:MOST_PER_CLASS])
+        if len(chosen) < len(lowest):
+            said = f"Under the {len(chosen)} nuisances with the lowest ρ of {len(lowest)}; all are in summary.json."
+            yield Sentence(said, "note")
+        for nuisance in (name for name in here.nuisances if name in chosen):
             rows = [row for row in here.under(nuisance).rows if row["classifier"] in self.all.shown]
             if not all(len(row.get("classes", ())) > 1 for row in rows):
                 continue

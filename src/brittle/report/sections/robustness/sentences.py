@@ -64,6 +64,12 @@ def _on(images: str, here: RobustnessRows, where: str) -> Iterator[Weighted]:
         yield _finding(text, CLEAN, clean_accuracy(images))
 
 
+def pair_sentences(here: RobustnessRows) -> list[str]:
+    """How classifiers compare over all nuisances, where there are few pairs."""
+    names = list(dict.fromkeys((pair["first"], pair["second"]) for pair in here.pairs))
+    return [_pair(here, *each) for each in names] if len(names) <= MOST_PAIRS else []
+
+
 def _pair(here: RobustnessRows, first: str, second: str) -> str:
     """How two classifiers compare over all nuisances."""
     pairs = [pair for pair in here.pairs if (pair["first"], pair["second"]) == (first, second)]

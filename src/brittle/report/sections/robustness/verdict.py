@@ -11,7 +11,7 @@ from brittle.report.blocks import Sentence, Weighted
 from brittle.report.blocks.matrix import Matrix, Square
 from brittle.report.blocks.text import ClassifierName, Span
 from brittle.report.blocks.wording import estimate
-from brittle.report.page.section import Row
+from brittle.report.page.section import Row, compared
 from brittle.report.page.words import interval, listed, number, percent
 from brittle.report.sections.robustness.results import RobustnessRows
 
@@ -26,7 +26,8 @@ def verdicts(results: RobustnessRows, many_sets: bool) -> Iterator[Weighted]:
         here = results.on(images)
         said = _one(here) if len(here.classifiers) == 1 else _two(here) if len(here.classifiers) == 2 else _many(here)
         text = f"On {images}: {said}" if many_sets else said
-        yield Weighted(Sentence(text, "finding"), VERDICT - 0.001 * place, ("verdict", images))
+        about = compared(images, *here.classifiers) if len(here.classifiers) == 2 else ("verdict", images)
+        yield Weighted(Sentence(text, "finding"), VERDICT - 0.001 * place, about)
 
 
 def maps(results: RobustnessRows, many_sets: bool) -> Iterator[Weighted]:
