@@ -144,7 +144,7 @@ def add_run(app: typer.Typer) -> None:
 
 
 def add_report(app: typer.Typer) -> None:
-    about = "Write the report of a run, or of several side by side: a page, JSON, a short card in Markdown, or CSV."
+    about = "Write the report of a run as a page, JSON, a short card in Markdown or CSV; or a page of several runs."
     add_command(app, "report", about, parameters(ReportOptions), _report, panel=TABLES)
 
 
