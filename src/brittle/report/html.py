@@ -19,7 +19,7 @@ from brittle.report.blocks.pictures import Strip
 from brittle.report.page.cautions import in_full
 from brittle.report.page.loaded import LoadedRun, load_so_far, loaded_of
 from brittle.report.page.shell import contents, document, figures_of, render
-from brittle.report.renderers.card import as_card, card_files
+from brittle.report.renderers.card import as_card, picture_names
 from brittle.report.renderers.data import as_csv
 from brittle.report.renderers.json import as_json
 from brittle.report.renderers.picture_file import write_strips
@@ -57,11 +57,11 @@ def write_as(folder: Path, format: Format, *, nothing_loaded: bool = False) -> P
 
 def _card(run: LoadedRun, path: Path) -> str:
     said = contents(run, section_of)
-    files = card_files(path, said.first.failures)
-    for name, strip in files.items():
+    names = picture_names(path, said.first)
+    for name, strip in zip(names, said.first.failures, strict=True):
         write_strips(path.with_name(name), [Strip(strip.cards)], "", pixels_of(run, [Pictures((strip,))]))
     cautions = [said.names.plain(in_full(each)) for those in said.cautions.of.values() for each in those]
-    return as_card(said.title, said.first.verdict, said.first.shown, files, cautions, run) + "\n"
+    return as_card(said.title, said.first, names, cautions, run) + "\n"
 
 
 def _numbers(run: LoadedRun) -> str:

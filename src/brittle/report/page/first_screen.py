@@ -19,15 +19,18 @@ class FirstScreen(NamedTuple):
     failures: tuple[Strip, ...]
     others: Sequence[Block]  # further matrices, such as those of other image sets
     findings: Sequence[Text]  # all others, the weightiest first
+    instead: Sequence[Block]  # the briefs, where there is nothing to be shown
 
 
-def first_screen(top: Sequence[Block], briefs: Iterable[Block], failures: tuple[Strip, ...]) -> FirstScreen:
+def first_screen(top: Sequence[Block], briefs: Sequence[Block], failures: tuple[Strip, ...]) -> FirstScreen:
     """From the blocks that sections put on top, the weightiest first. The weightiest sentence is the verdict; where no
     section has a matrix, the first table of a brief stands in its place."""
     said = [block.text for block in top if isinstance(block, Sentence)]
     drawn = [block for block in top if isinstance(block, (Matrix, Table))]
     shown = drawn[0] if drawn else next(_tables(briefs), None)
-    return FirstScreen(said[0] if said else "", shown, failures, drawn[1:], said[1:])
+    return FirstScreen(
+        said[0] if said else "", shown, failures, drawn[1:], said[1:], () if shown is not None else briefs
+    )
 
 
 def _tables(blocks: Iterable[Block]) -> Iterator[Table]:

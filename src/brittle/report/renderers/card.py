@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from brittle.report.blocks import Sentence, Table
 from brittle.report.blocks.matrix import Matrix
-from brittle.report.blocks.pictures import Strip
-from brittle.report.blocks.text import Text
 from brittle.report.blocks.wording import plain
+from brittle.report.page.first_screen import FirstScreen
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.words import counted
 from brittle.report.renderers.data import as_table
@@ -18,38 +17,29 @@ from brittle.report.renderers.markdown import as_markdown, escaped
 ROWS = 100  # of the table
 
 
-def as_card(
-    title: str,
-    verdict: Text,
-    shown: Matrix | Table | None,
-    failures: Mapping[str, Strip],
-    cautions: Sequence[str],
-    run: LoadedRun,
-) -> str:
-    """`failures`: by the name of the picture's file."""
-    return "\n\n".join(filter(None, _parts(title, verdict, shown, failures, cautions, run)))
+def as_card(title: str, first: FirstScreen, pictures: Sequence[str], cautions: Sequence[str], run: LoadedRun) -> str:
+    """`pictures` are the names of the files with the failures' pictures."""
+    return "\n\n".join(filter(None, _parts(title, first, pictures, cautions, run)))
 
 
 def _parts(
-    title: str,
-    verdict: Text,
-    shown: Matrix | Table | None,
-    failures: Mapping[str, Strip],
-    cautions: Sequence[str],
-    run: LoadedRun,
+    title: str, first: FirstScreen, pictures: Sequence[str], cautions: Sequence[str], run: LoadedRun
 ) -> Iterator[str]:
+    shown = first.shown
     yield f"# {escaped(title)}"
-    if verdict:
-        yield f"**{escaped(plain(verdict))}**"
+    if first.verdict:
+        yield f"**{escaped(plain(first.verdict))}**"
     if shown is not None:
         table = as_table(shown) if isinstance(shown, Matrix) else shown
         yield as_markdown([Table(table.columns, table.rows, shown=ROWS, noun=table.noun)])
         if isinstance(shown, Matrix):
             yield as_markdown([Sentence(_how_to_read(shown))])
-    if failures:
+    else:
+        yield as_markdown(first.instead)
+    if pictures:
         yield "## What failing looks like"
         yield "Chosen among confident mistakes for how little the images were changed: how it fails, not how often."
-    for name, strip in failures.items():
+    for name, strip in zip(pictures, first.failures, strict=True):
         yield f"![{escaped(strip.cards[-1].alt)}]({name})\n\n{escaped(plain(strip.text))}"
     if cautions:
         yield "## Cautions"
@@ -72,6 +62,6 @@ def _how_to_read(matrix: Matrix) -> str:
     return said
 
 
-def card_files(path: Path, failures: Sequence[Strip]) -> dict[str, Strip]:
+def picture_names(path: Path, first: FirstScreen) -> list[str]:
     """What the pictures beside a card are called: report-1.png, report-2.png, report-3.png."""
-    return {f"{path.stem}-{place}.png": strip for place, strip in enumerate(failures, 1)}
+    return [f"{path.stem}-{place}.png" for place in range(1, len(first.failures) + 1)]
