@@ -91,13 +91,13 @@ def contents(run: LoadedRun, section_of: SectionOf) -> PageContents:
     shown, names = list(_shown(run, section_of)), spoken_names(run)
     missing = list(run.missing)
     every = [_contents(each, section_of, missing, names) for each in shown]
-    top = names.blocks(_top(shown))
+    top = names.blocks([*(Sentence(text, "finding") for text in _class_orders(run)), *_top(shown)])
     briefs = names.blocks(block for each in shown for block in each.section.brief(each.run.summary))
     failures = telling_failures(run, (block for each in every for block in each.blocks))
     first = first_screen(top, briefs, tuple(map(names.strip, failures)))
     own = {each.shown.run.name: list(map(plain, each.gathered["warning"])) for each in every}
     keys = {"": "cautions"} | {each.shown.run.name: f"{each.shown.key}-cautions" for each in every}
-    cautions = placed(run, [*_class_orders(run), *run.notes, *missing], own, keys)
+    cautions = placed(run, [*run.notes, *missing], own, keys)
     return PageContents(names.plain(_title(run, shown, names)), names, first, cautions, every)
 
 
@@ -105,7 +105,7 @@ def render(run: LoadedRun, section_of: SectionOf) -> RenderedPage:
     said = contents(run, section_of)
     appearance = looks(list(run.study.classifiers))
     on_first = HtmlRenderer(run, appearance, "first", confirms=False)
-    findings = [*_class_orders(run), *(plain(text) for text in (said.first.verdict, *said.first.findings) if text)]
+    findings = [plain(text) for text in (said.first.verdict, *said.first.findings) if text]
     page = environment().get_template("page.html.j2")
     text = page.render(
         run=run,
