@@ -187,6 +187,7 @@ if TYPE_CHECKING:
     from brittle.types import SeesPart as SeesPart
     from brittle.types import SettlesOnImages as SettlesOnImages
     from brittle.types import SeverityScale as SeverityScale
+    from brittle.types import Titled as Titled
     from brittle.types import Traceable as Traceable
     from brittle.types import TrainingRecord as TrainingRecord
     from brittle.types import in_numbers as in_numbers
@@ -253,9 +254,9 @@ _HOMES = {
     "brittle.statistics.survival": "median_interval",
     "brittle.types": (
         "OF_255 UNLABELLED AnswersLater AnyPrecision Batch Clamping ClassNames Classifier Clipped Differentiable "
-        "ExchangeableParts Graphable HidesPixels HidesShare InBenchmark InScales LayerChange Layered Nuisance OnPath "
-        "ParameterUnits ReadableTheta Remarks Scaled SeesPart SettlesOnImages SeverityScale Traceable TrainingRecord "
-        "in_numbers"
+        "ExchangeableParts Graphable HidesPixels HidesShare InBenchmark InScales LayerChange Layered Nuisance "
+        "OnPath ParameterUnits ReadableTheta Remarks Scaled SeesPart SettlesOnImages SeverityScale Titled Traceable "
+        "TrainingRecord in_numbers"
     ),
 }
 _HOME_OF = {

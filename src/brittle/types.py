@@ -203,6 +203,16 @@ class ParameterUnits(Protocol):
 
 
 @runtime_checkable
+class Titled(Protocol):
+    """A nuisance that people call by other words than its kind; its options follow in either case."""
+
+    @property
+    def title(self) -> str:
+        """With a capital, such as "Gaussian noise"."""
+        ...
+
+
+@runtime_checkable
 class Traceable(Protocol):
     """A nuisance that says whether it may become part of a compiled graph on a GPU; without this it may not."""
 

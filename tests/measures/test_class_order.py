@@ -162,5 +162,4 @@ def test_every_measure_of_clean_predictions_says_it(kind, tmp_path):
     (doubt,) = found["class_order"]
     assert (doubt["classifier"], doubt["image_set"]) == ("mine", "clothes")
     page = write_report(tmp_path / "run").read_text()
-    findings = page[page.index('<ul class="findings">') :]
-    assert findings.startswith('<ul class="findings"><li>mine seems to count its classes in another order than clothes')
+    assert '<p class="verdict">mine seems to count its classes in another order than clothes' in page

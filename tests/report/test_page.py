@@ -103,7 +103,7 @@ def test_title_says_what_was_measured_of_whom(
     both_folder: Path, foreign_folder: Path, page_of: PageOf, names: tuple[str, str]
 ) -> None:
     of = " and ".join(names)
-    assert f"Robustness and weak points of {of} under translation:sigma=0.2 and" in page_of(both_folder).text
+    assert f"Robustness and weak points of {of} under Translation, σ 0.2 and Occlusion" in page_of(both_folder).text
     page = page_of(foreign_folder)
     assert f"Letter counts of {of} on shapes" in page.text
     assert "eak points" not in page.text

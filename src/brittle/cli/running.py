@@ -39,10 +39,10 @@ class ReportOptions:
         True,
         "load what the study names, which runs code that it names (docs/trust.md); without, there are no pictures",
     )
-    format: Literal["html", "json", "markdown"] = option(
+    format: Literal["html", "json", "markdown", "csv"] = option(
         "html",
-        "what is written: html; json, the blocks that the page is made of, as data; or markdown, what the command "
-        "line prints",
+        "what is written: html; json, the blocks that the page is made of, as data; markdown, a short card with three "
+        "pictures beside it; or csv, the numbers of the first screen",
     )
 
 
@@ -144,7 +144,7 @@ def add_run(app: typer.Typer) -> None:
 
 
 def add_report(app: typer.Typer) -> None:
-    about = "Write the report of a run, or of several side by side, as a page, as JSON or as Markdown."
+    about = "Write the report of a run as a page, JSON, a short card in Markdown or CSV; or a page of several runs."
     add_command(app, "report", about, parameters(ReportOptions), _report, panel=TABLES)
 
 
@@ -197,7 +197,7 @@ def _report(given: TypedArguments) -> None:
         )
         print_report(kept)
         return
-    if what.load and what.format != "markdown" and (code := code_named(folder)):
+    if what.load and (code := code_named(folder)):
         named = f"code that the study in {what.folder} names may be run: {', '.join(code)}"
         warn([f"{named}; --no-load writes a report without"])
     nothing = not what.load

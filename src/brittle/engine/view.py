@@ -87,11 +87,17 @@ class MeasureView:
         self._refuse_gaps(cell)
         return (rows for _, rows in self.store.read(cell, None if end is None else Span(0, end), table))
 
+    def is_complete(self, cell: Cell) -> bool:
+        """Whether all units of a cell that count are there."""
+        return not self._missing(cell)
+
+    def _missing(self, cell: Cell) -> list[Span]:
+        done = joined_spans(self.store.done(cell))
+        return [gap for span in self._wanted(cell) for gap in gaps(done, span)]
+
     def _refuse_gaps(self, cell: Cell) -> None:
         """What a number or a picture rests on must all be there."""
-        done = joined_spans(self.store.done(cell))
-        missing = [gap for span in self._wanted(cell) for gap in gaps(done, span)]
-        if missing:
+        if missing := self._missing(cell):
             named = " · ".join(filter(None, cell))
             raise Failure(
                 f"units {missing[0].first} to {missing[0].end - 1} of {named} are missing",
@@ -166,6 +172,7 @@ def _with_names(subject: ImageSetFacts, classifiers: Mapping[str, ClassifierFact
 def summary(job: Job, store: Store) -> dict[str, Any]:
     """summary.json: what every measure says under its own name, warnings, and what was used."""
     said: dict[str, Any] = {}
+    said_of: dict[str, list[str]] = {}
     warnings = [*job.warnings, *(text for images in job.images for text in _selection_warnings(job, images))]
     calls = dict.fromkeys(job.facts, 0)
     orders: dict[str, SuspectedReordering] = {}
@@ -174,7 +181,8 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     for name, assignment in job.assignments.items():
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))
-            warnings += found.pop("warnings", [])
+            said_of[name] = found.pop("warnings", [])
+            warnings += said_of[name]
             for classifier, count in found.pop("calls", _planned_calls(views[name])).items():
                 calls[classifier] += count
             said[name] = {"kind": assignment.kind} | _plain(name, found)
@@ -187,6 +195,7 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
         "version": SUMMARY_VERSION,
         "measures": said,
         "warnings": list(dict.fromkeys([*orders, *warnings])),
+        "warned": {name: texts for name, texts in said_of.items() if texts},  # which of them which measure gives
         "calls": calls,
         "classifiers": {name: _classifier(facts) for name, facts in job.facts.items()},
         "image_sets": {name: _described(chosen) for name, chosen in job.images.items()},

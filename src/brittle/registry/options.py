@@ -37,6 +37,7 @@ def option(
     flag: str = "",
     rows: bool = True,
     extends: bool = False,
+    shown: str = "",
 ) -> Any:
     """A dataclass field with one line of help; a positional one is the spec's `what`.
 
@@ -46,11 +47,12 @@ def option(
     the command line where it is another one. An option that is an `image_set` holds its
     spec until whoever may open image sets has put the set itself in its place. `rows` is False where a measure's rows
     do not depend on the option, only its summary. `extends` is True where it says which rows there are, and never what
-    they hold: a run may go on with another value.
+    they hold: a run may go on with another value. `shown` is how the value stands in the title of a thing, such as
+    "σ {}°"; what is shown so stands there always, and other options only where they are not at their default.
     """
     limits = Limits(above, least, below, most, tuple(choices), finite, fewest, remedy)
     about = {"help": help, "positional": positional, "image_set": image_set, "flag": flag, "rows": rows}
-    about["extends"] = extends
+    about |= {"extends": extends, "shown": shown}
     return dataclasses.field(default=default, metadata=about | {"limits": limits})
 
 

@@ -85,5 +85,11 @@ def written(value: Any) -> str:
     return str(value).replace(",", "\\,").replace("+", "\\+")
 
 
+def in_words(name: str) -> str:
+    """A kind's name as one would say it: defocus-blur → Defocus blur"""
+    words = name.replace("-", " ").replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
 def _unescaped(text: str) -> str:
     return text.replace("\\,", ",").replace("\\+", "+")

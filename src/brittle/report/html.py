@@ -14,12 +14,19 @@ from brittle.engine.run import FinishedRun
 from brittle.engine.store.run_folder import RunFolder
 from brittle.errors import BrittleError
 from brittle.files import remove_half_written, write_durably
-from brittle.report.page.loaded import LoadedRun, load, loaded_of
-from brittle.report.page.shell import document, figures_of, outline, render
+from brittle.report.blocks import Pictures
+from brittle.report.blocks.pictures import Strip
+from brittle.report.page.cautions import in_full
+from brittle.report.page.loaded import LoadedRun, load_so_far, loaded_of
+from brittle.report.page.shell import contents, document, figures_of, render
+from brittle.report.renderers.card import as_card, picture_names
+from brittle.report.renderers.data import as_csv
 from brittle.report.renderers.json import as_json
-from brittle.report.renderers.markdown import as_markdown
+from brittle.report.renderers.picture_file import write_strips
+from brittle.report.renderers.resolve import pixels_of
 from brittle.report.sections import section_of
 
+Format = Literal["json", "markdown", "csv"]
 LIVE_OBJECTS_OF = re.compile('<meta name="live-objects-of" content="([0-9a-f]+)">')
 
 
@@ -32,17 +39,36 @@ class WrittenReport(NamedTuple):
 
 def write_report(folder: Path, *, nothing_loaded: bool = False) -> Path:
     """Writes `report.html` into a run folder and returns its path. Loading what the study names may run code."""
-    return _written(load(folder, nothing=nothing_loaded), RunFolder(folder).report).path
+    return _written(load_so_far(folder, nothing=nothing_loaded), RunFolder(folder).report).path
 
 
-def write_as(folder: Path, format: Literal["json", "markdown"], *, nothing_loaded: bool = False) -> Path:
-    """Writes the report as data, `report.json`, or what its summary says as text, `report.md`, into a run folder."""
-    markdown = format == "markdown"
-    run = load(folder, nothing=nothing_loaded or markdown)
-    path = folder / ("report.md" if markdown else "report.json")
-    text = as_markdown(outline(run, section_of), 1) if markdown else as_json(document(run, section_of))
-    write_durably(path, lambda to: to.write_text(text + "\n", encoding="utf-8"))
+def write_as(folder: Path, format: Format, *, nothing_loaded: bool = False) -> Path:
+    """Writes the report as data, `report.json`, as a short card with pictures beside it, `report.md`, or the numbers of
+    its first screen, `report.csv`, into a run folder."""
+    run = load_so_far(folder, nothing=nothing_loaded)
+    path = folder / f"report.{'md' if format == 'markdown' else format}"
+    if format == "markdown":
+        text = _card(run, path)
+    else:
+        text = as_json(document(run, section_of)) + "\n" if format == "json" else _numbers(run)
+    write_durably(path, lambda to: to.write_text(text, encoding="utf-8"))
     return path
+
+
+def _card(run: LoadedRun, path: Path) -> str:
+    said = contents(run, section_of)
+    names = picture_names(path, said.first)
+    for name, strip in zip(names, said.first.failures, strict=True):
+        write_strips(path.with_name(name), [Strip(strip.cards)], "", pixels_of(run, [Pictures((strip,))]))
+    cautions = [said.names.plain(in_full(each)) for those in said.cautions.of.values() for each in those]
+    return as_card(said.title, said.first, names, cautions, run) + "\n"
+
+
+def _numbers(run: LoadedRun) -> str:
+    shown = contents(run, section_of).first.shown
+    if shown is None:
+        raise BrittleError("no measure of this run has a table", "`brittle export` writes what every measure says.")
+    return as_csv(shown)
 
 
 def kept_report(folder: Path) -> Path | None:

@@ -146,7 +146,9 @@ def test_a_hardening_comes_first_among_the_findings_and_is_not_said_twice(harden
     folder = harden()
     page_of(folder)
     text = (folder / "report.html").read_text(encoding="utf-8")
-    findings = re.findall(r"<li>(.*?)</li>", text[text.index('class="findings"') : text.index("<nav")])
+    verdict = re.search(r'<p class="verdict">(.*?)</p>', text)[1]
+    said = text[text.index('<section id="findings">') : text.index('<section id="measured">')]
+    findings = [verdict, *re.findall(r"<li>(.*?)</li>", said)]
     difference = _difference(folder)
     assert findings[0].startswith("torch:my:net was fine-tuned on its weak points")
     assert "ρ rose from" in findings[0]
@@ -223,7 +225,7 @@ def test_without_a_record_the_differences_speak(harden: Write, page_of: PageOf) 
     folder = harden(record=False)
     page = page_of(folder)
     shown, difference = _section(folder), _difference(folder)
-    assert "From before to after under affine:alpha=50 ρ rose from" in page.text
+    assert "From before to after under Affine map, α 50 ρ rose from" in page.text
     assert _signed(difference["rho"], difference["rho_interval"]) in shown
     assert "What each class gained" in shown
     assert "ardened" not in shown

@@ -334,8 +334,8 @@ def test_where_a_classifier_is_most_brittle_ties_are_named(run: MeasureRun) -> N
     said = findings(RobustnessRows({"results": rows, "comparisons": []}), False)
     (text,) = (each.block.text for each in said if "most brittle" in each.block.text)
     assert text.startswith(
-        f"{name} is most brittle under affine:alpha=10: ρ 0.300 [0.200, 0.400] (simultaneous), a tie with "
-        "translation:sigma=0.1; accuracy "
+        f"{name} is most brittle under affine:alpha=10: ρ 0.300 [0.240, 0.360] (simultaneous [0.200, 0.400]), a tie "
+        "with translation:sigma=0.1; accuracy "
     )
     apart = [row | {"interval_simultaneous": [0.45, 0.5]} if "sigma" in row["nuisance"] else row for row in rows]
     (text,) = (
@@ -365,7 +365,9 @@ def test_confidence_far_from_accuracy_is_said_on_the_console_and_at_the_head_of_
     assert re.search(r"its logits are too large: dividing them by [\d.]+ or more would close the gap$", warning)
     assert f"warning: {warning}" in " ".join(as_text(summary).split())
     page = page_of(folder)
-    assert page.text.index("Before you read on") < page.text.index(warning) < page.text.index("What was measured")
+    head, section = page.text.index("Before you read on"), page.text.index("For an image x, µ(x)")
+    assert head < page.text.index(warning[:90].replace("affine:alpha=50", "Affine map, α 50")) < section
+    assert page.text.index(warning, head) < section  # in full at the head of the section
 
 
 def test_rho_and_accuracy_that_disagree_are_said_at_the_head_of_the_report(
@@ -386,4 +388,5 @@ def test_rho_and_accuracy_that_disagree_are_said_at_the_head_of_the_report(
     (folder / "summary.json").write_text(checked_text("summary.json", summary | {"warnings": [warning]}))
     page = page_of(folder)
     said = f"U{warning[1:]}."
-    assert page.text.index("Before you read on") < page.text.index(said) < page.text.index("What was measured")
+    assert page.text.index("Before you read on") < page.text.index(said[:80]) < page.text.rindex("All findings")
+    assert said in page.text

@@ -301,8 +301,8 @@ def test_run_of_both_measures_has_both_sections_and_links_between_them(both_fold
     assert "ρ is a mean confidence" in page.text
     text = (both_folder / "report.html").read_text()
     weak = text[text.index('<section id="weak-points">') :]
-    assert re.search(r'See also <a href="#robustness-g\d+">Robustness: translation:sigma=0.2</a>', weak)
-    assert re.search(r'<a href="#weak-points-g\d+">Weak points: [^<]* under translation:sigma=0.2</a>', text)
+    assert re.search(r'See also <a href="#robustness-g\d+">Robustness: Translation, σ 0.2</a>', weak)
+    assert re.search(r'<a href="#weak-points-g\d+">Weak points: [^<]* under Translation, σ 0.2</a>', text)
 
 
 def test_report_of_robustness_alone_has_no_trace_of_weak_points(run_folder: Path, page_of: PageOf) -> None:

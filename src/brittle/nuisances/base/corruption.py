@@ -38,7 +38,7 @@ ROUNDING = 1e-6  # of float32 draws, relative to the level
 class Corruption(Levelled, ABC):
     """A nuisance whose θ is a level, followed by directions and a seed."""
 
-    level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0", above=0)
+    level: float = option(3.0, "ImageNet-C's level at severity 1, any number above 0", above=0, shown="level {}")
     spread: float = option(0.25, "standard deviation of the logarithm of the drawn level; 0 fixes it", least=0)
 
     parameters: ClassVar[Sequence[str]] = ("level",)

@@ -135,6 +135,7 @@ class Jpeg(Corruption):
     steps and no gradient flows to the level. Even quality 100 halves the chroma: below level 0.05 the image fades into
     its compressed version, so that level 0 is the image itself. Severity multiplies the level."""
 
+    title: ClassVar = "JPEG compression"
     differentiable: ClassVar = False
 
     def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:

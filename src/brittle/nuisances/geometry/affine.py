@@ -45,13 +45,14 @@ class Affine(MatrixNuisance):
     is the drawn θ, severity 2 twice as far from the identity."""
 
     alpha: float = option(
-        100.0, "how concentrated the prior is about the identity; the paper uses 100, 50 and 10", above=0
+        100.0, "how concentrated the prior is about the identity; the paper uses 100, 50 and 10", above=0, shown="α {}"
     )
     kappa: float = option(
         1.75, "the metric's scale κ, fitted to the paper's table, since its definition is lost", above=0
     )
     metric: Literal["uniform", "image"] = option("uniform", "uniform, or image: by how much a map changes the image")
 
+    title: ClassVar[str] = "Affine map"
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y")
     readings: ClassVar = ("rotation", "zoom x", "zoom y", "shear", "shift right", "shift down")
     parameter_units: ClassVar = {

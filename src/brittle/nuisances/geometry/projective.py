@@ -33,12 +33,15 @@ class Projective(GeometricNuisance):
     stays Gaussian. At the default that happens to one draw in 10⁹, and at severity 2 to three in a thousand. Severity 1
     is the drawn θ, severity 2 twice as far from the identity."""
 
-    alpha: float = option(100.0, "how concentrated the prior of the affine part is about the identity", above=0)
+    alpha: float = option(
+        100.0, "how concentrated the prior of the affine part is about the identity", above=0, shown="α {}"
+    )
     kappa: float = option(1.75, "the affine metric's scale κ, as in affine", above=0)
     perspective: float = option(
         0.1, "standard deviation of the two perspective numbers; 0.1 zooms an edge by 10 %", above=0
     )
 
+    title: ClassVar[str] = "Projective map"
     parameters: ClassVar = ("a11", "a21", "a12", "a22", "shift x", "shift y", "perspective x", "perspective y")
     parameter_units: ClassVar = {"shift x": "half widths", "shift y": "half heights"}
 

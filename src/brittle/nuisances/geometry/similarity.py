@@ -51,7 +51,7 @@ class Translation(MatrixNuisance):
 
     Severity 1 is the drawn shift, severity 2 twice as far."""
 
-    sigma: float = option(0.1, "standard deviation of each shift, in `unit`", above=0)
+    sigma: float = option(0.1, "standard deviation of each shift, in `unit`", above=0, shown="σ {}")
     unit: Unit = option("share", "share (of the image's width and height) or pixels")
 
     parameters: ClassVar = ("shift x", "shift y")
@@ -88,7 +88,7 @@ class Rotation(MatrixNuisance):
 
     Severity 1 is the drawn angle, severity 2 twice the angle."""
 
-    sigma: float = option(15.0, "standard deviation of the angle in degrees", above=0)
+    sigma: float = option(15.0, "standard deviation of the angle in degrees", above=0, shown="σ {}°")
 
     parameters: ClassVar = ("angle",)
 
@@ -113,7 +113,7 @@ class Scaling(MatrixNuisance):
 
     Severity 1 is the drawn zoom, severity 2 its square."""
 
-    sigma: float = option(0.2, "standard deviation of the logarithm of the zoom", above=0)
+    sigma: float = option(0.2, "standard deviation of the logarithm of the zoom", above=0, shown="σ {}")
 
     parameters: ClassVar = ("log zoom",)
     upright: ClassVar = True

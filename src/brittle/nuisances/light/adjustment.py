@@ -27,7 +27,7 @@ ROUNDING = 1e-6  # of float32 draws: how far θ may be from the one point that a
 class Adjustment(GaussianNuisance):
     """θ ~ N(0, sigma²), independent numbers; 0 changes nothing."""
 
-    sigma: float = option(0.2, "standard deviation of each number of θ", above=0)
+    sigma: float = option(0.2, "standard deviation of each number of θ", above=0, shown="σ {}")
 
     def centre(self, batch: Batch) -> Tensor:
         return torch.zeros(len(self.parameters), dtype=torch.float64, device=batch.images.device)
@@ -44,7 +44,7 @@ class Adjustment(GaussianNuisance):
 class LevelledAdjustment(Levelled, Adjustment):
     """An adjustment that ImageNet-C also has: with a level, θ is a single point, and there is nothing to draw."""
 
-    level: float | None = option(None, LEVEL_HELP + "the prior: every image alike", above=0)
+    level: float | None = option(None, LEVEL_HELP + "the prior: every image alike", above=0, shown="level {}")
 
     tables: ClassVar[Sequence[Sequence[float]]]  # for each number of θ, its values at ImageNet-C's levels 0 to 5
 

@@ -43,7 +43,7 @@ class Saturation(LevelledAdjustment):
     a = 0, 0, 0, 0.1, 0.2 at levels 1 to 5, log gain and a linear between them: levels 1 and 2 make the image paler,
     3 to 5 deepen its colours, and the added a turns greys red."""
 
-    sigma: float = option(0.5, "standard deviation of the logarithm of the gain", above=0)
+    sigma: float = option(0.5, "standard deviation of the logarithm of the gain", above=0, shown="σ {}")
 
     @property
     def parameters(self) -> Sequence[str]:
@@ -104,7 +104,7 @@ class Hue(Adjustment):
     In degrees; a positive angle turns red towards yellow and then green. Severity 1 is the drawn angle,
     severity 2 twice the angle; values are then clipped to [0, 1]."""
 
-    sigma: float = option(30.0, "standard deviation of the angle in degrees", above=0)
+    sigma: float = option(30.0, "standard deviation of the angle in degrees", above=0, shown="σ {}°")
 
     parameters: ClassVar = ("angle",)
 
@@ -131,7 +131,7 @@ class WhiteBalance(Adjustment):
     More red and less blue is warmer. Severity 1 is the drawn gains, severity 2 their squares; values are then
     clipped to 1."""
 
-    sigma: float = option(0.2, "standard deviation of the logarithm of each gain", above=0)
+    sigma: float = option(0.2, "standard deviation of the logarithm of each gain", above=0, shown="σ {}")
 
     parameters: ClassVar = ("log red gain", "log blue gain")
 

@@ -33,7 +33,7 @@ class Shadow:
     Severity multiplies the depth: at severity 2 the share e^−depth of light that passes is squared, and the edge stays
     where it is."""
 
-    sigma: float = option(0.8, "scale of the depth; a depth of 0.7 halves the light", above=0)
+    sigma: float = option(0.8, "scale of the depth; a depth of 0.7 halves the light", above=0, shown="σ {}")
     softness: float = option(0.3, "usual width of the edge, in halves of the image's shorter side", above=0)
 
     parameters: ClassVar[Sequence[str]] = ("direction", "position", "softness", "depth")

@@ -32,7 +32,7 @@ class Brightness(LevelledAdjustment):
     `level`: ImageNet-C's brightness, which adds 0.1 to 0.5 to the largest of a pixel's channels and scales the others
     with it, so that hue and saturation are unchanged (the value of HSV)."""
 
-    sigma: float = option(0.2, "standard deviation of the added light, where white is 1", above=0)
+    sigma: float = option(0.2, "standard deviation of the added light, where white is 1", above=0, shown="σ {}")
 
     parameters: ClassVar = ("added light",)
 
@@ -63,7 +63,7 @@ class Contrast(LevelledAdjustment):
     `level`: the gain is 0.4, 0.3, 0.2, 0.1 and 0.05 at ImageNet-C's levels 1 to 5, and its logarithm is linear
     between them, so that no level turns the image into its negative."""
 
-    sigma: float = option(0.4, "standard deviation of the logarithm of the gain", above=0)
+    sigma: float = option(0.4, "standard deviation of the logarithm of the gain", above=0, shown="σ {}")
 
     parameters: ClassVar = ("log contrast",)
 
@@ -86,7 +86,7 @@ class Gamma(Adjustment):
 
     A positive θ darkens. Severity 1 is the drawn exponent, severity 2 its square."""
 
-    sigma: float = option(0.4, "standard deviation of the logarithm of the exponent", above=0)
+    sigma: float = option(0.4, "standard deviation of the logarithm of the exponent", above=0, shown="σ {}")
 
     parameters: ClassVar = ("log gamma",)
 

@@ -29,8 +29,8 @@ SPECKLE_SIGMA = (0.0, 0.15, 0.2, 0.35, 0.45, 0.6)
 class GaussianField(Levelled, FieldNuisance):
     """θ ~ N(0, σ²), independent numbers, with σ given by `sigma` or ImageNet-C's table."""
 
-    sigma: float = option(0.1, "standard deviation of the noise", above=0)
-    level: float | None = option(None, LEVEL_HELP + "`sigma`", above=0)
+    sigma: float = option(0.1, "standard deviation of the noise", above=0, shown="σ {}")
+    level: float | None = option(None, LEVEL_HELP + "`sigma`", above=0, shown="level {}")
 
     table: ClassVar[tuple[float, ...]]
 
@@ -62,8 +62,9 @@ class Noise(GaussianField):
     Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then clipped to [0, 1].
     `level`: sigma is 0.08, 0.12, 0.18, 0.26 and 0.38 at ImageNet-C's levels 1 to 5 (gaussian_noise)."""
 
-    sigma: float = option(0.1, "standard deviation of the noise, where white is 1", above=0)
+    sigma: float = option(0.1, "standard deviation of the noise, where white is 1", above=0, shown="σ {}")
     clip: bool = option(True, "clip to [0, 1]; false lets values leave it, as closed forms have it")
+    title: ClassVar[str] = "Gaussian noise"
 
     table: ClassVar = GAUSSIAN_SIGMA
 
@@ -97,8 +98,11 @@ class Speckle(GaussianField):
     Severity 1 is the drawn noise, severity 2 the same noise twice as strong; black stays black.
     `level`: sigma is 0.15, 0.2, 0.35, 0.45 and 0.6 at ImageNet-C's levels 1 to 5 (speckle_noise)."""
 
-    sigma: float = option(0.2, "standard deviation of the noise, as a share of each pixel's own value", above=0)
+    sigma: float = option(
+        0.2, "standard deviation of the noise, as a share of each pixel's own value", above=0, shown="σ {}"
+    )
 
+    title: ClassVar[str] = "Speckle noise"
     table: ClassVar = SPECKLE_SIGMA
 
     def change(self, images: Tensor, theta: Tensor) -> Tensor:

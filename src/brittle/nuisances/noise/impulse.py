@@ -31,8 +31,9 @@ class Impulse(Levelled, FieldNuisance):
     `level`: amount is 0.03, 0.06, 0.09, 0.17 and 0.27 at ImageNet-C's levels 1 to 5 (impulse_noise)."""
 
     amount: float = option(0.05, "share of the values that are hit, half of them white and half black", above=0, most=1)
-    level: float | None = option(None, LEVEL_HELP + "`amount`", above=0)
+    level: float | None = option(None, LEVEL_HELP + "`amount`", above=0, shown="level {}")
 
+    title: ClassVar[str] = "Impulse noise"
     differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

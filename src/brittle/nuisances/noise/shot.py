@@ -71,9 +71,12 @@ class Shot(Levelled):
     noise twice as strong, from a quarter of the photons and the same seed. `level`: 60, 25, 12, 5 and 3 photons at
     ImageNet-C's levels 1 to 5; the grain is linear between them."""
 
-    photons: float = option(25.0, "photons that a white pixel receives on average; the fewer, the more noise", above=0)
-    level: float | None = option(None, LEVEL_HELP + "`photons`", above=0)
+    photons: float = option(
+        25.0, "photons that a white pixel receives on average; the fewer, the more noise", above=0, shown="{} photons"
+    )
+    level: float | None = option(None, LEVEL_HELP + "`photons`", above=0, shown="level {}")
 
+    title: ClassVar[str] = "Shot noise"
     parameters: ClassVar[Sequence[str]] = ("grain", *SEED_NAMES)
     needs: ClassVar[frozenset[str]] = frozenset()
     differentiable: ClassVar[bool] = False

@@ -22,7 +22,7 @@ class UniformNoise(FieldNuisance):
 
     Severity 1 is the drawn noise, severity 2 the same noise twice as strong; values are then clipped to [0, 1]."""
 
-    width: float = option(0.2, "the largest change of a pixel, where white is 1", above=0)
+    width: float = option(0.2, "the largest change of a pixel, where white is 1", above=0, shown="±{}")
 
     def draw(self, keys: Tensor, count: int) -> Tensor:
         return uniform_field(keys, count).sub_(0.5).mul_(2 * self.width)

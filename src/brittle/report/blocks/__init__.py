@@ -27,12 +27,14 @@ from brittle.report.blocks.figure import (
     Series,
     category_axis,
 )
+from brittle.report.blocks.matrix import Matrix, Square
 from brittle.report.blocks.pictures import Answer, At, Card, Drawn, Original, Pixels, Source, Strip
 from brittle.report.blocks.text import (
     ClassifierName,
     Count,
     Estimate,
     Link,
+    Name,
     Span,
     Styled,
     TableCell,
@@ -42,13 +44,14 @@ from brittle.report.blocks.text import (
     spans,
 )
 
-VERSION = 1
+VERSION = 2
 
 __all__ = [
     "VERSION", "Answer", "At", "Axis", "Band", "Bars", "Block", "Card", "Cell", "Cells", "ClassifierName", "Column",
-    "Count", "Drawn", "Estimate", "Figure", "Group", "Image", "Intervals", "Line", "Link", "Mark", "Of", "Original",
-    "Panel", "Pictures", "Pixels", "Points", "Raw", "Role", "Rule", "Sentence", "Series", "Source", "Span", "Strip",
-    "Styled", "Table", "TableCell", "Text", "Verdict", "Weighted", "category_axis", "cell_spans", "spans",
+    "Count", "Drawn", "Estimate", "Figure", "Group", "Image", "Intervals", "Line", "Link", "Mark", "Matrix", "Name",
+    "Of", "Original", "Panel", "Pictures", "Pixels", "Points", "Raw", "Role", "Rule", "Sentence", "Series",
+    "Source", "Span", "Square", "Strip", "Styled", "Table", "TableCell", "Text", "Verdict", "Weighted",
+    "category_axis", "cell_spans", "spans",
 ]  # fmt: skip
 
 SentenceRole = Literal[
@@ -132,7 +135,7 @@ class Group:
     about: Cell | None = None
 
 
-Block = Group | Sentence | Table | Figure | Pictures | Raw
+Block = Group | Sentence | Table | Matrix | Figure | Pictures | Raw
 
 
 class Weighted(NamedTuple):

@@ -35,6 +35,14 @@ class ClassifierName:
 
 
 @piece
+class Name:
+    """What people call a thing that the study calls otherwise, such as a nuisance by its spec."""
+
+    text: str
+    spec: str
+
+
+@piece
 class Count:
     """How many: 1,234; 5 of 80; 5 images."""
 
@@ -68,7 +76,7 @@ class Verdict:
     classifier: str | None
 
 
-Span = str | Styled | Link | ClassifierName | Count | Estimate | Verdict
+Span = str | Styled | Link | ClassifierName | Name | Count | Estimate | Verdict
 Text = str | tuple[Span, ...]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from brittle.report.blocks.text import ClassifierName, Count, Estimate, Link, Span, Styled, Text, Verdict, spans
+from brittle.report.blocks.text import ClassifierName, Count, Estimate, Link, Name, Span, Styled, Text, Verdict, spans
 from brittle.report.page import words
 
 TIE = "tie"
@@ -25,7 +25,7 @@ def span_words(span: Span) -> SpanWords:
     match span:
         case str():
             return SpanWords(span)
-        case Styled() | Link():
+        case Styled() | Link() | Name():
             return SpanWords(span.text)
         case ClassifierName():
             return SpanWords(span.text or span.classifier)

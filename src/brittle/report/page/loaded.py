@@ -27,6 +27,7 @@ from brittle.engine.replay import Replay, replay_of
 from brittle.engine.run import FinishedRun
 from brittle.engine.store.run_folder import RunFolder, UnfinishedRun, environment
 from brittle.engine.store.unit_store import Store
+from brittle.engine.unfinished import summary_so_far
 from brittle.engine.view import MeasureView, unfinished_summary
 from brittle.errors import BrittleError
 from brittle.files import read_whole
@@ -51,6 +52,7 @@ class LoadedRun:
     finished: datetime
     missing: tuple[str, ...] = ()  # a sentence for each thing that could not be loaded
     nothing: bool = False  # whether nothing was to be loaded
+    notes: tuple[str, ...] = ()  # a sentence for each thing that a reader must know of the run before all else
 
     @cached_property
     def _views(self) -> dict[str, MeasureView]:
@@ -198,6 +200,15 @@ def load(path: Path, *, nothing: bool = False, unfinished: bool = False) -> Load
         tuple(missing),
         nothing,
     )
+
+
+def load_so_far(path: Path, *, nothing: bool = False) -> LoadedRun:
+    """The same, and of a run that has not ended what its finished units say."""
+    run = load(path, nothing=nothing, unfinished=not nothing)
+    if run.summary["measures"]:
+        return run
+    summary, job, notes = summary_so_far(run.job, run.store)
+    return replace(run, summary=summary, job=job, notes=notes)
 
 
 def code_named(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""The page: what was measured, the findings of all sections, each section in turn, and how to redo it."""
+"""The page: the first screen, all findings, what was measured, each section in turn, and how to redo it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,36 @@ import re
 import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from brittle.engine.view import ImageSetSummary
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
-from brittle.nuisances import nuisances
-from brittle.report.blocks import Block, Cell, Group, Sentence, Weighted
+from brittle.registry.spec import in_words
+from brittle.report.blocks import Block, Cell, Pictures, Sentence, Weighted
 from brittle.report.blocks.figure import Figure as BlockFigure
 from brittle.report.blocks.text import Text
 from brittle.report.blocks.wording import plain
+from brittle.report.page.cautions import MergedCaution, PlacedCautions, placed
 from brittle.report.page.colours import ClassifierLook, looks
+from brittle.report.page.first_screen import FirstScreen, first_screen
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
+from brittle.report.page.measured import cells_asked, flat, image_set, nuisance_of, spoken_names
+from brittle.report.page.names import SpokenNames
 from brittle.report.page.section import MeasureRun, Section
-from brittle.report.page.words import in_words, listed, number, sentence, size, unreadable
+from brittle.report.page.telling import telling_failures
+from brittle.report.page.words import counted, listed, number, sentence
 from brittle.report.renderers.console import GATHERED
 from brittle.report.renderers.figures import as_drawn, figures_in
 from brittle.report.renderers.html import GroupPlace, HtmlRenderer, Places, anchors, groups_in, in_contents
 from brittle.report.renderers.json import Document, MeasureBlocks
-from brittle.types import InScales
 
-MOST_CAUTIONS = 8  # at the head of the page; what is left can be opened
-MOST_FINDINGS = 10  # on top; what is left can be opened
-OWN_IDS = ("measured", "limits", "redo")
+MOST_FINDINGS = 6  # below the first screen; what is left can be opened
+MOST_PARTS = 7  # of a measure that the contents name
+OWN_IDS = ("overview", "findings", "cautions", "measured", "limits", "redo", "first")
 
 SectionOf = Callable[[str], Section]  # by kind of measure; "" for the one that shows any summary
 
@@ -60,8 +63,10 @@ class MeasureBody(NamedTuple):
 
     key: str
     title: str
+    cautions: Sequence[MergedCaution]
     markup: Markup
     parts: Sequence[tuple[str, str]]  # id and heading
+    limits: Sequence[str]
 
 
 class RenderedPage(NamedTuple):
@@ -71,34 +76,59 @@ class RenderedPage(NamedTuple):
     findings: Sequence[str]
 
 
-def render(run: LoadedRun, section_of: SectionOf) -> RenderedPage:
-    shown = list(_shown(run, section_of))
+class PageContents(NamedTuple):
+    """All that a report says, before anything is rendered."""
+
+    title: str
+    names: SpokenNames
+    first: FirstScreen
+    cautions: PlacedCautions
+    measures: Sequence[MeasureContents]
+
+
+def contents(run: LoadedRun, section_of: SectionOf) -> PageContents:
+    """What a report says, with everything called as people call it."""
+    shown, names = list(_shown(run, section_of)), spoken_names(run)
     missing = list(run.missing)
-    every = [_contents(each, section_of, missing) for each in shown]
+    every = [_contents(each, section_of, missing, names) for each in shown]
+    top = names.blocks([*(Sentence(text, "finding") for text in _class_orders(run)), *_top(shown)])
+    briefs = names.blocks(block for each in shown for block in each.section.brief(each.run.summary))
+    failures = telling_failures(run, (block for each in every for block in each.blocks))
+    first = first_screen(top, briefs, tuple(map(names.strip, failures)))
+    own = {each.shown.run.name: list(map(plain, each.gathered["warning"])) for each in every}
+    keys = {"": "cautions"} | {each.shown.run.name: f"{each.shown.key}-cautions" for each in every}
+    cautions = placed(run, [*run.notes, *missing], own, keys)
+    return PageContents(names.plain(_title(run, shown, names)), names, first, cautions, every)
+
+
+def render(run: LoadedRun, section_of: SectionOf) -> RenderedPage:
+    said = contents(run, section_of)
     appearance = looks(list(run.study.classifiers))
-    findings = [*_class_orders(run), *map(plain_block, _top(shown))]
-    cautions = _cautions(run, every)
+    on_first = HtmlRenderer(run, appearance, "first", confirms=False)
+    findings = [plain(text) for text in (said.first.verdict, *said.first.findings) if text]
     page = environment().get_template("page.html.j2")
     text = page.render(
         run=run,
-        title=_title(run, shown),
+        title=said.title,
         looks=appearance,
-        cautions=[*cautions[:MOST_CAUTIONS], *missing],
-        more_cautions=cautions[MOST_CAUTIONS:],
-        missing=bool(missing),
-        findings=findings[:MOST_FINDINGS],
-        more_findings=findings[MOST_FINDINGS:],
-        explanations=_all(every, "definition"),
-        limits=_all(every, "limit"),
-        citing=_all(every, "citation"),
-        references=list(dict.fromkeys(_all(every, "reference"))),
-        bodies=_bodies(run, every, appearance),
-        image_sets=[_image_set(run, name) for name in run.summary["image_sets"]],
-        nuisances=[_nuisance(run, *cell) for cell in _cells(run)],
+        said=said,
+        plain=said.names.plain,
+        verdict=on_first.inline(said.first.verdict),
+        shown=on_first.render((said.first.shown,)) if said.first.shown is not None else "",
+        others=on_first.render(said.first.others),
+        failures=on_first.render((Pictures(said.first.failures, "pairs"),)) if said.first.failures else "",
+        findings=[on_first.inline(each) for each in said.first.findings],
+        most_findings=MOST_FINDINGS,
+        bodies=_bodies(run, said, appearance),
+        explanations=_all(said.measures, "definition"),
+        citing=_all(said.measures, "citation"),
+        references=list(dict.fromkeys(_all(said.measures, "reference"))),
+        image_sets=[image_set(run, name) for name in run.summary["image_sets"]],
+        nuisances=[nuisance_of(run, *cell) for cell in cells_asked(run)],
         command=f"brittle run study.toml --out {'run' if run.path is None else _again(run.path)}",
         live=listed(run.live, 6),
         study_text=run.study_text,
-        environment=_flat(run.environment),
+        environment=flat(run.environment),
     )
     return RenderedPage(text, findings)
 
@@ -109,7 +139,7 @@ def document(run: LoadedRun, section_of: SectionOf) -> Document:
     missing = list(run.missing)
     every = [_blocks(each, section_of, missing) for each in shown]
     return Document(
-        _title(run, shown),
+        _title(run, shown, spoken_names(run)),
         tuple(_top(shown)),
         (*_warnings(run), *missing),
         tuple(
@@ -117,14 +147,6 @@ def document(run: LoadedRun, section_of: SectionOf) -> Document:
             for each, blocks in zip(shown, every, strict=True)
         ),
     )
-
-
-def outline(run: LoadedRun, section_of: SectionOf) -> list[Block]:
-    """The findings, and every measure in brief: what can be told without loading anything."""
-    shown = list(_shown(run, section_of))
-    warnings = (Sentence(text, "warning") for text in _warnings(run))
-    briefs = (Group(each.run.name, tuple(each.section.brief(each.run.summary))) for each in shown)
-    return [Group(_title(run, shown), (*warnings, *_top(shown), *briefs))]
 
 
 def figures_of(run: LoadedRun, section_of: SectionOf, measure: str) -> list[Figure]:
@@ -168,10 +190,10 @@ def _blocks(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> Se
         return section_of("").blocks(each.run)
 
 
-def _contents(each: ShownMeasure, section_of: SectionOf, missing: list[str]) -> MeasureContents:
+def _contents(each: ShownMeasure, section_of: SectionOf, missing: list[str], names: SpokenNames) -> MeasureContents:
     own: list[Block] = []
     gathered: dict[str, list[Text]] = {role: [] for role in GATHERED}
-    for block in _blocks(each, section_of, missing):
+    for block in names.blocks(_blocks(each, section_of, missing)):
         if isinstance(block, Sentence) and block.role in gathered:
             gathered[block.role].append(block.text)
         else:
@@ -183,31 +205,32 @@ def _all(every: Sequence[MeasureContents], role: str) -> list[str]:
     return [plain(text) for each in every for text in each.gathered[role]]
 
 
-def _bodies(
-    run: LoadedRun, every: Sequence[MeasureContents], appearance: Mapping[str, ClassifierLook]
-) -> list[MeasureBody]:
+def _bodies(run: LoadedRun, said: PageContents, appearance: Mapping[str, ClassifierLook]) -> list[MeasureBody]:
     places: dict[Cell, list[GroupPlace]] = {}
-    ids = {each.shown.key: anchors(each.blocks, each.shown.key) for each in every}
-    for each in every:
+    ids = {each.shown.key: anchors(each.blocks, each.shown.key) for each in said.measures}
+    for each in said.measures:
         key = each.shown.key
         for group in groups_in(each.blocks):
             if group.about is not None:
                 title = f"{each.shown.title}: {plain(group.title)}"
                 places.setdefault(group.about, []).append(GroupPlace(ids[key][id(group)], title, key))
-    return [_body(run, each, appearance, places, ids[each.shown.key]) for each in every]
+    return [_body(run, each, said, appearance, places, ids[each.shown.key]) for each in said.measures]
 
 
 def _body(
     run: LoadedRun,
     each: MeasureContents,
+    said: PageContents,
     appearance: Mapping[str, ClassifierLook],
     places: Places,
     ids: Mapping[int, str],
 ) -> MeasureBody:
-    key = each.shown.key
-    markup = HtmlRenderer(run, appearance, key, places, ids).render(each.blocks)
+    key, limits = each.shown.key, list(map(plain, each.gathered["limit"]))
+    markup = HtmlRenderer(run, appearance, key, places, ids, bool(limits)).render(each.blocks)
     parts = [(ids[id(group)], plain(group.title)) for group in in_contents(each.blocks)]
-    return MeasureBody(key, each.shown.title, markup, parts)
+    if len(parts) > MOST_PARTS:
+        parts = [*parts[: MOST_PARTS - 1], (key, f"and {len(parts) - MOST_PARTS + 1} more")]
+    return MeasureBody(key, each.shown.title, said.cautions.of[each.shown.run.name], markup, parts, limits)
 
 
 def _top(shown: Iterable[ShownMeasure]) -> list[Block]:
@@ -241,77 +264,17 @@ def _warnings(run: LoadedRun) -> list[str]:
     return [*_class_orders(run), *(sentence(text) for text in run.summary["warnings"] if text)]
 
 
-def _title(run: LoadedRun, shown: Sequence[ShownMeasure]) -> str:
+def _title(run: LoadedRun, shown: Sequence[ShownMeasure], names: SpokenNames) -> str:
     """The study's own, or what was measured of which classifiers under which nuisances."""
     if run.study.title:
         return run.study.title
     first, *others = dict.fromkeys(each.title for each in shown)
     what = listed([first, *(text[:1].lower() + text[1:] for text in others)], 3)
-    nuisances = list(dict.fromkeys(nuisance for _, nuisance in _cells(run)))
-    under = f" under {listed(nuisances, 3)}" if nuisances else f" on {listed(list(run.summary['image_sets']), 3)}"
-    return f"{what} of {listed(list(run.study.classifiers), 3)}{under}"
-
-
-def _cells(run: LoadedRun) -> list[tuple[str, str]]:
-    """Each image set under each nuisance that a measure was asked about."""
-    asked = (each for each in run.job.assignments.values() if each.asked)
-    cells = ((cell.images, cell.nuisance) for each in asked for cell in each.cells())
-    return list(dict.fromkeys(cell for cell in cells if all(cell)))
-
-
-def _cautions(run: LoadedRun, every: Sequence[MeasureContents]) -> list[str]:
-    """What a reader must see before the numbers."""
-    said = [sentence(text) for text in run.summary["warnings"] if text]
-    for name, skipped in run.summary["skipped"].items():
-        if skipped:
-            said.append(f"{name}: {unreadable(len(skipped))} left out: {listed(skipped, 3)}.")
-    return [*said, *_all(every, "warning")]
-
-
-def _image_set(run: LoadedRun, name: str) -> dict[str, Any]:
-    told, chosen = run.summary["image_sets"][name], run.chosen(name)
-    labels = None if chosen is None else chosen.images.labels
-    unlabelled = 0 if labels is None else int((labels < 0).sum())
-    present = len(told["classes"]) if labels is None else len(set(labels[labels >= 0].tolist()))
-    shapes = [ImageSetSummary.read(told).shape] if chosen is None else list(chosen.images.shapes)
-    return {
-        "name": name,
-        "entry": run.study.images[name],
-        "images": told["images"],
-        "population": told["population"],
-        "size": size(shapes) if len(shapes) > 1 or told.get("shapes", 1) == 1 else f"up to {size(shapes)}",
-        "classes": present,
-        "unlabelled": "none has a label" if unlabelled == told["images"] else f"{unlabelled} without a label",
-        "all_labelled": not unlabelled,
-    }
-
-
-def _nuisance(run: LoadedRun, images: str, nuisance: str) -> dict[str, Any]:
-    """What a nuisance's prior means on an image set: as computed now, or as the run has noted it."""
-    if images in run.job.images and nuisance in run.job.nuisances:
-        prior = run.job.prior(images, nuisance)
+    nuisances = list(dict.fromkeys(names.titles.get(nuisance, nuisance) for _, nuisance in cells_asked(run)))
+    if len(nuisances) > 2:
+        under = f" under {counted(len(nuisances), 'nuisance')}"
     else:
-        noted = (row for row in _rows(run.summary["measures"]) if row.get("nuisance") == nuisance)
-        prior = next((row["prior"] for row in noted if row.get("image_set") == images and "prior" in row), "not loaded")
-    space = run.job.nuisances.get(nuisance)
-    made = nuisance if space is None or isinstance(space, InScales) else nuisances.spec_of(space)
-    spec = run.study.nuisances.get(nuisance, made)
-    return {"name": nuisance, "spec": spec, "images": images, "prior": prior}
-
-
-def _rows(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every dictionary in the lists of a summary's entries."""
-    for entry in value.values():
-        for rows in entry.values():
-            if isinstance(rows, list):
-                yield from (row for row in rows if isinstance(row, dict))
-
-
-def _flat(value: Any, prefix: str = "") -> dict[str, str]:
-    """Nested values as a table of two columns."""
-    if not isinstance(value, dict):
-        return {prefix: "none" if value is None else str(value)}
-    flat: dict[str, str] = {}
-    for key, item in value.items():
-        flat |= _flat(item, f"{prefix} {key}".strip())
-    return flat
+        under = (
+            f" under {' and '.join(nuisances)}" if nuisances else f" on {listed(list(run.summary['image_sets']), 3)}"
+        )
+    return f"{what} of {listed(list(run.study.classifiers), 3)}{under}"

@@ -79,12 +79,6 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
-def in_words(name: str) -> str:
-    """The name of a kind as one would say it: failure-points → Failure points."""
-    words = name.replace("-", " ").replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
-
-
 def pixels(shapes: Iterable[Shape]) -> str:
     """28 × 28 pixels; 120–500 × 90–375 pixels where images differ."""
     found = list(shapes)

@@ -12,6 +12,15 @@ import matplotlib as mpl
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
+# What a figure takes from the page, which may be light or dark; everything else keeps its colour.
+OF_THE_PAGE = {
+    "--ink": ("#000000", "#222222"),
+    "--soft": ("#444444", "#555555", "#666666"),
+    "--line": ("#e4e4e4",),
+    "--paper": ("#ffffff",),
+    "--right": ("#00593f",),
+    "--wrong": ("#9c1f0a",),
+}
 WIDTH = 9.6  # inches: as wide as the page
 
 # Text stays text: it can be searched and read aloud, and a report of a hundred figures stays small. Names come from
@@ -74,5 +83,7 @@ def svg(key: str, figure: ReportFigure, about: str) -> Markup:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'(<image\b[^>]*?) id="[^"]*"', r"\1", text)  # pictures that are alike have the same one
     text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{key}-", text)
+    for name, colours in OF_THE_PAGE.items():
+        text = re.sub(f"(fill|stroke): ?(?:{'|'.join(colours)})", rf"\1: var({name})", text)
     text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(about)}"', 1))

@@ -9,9 +9,11 @@ from rich.text import Text as RichText
 
 from brittle.report.blocks import Block, Column, Group, Pictures, Raw, Sentence, Table
 from brittle.report.blocks.figure import Figure
-from brittle.report.blocks.text import ClassifierName, Styled, Text, cell_spans, spans
+from brittle.report.blocks.matrix import Matrix
+from brittle.report.blocks.text import ClassifierName, Name, Styled, Text, cell_spans, spans
 from brittle.report.blocks.wording import plain, span_words
 from brittle.report.page.words import EVERYTHING, counted
+from brittle.report.renderers.data import as_table
 from brittle.report.renderers.names_table import NamesTable
 from brittle.terminal import visible
 
@@ -38,6 +40,8 @@ def _block(block: Block, indent: str) -> Iterator[RenderableType]:
             yield _line(block.text, indent)
         case Table():
             yield from _table(block, indent)
+        case Matrix():
+            yield from _table(as_table(block), indent)
         case Raw():
             yield RichText(visible(block.text))
         case Sentence() | Figure() | Pictures():
@@ -83,7 +87,7 @@ def _leading_names(table: Table) -> int:
     """How many columns from the left hold names, which a narrow terminal may break."""
     names = 0
     for place in range(len(table.columns)):
-        if not all(isinstance(row[place], (str, ClassifierName)) for row in table.rows):
+        if not all(isinstance(row[place], (str, ClassifierName, Name)) for row in table.rows):
             break
         names += 1
     return max(1, names)

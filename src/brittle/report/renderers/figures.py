@@ -35,36 +35,41 @@ from brittle.report.blocks.figure import (
     Series,
 )
 from brittle.report.blocks.text import ClassifierName
-from brittle.report.page.colours import DASHES, OKABE_ITO, ClassifierLook
+from brittle.report.page.colours import DASHES, ClassifierLook
 from brittle.report.page.pictures import from_uri
 from brittle.report.page.words import short
 from brittle.report.renderers.canvas import WIDTH, ReportFigure, drawn, svg
 
 NAMED = 24  # letters of a name in a legend or on an axis
 INK, SOFT, UNTRUSTED = "#222222", "#555555", "#9c1f0a"
+ON_LIGHT, ON_DARK = "#212121", "#fefefe"  # on a map, whose colours are the same on a dark page
+VIOLET, RIGHT, WRONG = "#9a5fb5", "#00593f", "#9c1f0a"
+# None of these is a classifier's colour: one colour means one thing on a page.
 ROLES = {
     "prior": ClassifierLook("#8a8a8a", "o", "-"),
-    "posterior": ClassifierLook("#D55E00", "o", "-"),
+    "posterior": ClassifierLook(VIOLET, "o", "-"),
     "reference": ClassifierLook("#444444", "o", "-"),
     "neutral": ClassifierLook("#888888", "o", "-"),
     "wrong": ClassifierLook("#bbbbbb", "o", "-"),
-    "better": ClassifierLook("#009E73", "o", "-"),
-    "worse": ClassifierLook("#D55E00", "o", "-"),
-    "first": ClassifierLook("#0072B2", "o", "--"),
-    "second": ClassifierLook("#D55E00", "o", "-"),
+    "better": ClassifierLook(RIGHT, "o", "-"),
+    "worse": ClassifierLook(WRONG, "o", "-"),
+    "first": ClassifierLook("#8a8a8a", "o", "--"),
+    "second": ClassifierLook(VIOLET, "o", "-"),
 }
+# Of things without a name, such as shifts: Paul Tol's muted palette, colour-blind safe.
+SERIES = ("#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#882255")
 WIDTHS = {"hair": 0.8, "thin": 1.2, "normal": 1.5, "thick": 3.0}
 DASHED: Mapping[str, Any] = {"solid": "-", "dashed": (0, (4, 3)), "dotted": (0, (1, 2))}
 FILLED: Mapping[str, Any] = {"-": "full", "--": "none", ":": "left", "-.": "top"}  # where colours repeat
-# Read by lightness alone: white over Okabe & Ito's blue to dark, and the same backwards.
-_BLUES = ["#ffffff", "#a9d0e8", "#0072B2", "#00304d"]
+# Read by lightness alone: white over violet to dark, and the same backwards.
+_VIOLETS = ["#fdfdfe", "#d8c4e4", VIOLET, "#35124a"]
 SCALES: Mapping[str, Colormap | str] = {
-    "rising": LinearSegmentedColormap.from_list("rising", _BLUES),
-    "falling": LinearSegmentedColormap.from_list("falling", ["#00304d", "#0072B2", "#a9d0e8", "#f4f9fc"]),
+    "rising": LinearSegmentedColormap.from_list("rising", _VIOLETS),
+    "falling": LinearSegmentedColormap.from_list("falling", ["#35124a", VIOLET, "#d8c4e4", "#f8f4fb"]),
     "accuracy": "cividis",
     "diverging": "PuOr_r",
 }
-WORDS = ("#F0E442", "#d9d9d9", "#CC79A7")  # for words in place of a value, in the order in which they occur
+WORDS = ("#F0E442", "#d9d9d9", "#8c6d46")  # for words in place of a value, in the order in which they occur
 NUMBERED_SQUARES = 400  # up to so many, squares of a map have edges
 Looks = Mapping[str, ClassifierLook]
 
@@ -176,8 +181,8 @@ class _Drawing:
             case Role():
                 return ROLES[of.role]
             case Series():
-                count = len(OKABE_ITO)
-                return ClassifierLook(OKABE_ITO[of.place % count], "o", DASHES[of.place // count % len(DASHES)])
+                count = len(SERIES)
+                return ClassifierLook(SERIES[of.place % count], "o", DASHES[of.place // count % len(DASHES)])
 
     def _named(self, of: Of, handle: Any) -> None:
         """Puts whom a mark is about into the legend, once."""
@@ -278,7 +283,7 @@ class _Drawing:
             if mark.texts and (text := mark.texts[line][column]):
                 dark = sum(scale.to_rgba(value)[:3]) < 1.5
                 middle = (x[column] + x[column + 1]) / 2, (y[line] + y[line + 1]) / 2
-                axes.text(*middle, text, ha="center", va="center", color="white" if dark else INK, fontsize=9)
+                axes.text(*middle, text, ha="center", va="center", color=ON_DARK if dark else ON_LIGHT, fontsize=9)
 
     def _colour_bars(self, grid: NDArray[Any], panels: Sequence[Panel]) -> None:
         """One bar for all maps on the same scale."""

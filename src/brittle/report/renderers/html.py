@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jinja2.environment import TemplateModule
 from markupsafe import Markup
 
 from brittle.errors import BrittleError
 from brittle.report.blocks import Block, Cell, Column, Group, Pictures, Sentence, Table
 from brittle.report.blocks.figure import Figure
+from brittle.report.blocks.matrix import Matrix
 from brittle.report.blocks.pictures import Card, Pixels
 from brittle.report.blocks.text import (
     ClassifierName,
@@ -29,7 +32,10 @@ from brittle.report.page.colours import ClassifierLook
 from brittle.report.page.jinja import environment
 from brittle.report.page.loaded import LoadedRun
 from brittle.report.page.pictures import EXACT_UP_TO, data_uri, longest_side
+from brittle.report.renderers.data import as_csv
 from brittle.report.renderers.figures import as_svg
+from brittle.report.renderers.matrices import ShownMatrix, shown_matrix
+from brittle.report.renderers.readings import reading_of
 from brittle.report.renderers.resolve import Confirmation, ResolvedPictures, pictures_of, resolve
 
 TEMPLATE = "blocks.html.j2"
@@ -78,6 +84,8 @@ class HtmlRenderer:
     key: str
     places: Places = field(default_factory=dict)  # groups about cells, of all measures
     anchors: Mapping[int, str] = field(default_factory=dict)
+    limited: bool = False  # whether the page says what the measure's numbers don't say
+    confirms: bool = True  # whether it is said that pictures are those of the run
     _figures: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def render(self, blocks: Sequence[Block]) -> Markup:
@@ -88,21 +96,17 @@ class HtmlRenderer:
             problem = f"The pictures can’t be made again: {error}"
         count = sum(len(strip.cards) for each in pictures_of(blocks) for strip in each.strips)
         shown = _Pictures(pictures, longest_side(count), problem, self._answering(blocks))
-        template = (
-            environment()
-            .get_template(TEMPLATE)
-            .make_module(
-                {
-                    "page": self,
-                    "looks": self.looks,
-                    "pictures": shown,
-                    "headed": headed,
-                    "cell_spans": cell_spans,
-                    "row_colour": row_colour,
-                }
-            )
-        )
-        return Markup(template.render_all(tuple(blocks)))  # type: ignore[attr-defined]
+        return Markup(self._module(shown).render_all(tuple(blocks)))  # type: ignore[attr-defined]
+
+    def inline(self, text: Text) -> Markup:
+        """Text by itself, as it stands in a line."""
+        nothing = _Pictures(ResolvedPictures({}, Confirmation()), 0, "", {})
+        return Markup(self._module(nothing).text(text))  # type: ignore[attr-defined]
+
+    def _module(self, pictures: _Pictures) -> TemplateModule:
+        shown = {"page": self, "looks": self.looks, "pictures": pictures}
+        helpers = {"headed": headed, "cell_spans": cell_spans, "row_colour": row_colour}
+        return environment().get_template(TEMPLATE).make_module(shown | helpers)
 
     def _answering(self, blocks: Sequence[Block]) -> dict[str, ClassifierLook]:
         cards = (card for each in pictures_of(blocks) for strip in each.strips for card in strip.cards)
@@ -123,6 +127,17 @@ class HtmlRenderer:
 
     def figure(self, figure: Figure) -> Markup:
         return as_svg(f"{self.key}-f{next(self._figures)}", figure, self.looks)
+
+    def reading(self, figure: Figure) -> Text:
+        """How to read a figure, in the section's words or, where it has none, by what is drawn."""
+        return figure.reading or reading_of(figure)
+
+    def data(self, shown: Table | Matrix | Figure) -> str:
+        """The same as CSV, as a script that a page holds."""
+        return json.dumps(as_csv(shown), ensure_ascii=False).replace("<", "\\u003c")
+
+    def matrix(self, matrix: Matrix) -> ShownMatrix:
+        return shown_matrix(matrix)
 
     def spans(self, text: Text) -> tuple[Span, ...]:
         return spans(text)

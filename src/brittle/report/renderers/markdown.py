@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from brittle.report.blocks import Block, Column, Group, Pictures, Raw, Sentence, Table
 from brittle.report.blocks.figure import Figure
+from brittle.report.blocks.matrix import Matrix
 from brittle.report.blocks.text import Span, Styled, TableCell, Text, cell_spans, spans
 from brittle.report.blocks.wording import span_words
 from brittle.report.renderers.console import SHOWN
+from brittle.report.renderers.data import as_table
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>#|~$&])")  # `+`, `-`, `.` mean something only where a line begins
 _BEGINS = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s)")
@@ -36,6 +38,8 @@ def _block(block: Block, depth: int) -> Iterator[str]:
             yield f"- {_text(block.text)}" if block.role in ("item", "finding") else _text(block.text)
         case Table():
             yield "\n".join(_table(block))
+        case Matrix():
+            yield "\n".join(_table(as_table(block)))
         case Figure():
             yield f"*{escaped(block.alt)}*"
         case Raw():

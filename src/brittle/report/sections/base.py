@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from brittle.registry.spec import in_words
 from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
 from brittle.report.blocks.text import ClassifierName, Count, Estimate, TableCell, Text
 from brittle.report.page.section import MeasureRun, Summary
-from brittle.report.page.words import in_words
 from brittle.report.sections.flatten import arrow, arrow_of, columns_of, flat, rows_of, text
 from brittle.report.sections.tables import pairs
 

@@ -6,11 +6,13 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
 from brittle.report.blocks import Block, Cell, Group, Pictures, Sentence
 from brittle.report.blocks.pictures import Answer, Card, Drawn, Original, Strip
+from brittle.report.page.choose_few import MOST_CLASSIFIERS
 from brittle.report.page.pictures import EXACT_UP_TO
 from brittle.report.page.section import MeasureRun
 from brittle.report.page.words import pixels
@@ -18,7 +20,28 @@ from brittle.report.sections.robustness.answers import CountedDraws, Place, Stor
 from brittle.report.sections.robustness.figures import Curve
 from brittle.report.sections.robustness.results import RobustnessRows
 
-IMAGES, DRAWS, MISTAKES = 6, 6, 6
+MOST_PICTURES = 1200  # of all nuisances together: a page of 75 stays as small as one of five
+
+
+class PictureCounts(NamedTuple):
+    """How much a gallery shows."""
+
+    images: int = 6
+    draws: int = 6  # of each
+    mistakes: int = 6  # of each classifier
+    classifiers: int = MOST_CLASSIFIERS  # whose mistakes are shown
+
+    def of_a_gallery(self, classifiers: int) -> int:
+        return self.images * (self.draws + 1) + 2 * self.mistakes * min(self.classifiers, classifiers)
+
+
+LESS = (PictureCounts(), PictureCounts(4, 4, 3), PictureCounts(3, 2, 2, 4), PictureCounts(2, 2, 1, 3))
+
+
+def picture_counts(nuisances: int, classifiers: int) -> PictureCounts:
+    """As much as there is room for, the same under every nuisance."""
+    fitting = (each for each in LESS if nuisances * each.of_a_gallery(classifiers) <= MOST_PICTURES)
+    return next(fitting, LESS[-1])
 
 
 def sizes(run: MeasureRun, images: str) -> Iterator[Sentence]:
@@ -73,6 +96,11 @@ class _Gallery:
     nuisance: str
 
     @cached_property
+    def counts(self) -> PictureCounts:
+        every = RobustnessRows(self.run.summary)
+        return picture_counts(len({(row["image_set"], row["nuisance"]) for row in every.rows}), len(self.shown))
+
+    @cached_property
     def images(self) -> ImageSet:
         return self.run.whole.job.images[self.name].images
 
@@ -94,16 +122,20 @@ class _Gallery:
     def first(self) -> dict[int, list[Place]]:
         """The first draws of the images shown."""
         common = min(reach.draws for reach in self.reach.values())
-        return {place: [(place, draw) for draw in range(min(DRAWS, common))] for place in self._first_of_each_class()}
+        return {
+            place: [(place, draw) for draw in range(min(self.counts.draws, common))]
+            for place in self._first_of_each_class()
+        }
 
     @cached_property
     def mistakes(self) -> dict[str, list[Place]]:
         groups = self.images.labels.numpy() if self.labelled else None
         return {
             name: [
-                (each.place, each.draw) for each in self.stored.mistakes(name, self.nuisance, reach, groups, MISTAKES)
+                (each.place, each.draw)
+                for each in self.stored.mistakes(name, self.nuisance, reach, groups, self.counts.mistakes)
             ]
-            for name, reach in self.reach.items()
+            for name, reach in list(self.reach.items())[: self.counts.classifiers]
         }
 
     @cached_property
@@ -133,19 +165,19 @@ class _Gallery:
         yield Group(f"First draws, not selected{f', as {self.shown[0]} sees them' * own}", (*note, first))
         for name, places in self.mistakes.items():
             shown = Pictures(tuple(self._strip(place[0], [place], False) for place in places), "pairs")
-            none = Sentence("None: of the images it gets right untouched, it gets every draw right.", "note")
+            none = Sentence("None among the images that it gets right untouched.", "note")
             yield Group(f"Confident mistakes of {name}, selected", (shown if places else none,))
 
     def _first_of_each_class(self) -> list[int]:
         """The first images in planned order, one per class while there are classes; the same under every nuisance."""
         labels = self.images.labels[: min(row["images"] for row in self.on_set.rows)].tolist()
         if not self.labelled:
-            return list(range(min(IMAGES, len(labels))))
+            return list(range(min(self.counts.images, len(labels))))
         firsts: dict[int, int] = {}
         for place, label in enumerate(labels):
             firsts.setdefault(label, place)
         rest = [place for place in range(len(labels)) if place not in firsts.values()]
-        return [*firsts.values(), *rest][:IMAGES]
+        return [*firsts.values(), *rest][: self.counts.images]
 
     def _strip(self, place: int, draws: Iterable[Place], confirmed: bool) -> Strip:
         """An image and some draws of it, whose answers are to be confirmed or not."""

@@ -22,10 +22,12 @@ from brittle.report.sections.robustness.brief import printed
 from brittle.report.sections.robustness.figures import AT_EACH_END, class_figure, curve_figure, curves, shown_classes
 from brittle.report.sections.robustness.pictures import falling, gallery, sizes
 from brittle.report.sections.robustness.results import RobustnessRows
+from brittle.report.sections.robustness.verdict import maps, verdicts
 from brittle.report.sections.tables import WHO, Titled, bare, count, estimated, pairs, table, text
 
 NUISANCE = ("nuisance", text("nuisance"))
 EXTRAS = {"nll": "NLL", "ece": "ECE", "top5": "top-5 accuracy"}
+MOST_PER_CLASS = 12  # nuisances whose classes are shown
 A_SUITE = 5  # nuisances from which on their means are reported
 OnSet = Callable[[str, RobustnessRows], Iterable[Block]]
 
@@ -44,7 +46,8 @@ class RobustnessSection(BaseSection):
         return arrow([_flat(row) for row in summary["results"]])
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        return sentences.findings(RobustnessRows(run.summary), run.many_sets)
+        results, many = RobustnessRows(run.summary), run.many_sets
+        return [*maps(results, many), *verdicts(results, many), *sentences.findings(results, many)]
 
     def blocks(self, run: MeasureRun) -> Sequence[Block]:
         results = RobustnessRows(run.summary)
@@ -217,6 +220,7 @@ class _SectionParts:
             *accuracy * here.labelled,
             by=0 if len(here.classifiers) > 2 else None,
         )
+        yield from (Sentence(text, "finding") for text in sentences.pair_sentences(here))
         yield Sentence("Drawn around zero, in the colour of the better classifier; grey is a tie.", "note")
 
     def fewer(self) -> Iterator[Sentence]:
@@ -261,9 +265,16 @@ class _SectionParts:
     def _classes(self, images: str, here: RobustnessRows) -> Iterator[Block]:
         """None where images have no labels or all are of one class."""
         fold: Literal["open", "closed"] = "open"
-        for nuisance in here.nuisances:
+        lowest = sorted(here.nuisances, key=lambda name: min(row["rho"] for row in here.under(name).rows))
+        chosen = set(lowest[:MOST_PER_CLASS])
+        if len(chosen) < len(lowest):
+            said = f"Under the {len(chosen)} nuisances with the lowest ρ of {len(lowest)}; all are in summary.json."
+            yield Sentence(said, "note")
+        for nuisance in (name for name in here.nuisances if name in chosen):
             rows = [row for row in here.under(nuisance).rows if row["classifier"] in self.all.shown]
             if not all(len(row.get("classes", ())) > 1 for row in rows):
+                continue
+            if not _several_images(rows):
                 continue
             total, classes = len(rows[0]["classes"]), shown_classes(rows)
             ends = f"The {AT_EACH_END} weakest and the {AT_EACH_END} strongest"
@@ -300,6 +311,13 @@ class _SectionParts:
         yield from sizes(self.run, images)
         for place, nuisance in enumerate(here.nuisances):
             yield gallery(self.run, images, nuisance, place == 0)
+
+
+def _several_images(rows: Sequence[Row]) -> bool:
+    """Whether anything can be said of single classes: not of one image each, and not where nearly everything is
+    possible."""
+    known = [each for row in rows for each in row["classes"] if each["interval"] is not None]
+    return any(each["images"] > 1 and not sentences.tells_nothing(each["interval"]) for each in known)
 
 
 def _means(here: RobustnessRows) -> str:

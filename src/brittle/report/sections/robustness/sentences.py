@@ -7,16 +7,30 @@ from collections.abc import Iterator, Sequence
 from brittle.report.blocks import Sentence, Weighted
 from brittle.report.blocks.wording import bounded, plain
 from brittle.report.page.section import Row, clean_accuracy, compared
-from brittle.report.page.words import listed, number, percent, sentence
+from brittle.report.page.words import interval, listed, number, percent, sentence
 from brittle.report.sections.robustness.results import RobustnessRows
 
 MOST_PAIRS = 6  # past this many pairs of classifiers the leaders under each nuisance are named instead
+FEWEST_OF_A_CLASS = 5  # images from which on something is said of a class
+NOTHING_KNOWN = 0.9  # the width of an interval that says nothing
 COMPARED, BRITTLE, CLEAN = 0.8, 0.6, 0.55  # how much findings matter
 
 
 def estimate_text(value: float | None, bounds: Sequence[float] | None) -> str:
     """0.589 [0.568, 0.619]"""
     return plain((bounded(value, bounds),))
+
+
+def both_intervals(value: float | None, own: Sequence[float] | None, at_once: Sequence[float] | None) -> str:
+    """0.589 [0.568, 0.619] (simultaneous [0.560, 0.625]): the table's own interval, and the one that still holds where
+    a number is picked out of several."""
+    said = estimate_text(value, own)
+    return f"{said} (simultaneous {interval(at_once)})" if at_once is not None else said
+
+
+def tells_nothing(bounds: Sequence[float]) -> bool:
+    """Whether an interval of a share leaves nearly everything possible."""
+    return bounds[1] - bounds[0] > NOTHING_KNOWN
 
 
 def _finding(text: str, weight: float, about: tuple[str, ...] = ()) -> Weighted:
@@ -50,6 +64,12 @@ def _on(images: str, here: RobustnessRows, where: str) -> Iterator[Weighted]:
         yield _finding(text, CLEAN, clean_accuracy(images))
 
 
+def pair_sentences(here: RobustnessRows) -> list[str]:
+    """How classifiers compare over all nuisances, where there are few pairs."""
+    names = list(dict.fromkeys((pair["first"], pair["second"]) for pair in here.pairs))
+    return [_pair(here, *each) for each in names] if len(names) <= MOST_PAIRS else []
+
+
 def _pair(here: RobustnessRows, first: str, second: str) -> str:
     """How two classifiers compare over all nuisances."""
     pairs = [pair for pair in here.pairs if (pair["first"], pair["second"]) == (first, second)]
@@ -61,7 +81,8 @@ def _pair(here: RobustnessRows, first: str, second: str) -> str:
     if len(ties) == len(pairs):
         under = f"under {ties[0]}" if len(ties) == 1 else f"under {_all(len(ties))}"
         return (
-            f"{first} and {second} tie {under}: no interval of their paired difference in ρ lies on one side of zero."
+            f"{first} and {second} tie {under}: no interval of their paired difference in ρ lies on one side of "
+            f"zero{_accuracy_beside(pairs) if here.labelled else ''}."
         )
     parts = []
     for name, other in sorted(((first, second), (second, first)), key=lambda each: -len(wins[each[0]])):
@@ -70,6 +91,15 @@ def _pair(here: RobustnessRows, first: str, second: str) -> str:
     if ties:
         parts.append(f"they tie under {listed(ties)}")
     return "; ".join(parts) + "."
+
+
+def _accuracy_beside(pairs: Sequence[Row]) -> str:
+    """What accuracy says where ρ says nothing."""
+    apart = [pair for pair in pairs if pair["accuracy_nuisance_better"] != "tie"]
+    if not apart:
+        return ", and none of that in accuracy does"
+    ahead = listed([f"{pair[pair['accuracy_nuisance_better']]} is ahead under {pair['nuisance']}" for pair in apart], 3)
+    return f"; in accuracy {ahead}"
 
 
 def _all(count: int) -> str:
@@ -104,8 +134,19 @@ def _leader(nuisance: str, here: RobustnessRows) -> str:
     best = here.best
     tied = [name for name, (top, _) in ranked.items() if top == 1 and name != best]
     also = f"; not told apart from it: {listed(tied)}" if tied else "; every other classifier is less robust"
-    highest = f"{estimate_text(rho[best]['rho'], rho[best]['interval_simultaneous'])} (simultaneous)"
-    return f"under {nuisance} ρ is highest for {best}, {highest}{also}."
+    highest = both_intervals(rho[best]["rho"], rho[best]["interval"], rho[best]["interval_simultaneous"])
+    return f"under {nuisance} ρ is highest for {best}, {highest}{_most_accurate(here, best)}{also}."
+
+
+def _most_accurate(here: RobustnessRows, best: str) -> str:
+    """Accuracy beside ρ, and who leads in it where that is another one."""
+    if not here.labelled:
+        return ""
+    by = {row["classifier"]: row["accuracy_nuisance"] for row in here.rows}
+    most = max(by, key=lambda name: by[name])
+    if by[most] == by[best]:
+        return f", and accuracy too, {number(by[best])}"
+    return f", with accuracy {number(by[best])}, which is highest for {most}, {number(by[most])}"
 
 
 def ranks(here: RobustnessRows) -> dict[str, tuple[int, int]]:
@@ -135,7 +176,7 @@ def _most_brittle(rows: Sequence[Row]) -> str:
             if row is not worst and bounds is not None and row["interval_simultaneous"][0] <= bounds[1]
         ]
         tie = f", a tie with {listed(near, 3)}" if near else ""
-        said = f"{where}: ρ {estimate_text(worst['rho'], bounds)} (simultaneous){tie}"
+        said = f"{where}: ρ {both_intervals(worst['rho'], worst['interval'], bounds)}{tie}"
     if worst.get("accuracy_nuisance") is not None:
         said += f"; accuracy {number(worst['accuracy_nuisance'])} instead of {number(worst['accuracy_clean'])}"
         if worst["accuracy_worst"] is not None:
@@ -152,9 +193,11 @@ def _weakest_class(classes: Sequence[Row]) -> str:
     ordered = sorted(classes, key=lambda each: each["rho"])
     weakest = ordered[0]
     bounds = weakest["interval_simultaneous"]
-    said = f"The lowest class there is {weakest['class']}, ρ {estimate_text(weakest['rho'], bounds)}"
-    if bounds is None:
-        return f"{said}."
+    if bounds is None or tells_nothing(bounds) or weakest["images"] < FEWEST_OF_A_CLASS:
+        return ""
+    said = (
+        f"The lowest class there is {weakest['class']}, ρ {both_intervals(weakest['rho'], weakest['interval'], bounds)}"
+    )
     near = [each["class"] for each in ordered[1:] if each["interval_simultaneous"][0] <= bounds[1]]
     apart = f", not told apart from {listed(near, 3)}" if near else ", below every other class"
     return f"{said}{apart} (intervals simultaneous over {len(classes)} classes)."
