@@ -75,10 +75,10 @@ class ImagesEntry(_Specified):
 
 
 class ClusterEntry(BaseModel):
-    """How workers on Ray carry a study out, which changes no result: what commands and functions say comes first."""
+    """How workers on Ray carry a study out, which changes no result: what commands and functions say comes first. Where
+    they are is no matter of a study, which may come from somebody else."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-    address: str | None = Field(None, description="the cluster: auto, host:port or ray://host:port")
     workers: int | None = Field(None, ge=1, description="how many; as many as there is room for by default")
     cpus: float | None = Field(None, gt=0, description="cores of each worker")
     gpus: float | None = Field(None, gt=0, description="GPUs of each worker, or what part of one")

@@ -107,7 +107,7 @@ def executor(how: ExecutionOptions, inputs: Inputs, *, kept: bool) -> Executor:
         )
     from brittle.engine.execute.ray import RayExecutor  # an extra, imported where it is used
 
-    execute = RayExecutor(inputs.study, wanted_cluster(how, inputs.study.cluster))
+    execute = RayExecutor(inputs.study, wanted_cluster(how, inputs.study.cluster), how.address)
     if not kept:
         raise BrittleError("the engine 'ray' keeps its rows in a run folder", "Name one: --out run.")
     return execute
@@ -115,7 +115,7 @@ def executor(how: ExecutionOptions, inputs: Inputs, *, kept: bool) -> Executor:
 
 def wanted_cluster(how: ExecutionOptions, asked: ClusterEntry) -> ClusterEntry:
     """What a study asks of a cluster, with what was said for this time in its place."""
-    said = {"address": how.address, "workers": how.workers, "time_limit": how.time_limit}
+    said = {"workers": how.workers, "time_limit": how.time_limit}
     return asked.model_copy(update={key: value for key, value in said.items() if value is not None})
 
 

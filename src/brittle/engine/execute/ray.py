@@ -28,19 +28,19 @@ class RayExecutor:
     """Carries a study out on a cluster: that at an address, that which this process is connected to, or one of its
     own."""
 
-    def __init__(self, study: Study, wanted: ClusterEntry = ClusterEntry()) -> None:
+    def __init__(self, study: Study, wanted: ClusterEntry = ClusterEntry(), address: str | None = None) -> None:
         if wanted.workers is not None and wanted.workers < 1:
             raise BrittleError(f"{wanted.workers} workers can't do anything", "Ask for one at least.")
         self.study, self.wanted, self.response_times = study, wanted, ResponseTimes(wanted.time_limit)
-        self.ray = import_ray()
+        self.ray, self.address = import_ray(), address
 
     def __call__(self, job: Job, store: Store, progress: Progress) -> None:
         assert isinstance(store, FolderStore), "workers commit to a run folder"
         progress.start(sum(planned_calls(group) for group in asked_groups(job)))
         queue = WorkQueue(job, store, progress)
         if not queue.exhausted:
-            elsewhere = self.wanted.address is not None and not self.ray.is_initialized()
-            with cluster(self.ray, self.wanted.address, self.study):
+            elsewhere = self.address is not None and not self.ray.is_initialized()
+            with cluster(self.ray, self.address, self.study):
                 try:
                     if elsewhere:
                         self._look_at_nodes(store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,8 +138,12 @@ def spans_read(plan: Plan, cell: Cell, first: int, end: int) -> list[Span]:
 
 def image_range(units: Sequence[Unit]) -> tuple[int, int]:
     """The images [first, end) that some units hold, and perhaps others between."""
-    places = [unit.images for unit in units if len(unit.images)]
-    return (min(map(min, places)), max(map(max, places)) + 1) if places else (0, 0)
+    ends = [_ends(unit.images) for unit in units if len(unit.images)]
+    return (min(first for first, _ in ends), max(last for _, last in ends) + 1) if ends else (0, 0)
+
+
+def _ends(places: Sequence[int]) -> tuple[int, int]:
+    return (places[0], places[-1]) if isinstance(places, range) else (min(places), max(places))
 
 
 @dataclass
@@ -155,7 +160,9 @@ class DoneUnits:
         return self._done[cell]
 
     def add(self, cell: Cell, span: Span) -> None:
-        self._done[cell] = joined_spans([*self.done(cell), span])
+        done = self.done(cell)
+        near = _touching(done, span)
+        done[near] = joined_spans([*done[near], span])
 
     def reload(self, cell: Cell) -> None:
         """Adds what others have stored since."""
@@ -165,7 +172,8 @@ class DoneUnits:
         """The stretches of a span that are not done, and which classifiers lack each."""
         found: dict[Span, list[str]] = {}
         for name, cell in group.cells.items():
-            for gap in gaps(self.done(cell), span):
+            done = self.done(cell)
+            for gap in gaps(done[_touching(done, span)], span):
                 found.setdefault(gap, []).append(name)
         return found
 
@@ -193,6 +201,12 @@ class DoneUnits:
                 alike = {first: some}
             yield CellGroup(assignment, some.images, some.nuisance, alike, plan)
             left = {name: cell for name, cell in left.items() if name not in alike}
+
+
+def _touching(done: Sequence[Span], span: Span) -> slice:
+    """Where among joined spans those are that overlap or touch one."""
+    first = bisect.bisect_left(done, span.first, key=lambda each: each.end)
+    return slice(first, bisect.bisect_right(done, span.end, lo=first, key=lambda each: each.first))
 
 
 def joined_spans(spans_there: Iterable[Span]) -> list[Span]:

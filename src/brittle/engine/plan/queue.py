@@ -82,6 +82,7 @@ class WorkQueue:
         self._prefixes: dict[Cell, tuple[CellGroup, Prefix]] = {}
         self._followers: dict[Cell, list[Cell]] = {}  # cell → those whose fold waits for its units
         self._in_flight = self._early = 0  # calls: of work that is being done, and of these those told already
+        self._needed: dict[tuple[tuple[Cell, ...], Span], list[tuple[CellGroup, Span]]] = {}  # by what waits for it
         self._failed: dict[Cell, dict[int, str]] = {}  # unit → why
         self._in_a_row: Counter[Cell] = Counter()
         self._lost: dict[Cell, set[int]] = {}  # units that failed, or are out of reach because of those
@@ -120,7 +121,7 @@ class WorkQueue:
             self._waiting[place : place + 1] = [work] if work.cells else []
             if not work.cells:
                 continue
-            lacking = self._missing_reads(work.group, work.span)
+            lacking = self._lacking(work)
             if self._is_out_of_reach(work, lacking):
                 self._waiting[place : place + 1] = smaller = work.parts()
                 if not smaller:
@@ -133,7 +134,16 @@ class WorkQueue:
                 return self._handed_out(self._waiting.pop(place))
         return None
 
+    def _lacking(self, work: WorkItem) -> list[tuple[Cell, Span]]:
+        """What a piece that waits reads and is not there yet."""
+        key = work.cells, work.span
+        if key not in self._needed:
+            self._needed[key] = list(self._done.needed(work.group, work.span))
+        self._needed[key] = [each for each in self._needed[key] if self._done.missing(*each)]
+        return self._cells_missing(self._needed[key])
+
     def _handed_out(self, work: WorkItem) -> WorkItem:
+        self._needed.pop((work.cells, work.span), None)
         self._in_flight += work.calls
         if work.asked:
             self.progress.at(group_title(self.job, work.group))
@@ -279,9 +289,12 @@ class WorkQueue:
 
     def _missing_reads(self, group: CellGroup, span: Span) -> list[tuple[Cell, Span]]:
         """What a span's measure reads and is not there yet."""
+        return self._cells_missing(self._done.needed(group, span))
+
+    def _cells_missing(self, wanted: Iterable[tuple[CellGroup, Span]]) -> list[tuple[Cell, Span]]:
         return [
             (needed.cells[name], gap)
-            for needed, part in self._done.needed(group, span)
+            for needed, part in wanted
             for gap, names in self._done.missing(needed, part).items()
             for name in names
         ]

@@ -13,15 +13,18 @@ from brittle.engine.job import Job
 from brittle.engine.plan.missing import image_range
 from brittle.engine.store.unit_store import Store, by_unit
 from brittle.measures.base import Cell, Fold, ReadRows, Tables
-from brittle.measures.plan import Plan, Span, Unit
+from brittle.measures.plan import Plan, Span
+
+AT_ONCE = 64  # units whose reads are read together
 
 
 class Prefix:
-    """Feeds a fold with one cell's units, however they arrive. `given` tells what a unit's measure reads."""
+    """Feeds a fold with one cell's units, however they arrive. `given` tells what the measure reads of some images."""
 
-    def __init__(self, fold: Fold, plan: Plan, given: Callable[[Unit], ReadRows]) -> None:
+    def __init__(self, fold: Fold, plan: Plan, given: Callable[[int, int], ReadRows]) -> None:
         self.fold, self.plan, self.given = fold, plan, given
         self.read = 0  # units that have been fed
+        self._read_ahead: tuple[int, int, ReadRows] = (0, 0, {})  # of the images [first, end)
         self._waiting: dict[int, tuple[Span, Tables]] = {}
 
     @property
@@ -42,8 +45,18 @@ class Prefix:
                 return
             place = units[0][0]
             unit = self.plan[place]
-            self.fold.feed(unit, dict(zip(tables, (table for _, table in units), strict=True)), self.given(unit))
+            self.fold.feed(
+                unit, dict(zip(tables, (table for _, table in units), strict=True)), self._given(place, span)
+            )
             self.read += 1
+
+    def _given(self, place: int, span: Span) -> ReadRows:
+        """What is read about a unit, and with it about those that follow: one look at the store serves many."""
+        first, end = image_range([self.plan[place]])
+        if not self._read_ahead[0] <= first <= end <= self._read_ahead[1] or first == end:
+            first, end = image_range(self.plan[place : min(place + AT_ONCE, span.end)])
+            self._read_ahead = first, end, self.given(first, end)
+        return self._read_ahead[2]
 
 
 def prefix_of(job: Job, store: Store, cell: Cell) -> Prefix:
@@ -51,7 +64,7 @@ def prefix_of(job: Job, store: Store, cell: Cell) -> Prefix:
     fold = job.assignments[cell.measure].measure.fold(job.about(cell))
     assert fold is not None, f"{cell.measure} may stop early, and has nothing that says when"
 
-    def given(unit: Unit) -> ReadRows:
-        return read_rows(job, store, cell, *image_range([unit]))
+    def given(first: int, end: int) -> ReadRows:
+        return read_rows(job, store, cell, first, end)
 
     return Prefix(fold, job.plan(cell), given)
