@@ -116,10 +116,12 @@ class ProgressBar(Progress):
         self.console.print(visible(text), markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if self._lines is None:  # rich before 14.1 ends even a bar that it does not show with an empty line
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if self._lines is None:
+            self._bar.stop()
