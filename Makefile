@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow test-browser fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs api bundled sample clean
+.PHONY: demo test test-slow test-oldest test-python site test-browser fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs api bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -21,9 +21,24 @@ types: .venv/test-ready
 check: .venv/test-ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow and not browser"
 
-# Long trainings, a hardening of default size, the wheel in an environment of its own.
+# Long trainings, a hardening of default size, the wheel in an environment of its own; then other versions.
 test-slow: .venv/test-ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
+	$(MAKE) test-oldest
+	$(MAKE) test-python
+
+# The oldest versions that pyproject.toml allows, in an environment of its own (3 GB to download: old torch has no build
+# without CUDA among what pip finds by its name), and another Python with the usual versions.
+VERSIONED := tests/cli tests/registry tests/classifiers tests/nuisances tests/images tests/samplers tests/statistics \
+    tests/measures tests/engine tests/report tests/test_api.py tests/test_live.py tests/test_library.py tests/test_study.py
+OTHER_PYTHON ?= $(firstword $(foreach each,python3.13 python3.12,$(shell $(each) -c 'print("$(each)")' 2>/dev/null)))
+test-oldest: .venv-oldest/ready
+	OMP_NUM_THREADS=1 .venv-oldest/bin/pytest -n 2 -m "not slow and not browser" $(VERSIONED)
+
+test-python:
+	@test -n '$(OTHER_PYTHON)' || { echo 'Left out: there is no Python 3.12 or 3.13 here (OTHER_PYTHON=…).'; exit 0; }
+	@test -z '$(OTHER_PYTHON)' || $(MAKE) .venv-python/ready OTHER_PYTHON=$(OTHER_PYTHON)
+	@test -z '$(OTHER_PYTHON)' || OMP_NUM_THREADS=1 .venv-python/bin/pytest -n 2 -m "not slow and not browser" $(VERSIONED)
 
 # Pages in a real browser.
 test-browser: .venv/test-ready
@@ -75,6 +90,11 @@ docs: .venv/test-ready
 	$(BIN)/python docs/python.py
 	$(BIN)/python docs/speed.py
 
+# The documentation as a site, build/site; a link that leads nowhere is an error. To read it with its search:
+# python3 -m http.server --bind 127.0.0.1 --directory build/site
+site: .venv/test-ready
+	$(BIN)/python docs/build_site.py build/site
+
 # The bundled weights (delete those that are there) and images, from FashionMNIST's four gzipped idx files in FASHION.
 idx = idx:$(FASHION)/$(1)-images-idx3-ubyte.gz,labels=$(FASHION)/$(1)-labels-idx1-ubyte.gz
 bundled: .venv/test-ready
@@ -87,7 +107,7 @@ sample: .venv/test-ready
 	$(BIN)/python -m brittle.images.sample $(FASHION)
 
 clean:
-	rm -rf .venv build dist demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-oldest .venv-python build dist demo .mypy_cache .ruff_cache .pytest_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Brittle needs Python 3.11 or newer: make PYTHON=python3.11 …")'
@@ -100,6 +120,19 @@ clean:
 .venv/test-ready: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) -e '.[dev]'
 	@touch $@ .venv/demo-ready
+
+OLDEST := captum,datasets,ode,pandas,ray,sklearn,timm,torchvision,transformers
+TESTERS := pytest pytest-xdist hypothesis jsonschema onnx onnxscript webdataset
+
+.venv-oldest/ready: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[$(OLDEST)]' $(TESTERS)
+	@touch $@
+
+.venv-python/ready: pyproject.toml constraints.txt
+	$(OTHER_PYTHON) -m venv .venv-python
+	.venv-python/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
 
 # The peers that nuisances are timed beside.
 .venv/bench-ready: .venv/test-ready

@@ -30,7 +30,7 @@ PAGES = sorted(
 USED = [
     page for page in PAGES if page.parent in (ROOT, DOCS) and page.name != "CHANGELOG.md"
 ]  # which shows the past too
-GROUPS = ("start", "measure", "understand", "extend")
+GROUPS = ("start", "measure", "watch", "understand", "extend")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 

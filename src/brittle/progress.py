@@ -116,10 +116,12 @@ class ProgressBar(Progress):
         self.console.print(visible(text), markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if not self._bar.disable:  # older versions of rich end even a bar that they do not show with an empty line
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if not self._bar.disable:
+            self._bar.stop()

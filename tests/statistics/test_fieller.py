@@ -91,7 +91,7 @@ def test_an_interval_of_one_sample_agrees_with_the_bootstrap():
     found = ratio([SignedSample(occluded, clean)], 0.95)
     resampled = scipy.stats.bootstrap(
         (occluded, clean), lambda x, y, axis: x.mean(axis) / y.mean(axis), paired=True, n_resamples=4000,
-        method="percentile", vectorized=True, rng=np.random.default_rng(6),
+        method="percentile", vectorized=True, random_state=np.random.default_rng(6),
     ).confidence_interval  # fmt: skip
     assert found.interval == pytest.approx(list(resampled), abs=0.004)
 

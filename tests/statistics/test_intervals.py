@@ -178,7 +178,8 @@ def test_the_boundary_is_where_the_mixture_reaches_its_threshold(size: float) ->
     variance = size * np.geomspace(0.01, 100, 9)
     rho = rounds.tuned_rho(size, 0.01)
     crossing = rounds.log_mixture(rounds.boundary(variance, 0.01, rho), variance, rho)
-    np.testing.assert_allclose(crossing, math.log(100), atol=1e-5)
+    # Older versions of SciPy (1.14, say) have fewer digits of the incomplete gamma function of so many observations.
+    np.testing.assert_allclose(crossing, math.log(100), atol=1e-4)
 
 
 @pytest.mark.parametrize("count", [100, 1000])

@@ -27,7 +27,7 @@ def plasma(keys: Tensor, decay: Tensor, height: int, width: int) -> Tensor:
         upper, lower = torch.stack((field, beside), -1), torch.stack((below, centres), -1)
         field = torch.stack((upper.flatten(2), lower.flatten(2)), 2).flatten(1, 2)
         amplitude = amplitude / decay.square()
-    low, high = torch.aminmax(field.flatten(1), dim=1)
+    low, high = field.flatten(1).amin(1), field.flatten(1).amax(1)  # gradients flow in torch 2.6 too
     field = field[:, :height, :width]
     return (field - low[:, None, None]) / (high - low)[:, None, None]
 
