@@ -25,6 +25,7 @@ from brittle.errors import BrittleError, Failure
 
 ATTEMPTS = 3  # of a request, by the store's own library, before an error is heard of here
 CONNECTING = 10.0  # seconds
+AT_ONCE = 5 << 20  # bytes that are put by one request
 PATIENCE = 300.0  # seconds that a store which has answered once may be out of order
 LONGEST_PAUSE = 15.0  # seconds between two attempts
 _PASSING = re.compile(
@@ -37,7 +38,7 @@ _REFUSED = re.compile(
     r"|UNAUTHENTICATED|[Cc]redentials"
 )
 _NO_BUCKET = re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|bucket (?:does not exist|was not found)")
-_ADDED = re.compile(r"\s*\(Request ID.*|\. Detail:.*", re.DOTALL)
+_ADDED = re.compile(r"^.*?(?=AWS Error|google::cloud)|\s*\(Request ID.*|\. Detail:.*", re.DOTALL)
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 
 Value = TypeVar("Value")
@@ -76,20 +77,29 @@ class Connection:
         return sorted((info.path.removeprefix(f"{folder}/"), info) for info in found if info.is_file or not deep)
 
     def write(self, path: str, content: bytes | bytearray) -> None:
-        """Puts an object."""
+        """Puts an object. A large one goes in several parts, and where one of them fails pyarrow leaves an object of
+        those before it: it is put under another name, and copied within the store."""
+        if len(content) <= AT_ONCE:
+            self.ask(path, "written", lambda: self._put(path, content))
+            return
+        temporary = f"{path}.{os.getpid()}.tmp"
+        try:
+            self.ask(path, "written", lambda: self._put(temporary, content))
+            self.ask(path, "written", lambda: self.system.copy_file(temporary, path))
+        finally:
+            with contextlib.suppress(BrittleError):
+                self.remove(temporary)
 
-        def put() -> None:
-            stream = self.system.open_output_stream(path)
-            try:
-                stream.write(content)
+    def _put(self, path: str, content: bytes | bytearray) -> None:
+        stream = self.system.open_output_stream(path)
+        try:
+            stream.write(content)
+            stream.close()
+        except BaseException:
+            # Closed here: garbage collection would do so later, and might replace what a second attempt has put.
+            with contextlib.suppress(Exception):
                 stream.close()
-            except BaseException:
-                # Closed here: garbage collection would do so later, and might replace what a second attempt has put.
-                with contextlib.suppress(Exception):
-                    stream.close()
-                raise
-
-        self.ask(path, "written", put)
+            raise
 
     def remove(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
