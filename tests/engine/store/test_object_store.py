@@ -1,5 +1,6 @@
 """Runs in an object store: the same rows as on a disk, whatever the store or the way to it does."""
 
+import socket
 import time
 from itertools import count
 from pathlib import Path
@@ -170,16 +171,17 @@ def test_no_credential_is_kept_or_said(things, store, proxy):
 
 
 def test_what_is_wrong_at_the_first_request_is_said_at_once(things, store, monkeypatch):
-    monkeypatch.setattr(connections.time, "sleep", None)  # nothing is waited for
     with pytest.raises(BrittleError, match="there is no bucket s3://nowhere"):
         run(things.study("first"), out="s3://nowhere/study")
     store.write("runs/other/notes.txt", b"mine")
     with pytest.raises(BrittleError, match="s3://runs/other holds other things and is not a run folder"):
         run(things.study("first"), out="s3://runs/other")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    connections.connection.cache_clear()
-    with pytest.raises(Failure, match="Check the store and the network"):
-        run(things.study("first"), out=HERE)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{nobody.getsockname()[1]}")
+        connections.connection.cache_clear()
+        with pytest.raises(Failure, match="Check the store and the network"):
+            run(things.study("first"), out=HERE)
 
 
 def test_a_hardening_refuses_a_store_in_one_line(cli):
