@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from brittle.cli.parameters import DetailOptions
@@ -77,5 +78,5 @@ def print_json(what: Mapping[str, Any]) -> None:
     print(json.dumps(wide_as_text(what)))
 
 
-def print_report(path: Place) -> None:
+def print_report(path: Path | Place) -> None:
     say(f"report: {path}")
