@@ -58,7 +58,7 @@ def write_as(folder: Path | Place, format: Format, *, nothing_loaded: bool = Fal
 
 def _card(run: LoadedRun, path: Place) -> str:
     said = contents(run, section_of)
-    names = picture_names(path, said.first)
+    names = picture_names(Path(path.name), said.first)
     for name, strip in zip(names, said.first.failures, strict=True):
         with path.beside(name).made_on_disk() as file:
             write_strips(file, [Strip(strip.cards)], "", pixels_of(run, [Pictures((strip,))]))
