@@ -14,7 +14,7 @@ from PIL import Image
 
 import brittle
 from brittle.classifiers.bundled import FASHION_LABELS
-from brittle.engine.store.unit_store import UNSAFE_BEFORE, safe_name
+from brittle.engine.store.folder_names import UNSAFE_BEFORE, safe_name
 from brittle.errors import BrittleError
 from brittle.report.csv_file import as_text, write_csv
 

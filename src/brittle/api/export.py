@@ -17,7 +17,9 @@ from brittle.results import RunPresentation
 FOLDER = "export"  # in the run folder
 
 
-def export(run: str | Path | RunPresentation, out: str | Path | None = None, *, format: str = "csv") -> list[Path]:
+def export(
+    run: str | Path | RunPresentation, out: str | Path | None = None, *, format: str = "csv"
+) -> list[Path | str]:
     """Writes what every measure of a run says and the rows behind it, as "csv" or "parquet", or what they say as
     "markdown", into the folder `out`, `export` in the run folder by default; returns the files.
 
@@ -26,7 +28,8 @@ def export(run: str | Path | RunPresentation, out: str | Path | None = None, *, 
     loaded = _loaded(run)
     if out is None and loaded.path is None:
         raise BrittleError("there is no run folder that tables could go to", "Name a folder: export.")
-    return write_tables(loaded, (loaded.path or Path()) / FOLDER if out is None else Path(out), format)
+    where = loaded.path / FOLDER if out is None and loaded.path is not None else folder_path(out or "")
+    return [file.public for file in write_tables(loaded, where, format)]
 
 
 def rows(run: str | Path | RunPresentation, measure: str | None = None, table: str = "rows") -> pa.Table:

@@ -14,6 +14,7 @@ from brittle.cli.parameters import DetailOptions
 from brittle.terminal import visible
 
 if TYPE_CHECKING:
+    from brittle.engine.store.place import Place
     from brittle.results import ResultValues
 
 
@@ -54,7 +55,7 @@ def show(found: ResultValues, shown: DetailOptions) -> None:
         say(f"tables: the same command with --full prints all {lines} lines")
 
 
-def report_path(found: ResultValues) -> Path | None:
+def report_path(found: ResultValues) -> Place | None:
     """Where a folder keeps a result's report."""
     return None if found.run.folder is None else found.run.folder / "report.html"
 
@@ -77,5 +78,5 @@ def print_json(what: Mapping[str, Any]) -> None:
     print(json.dumps(wide_as_text(what)))
 
 
-def print_report(path: Path) -> None:
+def print_report(path: Path | Place) -> None:
     say(f"report: {path}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Literal
 
 import typer
@@ -184,10 +183,11 @@ def _report(given: TypedArguments) -> None:
         return
     if what.out is not None:
         raise BrittleError("the report of one run goes into its folder", "Leave --out out, or name several runs.")
+    from brittle.engine.store.run_folder import folder_path
     from brittle.report.html import kept_report, write_as, write_report
     from brittle.report.page.loaded import code_named
 
-    folder = Path(what.folder)
+    folder = folder_path(what.folder)
     if what.format == "html" and what.load and (kept := kept_report(folder)) is not None:
         warn(
             [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
 from brittle.cli.build import TypedArguments, add_command, parameters
@@ -70,13 +68,14 @@ def _harden(given: TypedArguments) -> None:
     what, settings = given.made(HardeningInputs), given.made(HardeningOptions)
     as_json = given.made(OutputOptions).as_json
     from brittle.api import harden
+    from brittle.engine.store.run_folder import folder_path
     from brittle.report.harden_console import print_criterion, print_hardened
 
     if not as_json:
         print_criterion(settings)
     with warnings_printed():
         done = harden(**vars(what), **vars(settings), **vars(given.made(DeviceOptions)), progress=True)
-    path = Path(what.out) / "report.html"
+    path = folder_path(what.out) / "report.html"
     if as_json:
         print_json(done.summary | {"report": str(path)})
         return

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.engine.run import FinishedRun
+from brittle.engine.store.place import Place
 from brittle.engine.store.recorded_store import RecordedStore
 from brittle.engine.store.run_folder import RunFolder, environment
 from brittle.engine.store.unit_store import Store
@@ -33,15 +34,15 @@ class RecordedRun:
     summary: Mapping[str, Any]
     environment: Mapping[str, Any]
     store: Store
-    folder: Path | None = None
+    folder: Place | None = None
 
     @classmethod
-    def read(cls, path: Path) -> RecordedRun:
+    def read(cls, path: Path | Place) -> RecordedRun:
         """The run in a folder."""
         folder = RunFolder(path)
         study, summary = folder.read_study(), folder.read_summary()
-        store = RecordedStore(path / "units")
-        return cls(str(path), study, folder.read_begun(), summary, folder.read_environment(), store, path)
+        store = RecordedStore(folder.path / "units")
+        return cls(str(folder.path), study, folder.read_begun(), summary, folder.read_environment(), store, folder.path)
 
     @classmethod
     def of(cls, done: FinishedRun) -> RecordedRun:

@@ -17,7 +17,7 @@ from brittle.engine.job import Job
 from brittle.engine.live_objects import is_live, nuisance_text, refuse_live, why_unknown
 from brittle.engine.plan.assignments import Assignment, assign
 from brittle.engine.precision import in_precision
-from brittle.engine.store.unit_store import refuse_same_folders
+from brittle.engine.store.folder_names import refuse_same_folders
 from brittle.errors import BrittleError
 from brittle.images import image_set
 from brittle.images.base import of_one_shape

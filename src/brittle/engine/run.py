@@ -18,6 +18,7 @@ from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.precision import products_in
 from brittle.engine.store.memory_store import MemoryStore
+from brittle.engine.store.place import Place
 from brittle.engine.store.run_folder import RunFolder, folder_path
 from brittle.engine.store.unit_store import FolderStore, Store
 from brittle.engine.view import MeasureView, summary
@@ -37,7 +38,7 @@ class FinishedRun:
     job: Job
     store: Store
     summary: dict[str, Any]
-    folder: Path | None = None  # where it is kept
+    folder: Place | None = None  # where it is kept
 
     @property
     def study(self) -> Study:

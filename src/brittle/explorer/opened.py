@@ -70,23 +70,23 @@ class OpenedRun:
         """The run's own report, where it is of this summary."""
         report, summary = self.folder.report, self.folder.summary
         try:
-            if report.stat().st_mtime >= summary.stat().st_mtime:
+            if report.written() >= summary.written():
                 return report.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             pass
         return ""
 
     def _summary(self) -> tuple[int, int]:
-        return _of(self.folder.summary)
+        return _of(self.folder.summary.local)
 
     def _stamp(self) -> str:
         """Changes when the folder gets new rows or another summary."""
         newest = count = 0
-        for place, each in enumerate((self.folder.path / "units").rglob("*.parquet")):
+        for place, each in enumerate((self.folder.path / "units").local.rglob("*.parquet")):
             if place >= MOST_LOOKED_AT:
                 break
             count, newest = count + 1, max(newest, _of(each)[0])
-        return f"{self._summary()}-{_of(self.folder.begun)}-{count}-{newest}"
+        return f"{self._summary()}-{_of(self.folder.begun.local)}-{count}-{newest}"
 
 
 def _of(path: Path) -> tuple[int, int]:

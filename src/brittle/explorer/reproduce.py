@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 from urllib.parse import urlencode
 
 import torch
 
 from brittle.engine.check.classifier_trial import without_copies
 from brittle.engine.live_objects import is_live
+from brittle.engine.store.place import Place
 from brittle.explorer.queries import Query
 from brittle.explorer.session import Session
 from brittle.types import InScales, SettlesOnImages
@@ -45,7 +45,7 @@ def address_of(query: Query) -> str:
     return urlencode({name: value for name, value in given.items() if value not in (None, "")})
 
 
-def command_of(path: Path | None, query: Query) -> str:
+def command_of(path: Place | None, query: Query) -> str:
     """The command that prints the same probabilities."""
     return f"brittle explore {shlex.quote(str(path))} --at {shlex.quote(address_of(query))}"
 

@@ -123,7 +123,7 @@ class OpenedHardening:
         split = split_images(whole, tests, settings.held_out, asked.seed)
         _check_nuisance(_name(asked.nuisance, space), space, split)
         work = prepared(before, split, space, settings, asked.seed, place)
-        folder = None if out is None else folder_path(out)
+        folder = None if out is None else folder_path(out).local
         weights_file = None if folder is None else folder / WEIGHTS
         after_spec = None
         if weights_file is not None and isinstance(asked.classifier, str):

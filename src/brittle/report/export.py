@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from brittle.engine.store.unit_store import safe_name
+from brittle.engine.store.folder_names import safe_name
+from brittle.engine.store.place import Place
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.measures.base import ROWS
@@ -24,11 +25,12 @@ FORMATS = {"csv": ".csv", "parquet": ".parquet", "markdown": ".md"}
 PICTURES = "pictures"  # a table of bytes, of no use elsewhere
 
 
-def write_tables(run: LoadedRun, out: Path, format: str) -> list[Path]:
+def write_tables(run: LoadedRun, out: Place, format: str) -> list[Place]:
     """Writes a table per measure and, but in Markdown, its rows; returns the files, in order."""
     if format not in FORMATS:
         raise BrittleError(f"unknown format {format!r}", did_you_mean(format, FORMATS))
-    out.mkdir(parents=True, exist_ok=True)
+    if not out.remote:
+        out.local.mkdir(parents=True, exist_ok=True)
     written = []
     for name in run.summary["measures"]:
         path = out / f"{safe_name(name)}{FORMATS[format]}"
@@ -53,9 +55,10 @@ def _again(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
     yield from others
 
 
-def _write(path: Path, parts: Iterator[pa.Table], format: str) -> None:
-    """Part by part, so that a run's rows need not fit into memory."""
-    write_durably(path, lambda to: WRITERS[format](to, parts))
+def _write(path: Place, parts: Iterator[pa.Table], format: str) -> None:
+    """Part by part, so that a run's rows need not fit into memory; for an object store on this machine first."""
+    with path.made_on_disk() as file:
+        write_durably(file, lambda to: WRITERS[format](to, parts))
 
 
 def _parquet(path: Path, parts: Iterator[pa.Table]) -> None:

@@ -60,12 +60,12 @@ class RunPresentation:
             raise MissingPackage("pandas", "pandas", "a DataFrame")
         return self.table(measure).to_pandas()
 
-    def report(self, path: str | Path | None = None) -> Path:
+    def report(self, path: str | Path | None = None) -> Path | str:
         """Writes the report, one HTML file with figures and pictures: to `path`, or into the run folder, where `out`
         has named one."""
         from brittle.report.html import report_of  # matplotlib, when a report is wanted
 
-        return report_of(self.run, None if path is None else Path(path)).path
+        return report_of(self.run, None if path is None else Path(path)).path.public
 
     def plot(self, measure: str | None = None) -> Figure:
         """The first figure that the report has of a measure; a notebook shows it, and `savefig` writes it."""

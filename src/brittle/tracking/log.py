@@ -103,7 +103,8 @@ def _model_card(found: RunPresentation, scalars: Scalars, step: int | None, what
 
 def _report(found: RunPresentation) -> Path | None:
     """The report that stands in the run folder."""
-    path = None if found.run.folder is None else found.run.folder / "report.html"
+    folder = found.run.folder
+    path = None if folder is None or folder.remote else folder.local / "report.html"
     return path if path is not None and path.is_file() else None
 
 

@@ -144,7 +144,8 @@ def test_a_disk_that_takes_no_more_is_told_in_one_line_and_finished_units_are_ke
 
     def fill_up(path, content):
         write_bytes(path, content)
-        written.append(path)
+        if ".parquet." in path.name:
+            written.append(path)
         if len(written) > 5:
             raise OSError(number, "no more")
 

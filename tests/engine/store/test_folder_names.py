@@ -4,7 +4,7 @@ import pytest
 from engine_runs import run
 from small_store import results
 
-from brittle.engine.store.unit_store import refuse_same_folders, safe_name
+from brittle.engine.store.folder_names import refuse_same_folders, safe_name
 from brittle.errors import BrittleError
 
 

@@ -7,7 +7,7 @@ import pytest
 from engine_runs import run
 
 from brittle.engine.job import FORMAT
-from brittle.engine.store import run_folder
+from brittle.engine.store import place
 from brittle.errors import BrittleError
 
 pytestmark = pytest.mark.warned("is near chance on the untouched images", "has a mean confidence of")
@@ -103,7 +103,7 @@ def test_an_extension_killed_while_it_began_binds_to_nothing_new(things, monkeyp
 
 def _killed_at(monkeypatch: pytest.MonkeyPatch, written: int) -> None:
     """A kill in the middle of the next durable write after so many."""
-    write, count = run_folder.write_durably, iter(range(100))
+    write, count = place.write_durably, iter(range(100))
 
     def killed(path, content):
         if next(count) == written:
@@ -111,7 +111,7 @@ def _killed_at(monkeypatch: pytest.MonkeyPatch, written: int) -> None:
             raise KeyboardInterrupt
         write(path, content)
 
-    monkeypatch.setattr(run_folder, "write_durably", killed)
+    monkeypatch.setattr(place, "write_durably", killed)
 
 
 def test_a_run_of_an_older_version_is_refused_in_one_line(things):

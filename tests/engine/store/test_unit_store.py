@@ -92,7 +92,7 @@ def test_a_cell_without_any_row_is_done(tmp_path):
 
 def test_only_the_wanted_part_of_a_large_file_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("brittle.engine.store.unit_file.ROW_GROUP", 20)
-    monkeypatch.setattr("brittle.engine.store.unit_store.CACHED", 0)
+    monkeypatch.setattr("brittle.engine.store.checked_files.CACHED", 0)
     store = folder(tmp_path)
     write(store, range(30))
     store.compact(CELL, finished=True)

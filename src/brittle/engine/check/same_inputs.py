@@ -4,7 +4,6 @@ tell."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +11,7 @@ import torch
 from brittle.engine.check.before_work import Answers
 from brittle.engine.job import FORMAT, Job
 from brittle.engine.live_objects import is_live
+from brittle.engine.store.place import Place
 from brittle.errors import BrittleError
 from brittle.images.fingerprint import fingerprint
 
@@ -40,7 +40,7 @@ class TriedClassifiers(NamedTuple):
 
 
 def refuse_other_inputs(
-    job: Job, tried: TriedClassifiers, kept: Mapping[str, Mapping[str, Any]], run: Path
+    job: Job, tried: TriedClassifiers, kept: Mapping[str, Mapping[str, Any]], run: Place
 ) -> dict[str, Any]:
     """What is to be kept of a job's things. Refuses to resume where images or classifiers behind unchanged names are no
     longer what is `kept` of them."""
@@ -78,7 +78,7 @@ def refuse_other_inputs(
     }
 
 
-def _same_images(job: Job, name: str, kept: Sequence[Any] | None, run: Path) -> list[Any]:
+def _same_images(job: Job, name: str, kept: Sequence[Any] | None, run: Place) -> list[Any]:
     """The most images that were ever chosen of a set, and their fingerprint, which must be what it was."""
     entry = job.entries["images"][name]
     now = [entry["count"], entry["fingerprint"]]
@@ -95,7 +95,7 @@ def _same_images(job: Job, name: str, kept: Sequence[Any] | None, run: Path) -> 
     return max(now, list(kept), key=lambda each: int(each[0]))
 
 
-def refuse_unknown(what: str, why: str, run: Path) -> None:
+def refuse_unknown(what: str, why: str, run: Place) -> None:
     """Refuses to resume where a live object can't be compared with the one that a run began with."""
     if why:
         raise BrittleError(
@@ -105,7 +105,7 @@ def refuse_unknown(what: str, why: str, run: Path) -> None:
 
 
 def _private(
-    job: Job, tried: TriedClassifiers, kept: Mapping[str, Mapping[str, str]], run: Path
+    job: Job, tried: TriedClassifiers, kept: Mapping[str, Mapping[str, str]], run: Place
 ) -> dict[str, Mapping[str, str]]:
     """The private values of live classifiers; those that calls fill, now or when the run began, are caches."""
     found: dict[str, Mapping[str, str]] = {}
@@ -120,13 +120,13 @@ def _private(
     return found
 
 
-def _other_object(name: str, run: Path, differing: str) -> BrittleError:
+def _other_object(name: str, run: Place, differing: str) -> BrittleError:
     return BrittleError(
         f"the classifier {name!r} is not the one that the run in {run} began with: its {differing} are others", REMEDY
     )
 
 
-def _other_files(name: str, run: Path) -> BrittleError:
+def _other_files(name: str, run: Place) -> BrittleError:
     return BrittleError(
         f"the files that the classifier {name!r} is made from have changed since the run in {run} began",
         "Restore them, add it under another name, or run into another folder.",

@@ -26,6 +26,7 @@ from brittle.engine.execution import graphs_of
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import CellGroup
+from brittle.engine.store.place import Place
 from brittle.engine.store.unit_store import FolderStore
 from brittle.errors import BrittleError, Failure, ForeignError
 from brittle.images.selection import ChosenImages
@@ -42,7 +43,7 @@ class WorkerSetup:
     """All that a worker is told, in plain values."""
 
     study: Mapping[str, Any]
-    units: Path
+    units: Place
     device: str
     batch_sizes: Mapping[str, int]  # by image set, the same for all workers
     threads: int

@@ -7,12 +7,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from brittle.engine.job import Job, can_stop
 from brittle.engine.plan.known_rows import KnownRows, known_rows, same_units
 from brittle.engine.plan.missing import CellGroup
+from brittle.engine.store.place import Place
 from brittle.engine.store.unit_store import Store
 from brittle.errors import BrittleError
 from brittle.measures.base import Cell, Tables
@@ -68,7 +68,7 @@ class Extension:
             return self._known[cell]
 
 
-def refuse_other_rows(job: Job, kept: Mapping[str, Any], counts: Mapping[str, int], run: Path) -> None:
+def refuse_other_rows(job: Job, kept: Mapping[str, Any], counts: Mapping[str, int], run: Place) -> None:
     """Refuses an extension that would change rows of the `kept` study, whose image sets had `counts` images: those of
     measures that look at several images or places together, or that read what is extended."""
     for name, assignment in job.assignments.items():
@@ -84,7 +84,7 @@ def refuse_other_rows(job: Job, kept: Mapping[str, Any], counts: Mapping[str, in
                     _refuse_other_reads(job, cell, other, kept, run)
 
 
-def _refuse_other_reads(job: Job, reader: Cell, name: str, kept: Mapping[str, Any], run: Path) -> None:
+def _refuse_other_reads(job: Job, reader: Cell, name: str, kept: Mapping[str, Any], run: Place) -> None:
     measure, options = job.assignments[name].measure, _options(job, name, kept)
     names = extending(type(measure))
     then = replace(measure, **{names[key]: value for key, value in options.items()})  # type: ignore[type-var]
@@ -105,7 +105,7 @@ def _kept_extent(job: Job, cell: Cell, kept: Mapping[str, Any], counts: Mapping[
     return json.dumps({"images": counts.get(cell.images), "options": options}, sort_keys=True)
 
 
-def _refusal(name: str, before: str, now: str, run: Path, read: str = "") -> BrittleError:
+def _refusal(name: str, before: str, now: str, run: Place, read: str = "") -> BrittleError:
     old, new = json.loads(before), json.loads(now)
     changed = [f"{key}: {value} → {new['options'][key]}" for key, value in old["options"].items()
                if value != new["options"][key]]  # fmt: skip

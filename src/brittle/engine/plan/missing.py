@@ -113,6 +113,7 @@ def group_title(job: Job, group: CellGroup) -> str:
 
 def compact_all(job: Job, store: Store) -> None:
     """Merges what lies together in every cell, once all writing has ended."""
+    store.refresh()
     for assignment in job.assignments.values():
         for cell in assignment.cells():
             store.compact(cell, finished=True)
@@ -166,6 +167,7 @@ class DoneUnits:
 
     def reload(self, cell: Cell) -> None:
         """Adds what others have stored since."""
+        self.store.refresh(cell)
         self._done[cell] = joined_spans([*self.done(cell), *self.store.done(cell)])
 
     def missing(self, group: CellGroup, span: Span) -> dict[Span, list[str]]:

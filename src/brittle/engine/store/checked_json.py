@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from brittle.engine.store.place import Place, place_of
 from brittle.errors import BrittleError
-from brittle.files import read_whole
 
 CHECKSUM = "checksum"
 EXACT = 2**53  # from here on a double, which many readers of JSON take for a number, has gaps
@@ -54,10 +54,10 @@ def _wide_as_numbers(value: Any, key: str = "") -> Any:
     return int(value) if key in IDS and isinstance(value, str) and WIDE.fullmatch(value) else value
 
 
-def read_object(path: Path, remedy: str) -> dict[str, Any]:
+def read_object(path: Path | Place, remedy: str) -> dict[str, Any]:
     """A file's values as they stand there, whoever wrote them."""
     try:
-        content = read_whole(path)
+        content = place_of(path).read()
     except FileNotFoundError:
         raise BrittleError(f"{path} is missing", remedy) from None
     try:
@@ -69,7 +69,7 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
     return found
 
 
-def read_checked(path: Path, remedy: str) -> dict[str, Any]:
+def read_checked(path: Path | Place, remedy: str) -> dict[str, Any]:
     """The values that were written, or an error with what to do about it."""
     found = read_object(path, remedy)
     if found.pop(CHECKSUM, None) != _checksum(path.name, found):

@@ -1,4 +1,4 @@
-"""Where unit files lie: a folder, through pyarrow's filesystems, so that an object store can take its place."""
+"""Where unit files lie: a folder on a disk. An object store (object_store.py) can take its place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,18 @@ from pyarrow import fs
 from brittle.files import unusable, write_durably
 
 
-@dataclass(frozen=True)
 class Filesystem:
     """A filesystem. What `commit` writes is there whole or not at all."""
 
-    system: Any = field(default_factory=fs.LocalFileSystem)
+    def __init__(self, system: Any = None) -> None:
+        self.system = fs.LocalFileSystem() if system is None else system
+
+    def shown(self, path: str) -> str:
+        """A path as messages name it."""
+        return path
+
+    def refresh(self, folder: str | None = None) -> None:
+        """Forgets what is remembered of a folder, or of all of them: of a disk, nothing is."""
 
     def names(self, folder: str) -> list[str]:
         """The files in a folder, by name; none where there is no such folder. Links do not count."""
@@ -33,7 +39,7 @@ class Filesystem:
             return bool(self.system.get_file_info(path).is_file) and not self.is_link(path)
 
     def is_link(self, path: str) -> bool:
-        return isinstance(self.system, fs.LocalFileSystem) and os.path.islink(path)
+        return os.path.islink(path)
 
     def read(self, path: str) -> bytes:
         with self.open(path) as file:
@@ -55,12 +61,8 @@ class Filesystem:
             self.system.move(path, to)
 
     def commit(self, path: str, content: bytes | bytearray) -> None:
-        """Writes under another name, flushes and renames; an object store puts a whole object at once."""
-        if isinstance(self.system, fs.LocalFileSystem):
-            write_durably(Path(path), lambda to: to.write_bytes(content))
-        else:
-            with self.system.open_output_stream(path) as stream:
-                stream.write(content)
+        """Writes under another name, flushes and renames."""
+        write_durably(Path(path), lambda to: to.write_bytes(content))
 
 
 @contextmanager

@@ -53,6 +53,9 @@ class MemoryStore:
     def remove_earlier(self, cell: Cell) -> None:
         """Nothing is kept for another time."""
 
+    def refresh(self, cell: Cell | None = None) -> None:
+        """Nobody else writes here."""
+
     def _on_disk(self, tables: Tables) -> dict[str, Path]:
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="brittle-")

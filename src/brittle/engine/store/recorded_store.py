@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from brittle.engine.store.place import Place
 from brittle.engine.store.unit_file import about_of
 from brittle.engine.store.unit_store import FolderStore
 from brittle.errors import BrittleError
@@ -18,7 +19,7 @@ class RecordedStore(FolderStore):
     """What a cell's rows depend on can't be known without its things: it is what the first file says, and all others
     must say the same."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | Place) -> None:
         self._first: dict[Cell, dict[str, Any]] = {}
         super().__init__(
             folder, lambda cell: str(self.said(cell)["depends"]), lambda cell: str(self.said(cell)["extent"])
@@ -35,5 +36,5 @@ class RecordedStore(FolderStore):
                 with self.disk.open(path) as source, pq.ParquetFile(source) as opened:
                     self._first[cell] = {"depends": "", "extent": ""} | about_of(opened)
             except (pa.ArrowException, ValueError, KeyError) as error:
-                raise BrittleError(f"{path} is damaged", "Give the run command again.") from error
+                raise BrittleError(f"{self.disk.shown(path)} is damaged", "Give the run command again.") from error
         return self._first[cell]

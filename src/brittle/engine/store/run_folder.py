@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
@@ -26,9 +26,11 @@ from brittle.engine.live_objects import why_unknown
 from brittle.engine.plan.extension import REMEDY, refuse_other_rows
 from brittle.engine.store.checked_json import checked_text, read_checked, read_object
 from brittle.engine.store.git_state import git_state
+from brittle.engine.store.lease import CLAIMS, Lease
+from brittle.engine.store.place import Place, place_of
 from brittle.engine.store.unit_store import FolderStore
 from brittle.errors import BrittleError
-from brittle.files import BROKEN, half_of, printable, read_whole, remove_half_written, unusable, write_durably
+from brittle.files import BROKEN, half_of, printable, remove_half_written, unusable
 from brittle.study import binding, changes, refuse_unresolved
 
 FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
@@ -37,11 +39,11 @@ CHANGES_SHOWN = 6  # in a message
 STUDY = "study"  # in summary.json: which study it sums up
 
 
-def folder_path(out: str | Path) -> Path:
-    """The path of a run folder; an empty name would be the current folder."""
+def folder_path(out: str | Path) -> Place:
+    """The place of a run folder; an empty name would be the current folder."""
     if not os.fspath(out).strip():
         raise BrittleError("the name of the run folder is empty", "Name one: --out run.")
-    return Path(out)
+    return place_of(out)
 
 
 class UnfinishedRun(BrittleError):
@@ -51,32 +53,42 @@ class UnfinishedRun(BrittleError):
 class RunFolder:
     """A folder that a study is carried out into."""
 
-    def __init__(self, path: Path) -> None:
-        if printable(str(path)) != str(path):
+    def __init__(self, where: Path | Place) -> None:
+        path = place_of(where)
+        if printable(path.text) != path.text:
             raise BrittleError(
-                f"{printable(str(path))} is not a name that a run folder can have: it is not UTF-8 here",
+                f"{printable(path.text)} is not a name that a run folder can have: it is not UTF-8 here",
                 "Choose another, or use a locale of UTF-8 (LC_ALL=C.UTF-8).",
             )
         self.path = path
         self.study, self.environment = path / "study.toml", path / "environment.json"
         self.summary, self.report, self.begun = path / "summary.json", path / "report.html", path / "begun.json"
+        self._allowed: Callable[[], None] = lambda: None
 
     def store(self, job: Job) -> FolderStore:
         """The run's units, each bound to what the job's cells depend on."""
-        return FolderStore(self.path / "units", job.depends, job.extent)
+        return FolderStore(self.path / "units", job.depends, job.extent, self._allowed)
 
     def exists(self) -> bool:
         return self.study.is_file() and self.begun.is_file()
 
     @contextmanager
     def locked(self, also: Iterable[str] = ()) -> Iterator[None]:
-        """Holds the folder for this process; the lock goes with the process, however it ends.
+        """Holds the folder for this process; the lock goes with the process, however it ends, or soon after it.
 
         A folder that holds other things than a run, or than what is `also` known to be ours, is left as it is."""
+        if self.path.remote:
+            self._refuse_others_in_store()
+            lease = Lease(self.path)
+            self._allowed = lease.check
+            with lease.held():
+                yield
+            return
         self._refuse_others(also)
+        path = self.path.local
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+            path.mkdir(parents=True, exist_ok=True)
+            lock = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             raise self._unusable(error) from error
         try:
@@ -98,27 +110,33 @@ class RunFolder:
             os.ftruncate(lock, 0)
             os.write(lock, f"{HOLDER} {os.getpid()} on {platform.node()}".encode())
         except OSError as error:
-            raise unusable(self.path / ".lock", "written", error) from error
+            raise unusable(str(self.path / ".lock"), "written", error) from error
 
     def _refuse_others(self, also: Iterable[str]) -> None:
         """Looks, and touches nothing: a run has a begun.json, and one killed before it was written has little else."""
-        ours = {".lock", *also}
+        ours, path = {".lock", *also}, self.path.local
         try:
-            if not self.path.exists() or self.begun.is_file():
+            if not path.exists() or self.begun.is_file():
                 return
-            others = [each.name for each in self.path.iterdir() if each.name not in ours]
-            lock = self.path / ".lock"
+            others = [each.name for each in path.iterdir() if each.name not in ours]
+            lock = path / ".lock"
             held = lock.read_text(errors="replace") if lock.is_file() and not lock.is_symlink() else ""
         except OSError as error:
             raise self._unusable(error) from error
         if not all(half_of(name) in {*FILES, *ours} for name in others) or not (held == "" or held.startswith(HOLDER)):
-            raise BrittleError(
-                f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder."
-            )
+            raise self._holds_others()
+
+    def _refuse_others_in_store(self) -> None:
+        names = self.path.names()
+        if self.begun.name not in names and not {CLAIMS, *FILES}.issuperset(names):
+            raise self._holds_others()
+
+    def _holds_others(self) -> BrittleError:
+        return BrittleError(f"{self.path} holds other things and is not a run folder", "Choose an empty or new folder.")
 
     def _unusable(self, error: OSError) -> BrittleError:
         if error.errno in BROKEN:
-            return unusable(self.path, "used as a run folder", error)
+            return unusable(str(self.path), "used as a run folder", error)
         return BrittleError(f"{self.path} can't be used as a run folder: {error.strerror}", "Choose another.")
 
     def read_study(self) -> dict[str, Any]:
@@ -129,7 +147,7 @@ class RunFolder:
             )
         self.read_begun()
         remedy = "Delete it and give the run command again: the units that fit the study are kept."
-        content = read_whole(self.study)
+        content = self.study.read()
         try:
             study = tomllib.loads(content.decode())
         except (ValueError, RecursionError) as error:
@@ -176,7 +194,7 @@ class RunFolder:
 
     def summary_hash(self) -> str:
         """Tells one summary from another."""
-        return hashlib.sha256(read_whole(self.summary)).hexdigest()
+        return hashlib.sha256(self.summary.read()).hexdigest()
 
     def compare(self, study: dict[str, Any]) -> None:
         """Holds the study against the one kept: entries may be added, and none may change."""
@@ -191,7 +209,8 @@ class RunFolder:
                     + (f"; and {len(changed) - CHANGES_SHOWN} more" if len(changed) > CHANGES_SHOWN else ""),
                     REMEDY,
                 )
-        remove_half_written(self.path, FILES)
+        if not self.path.remote:
+            remove_half_written(self.path.local, FILES)
 
     def begin(self, study: dict[str, Any], job: Job, answers: Answers, called: Mapping[str, Mapping[str, str]]) -> None:
         """Keeps the study once its things are loaded and found to be those that the run began with. `called` are the
@@ -205,11 +224,9 @@ class RunFolder:
         if earlier := self.read_environment():
             now["earlier"] = [*earlier.pop("earlier", ()), earlier]
         # What says that the folder is ours comes first, and the study, by which the run is known, last.
-        write_durably(self.begun, lambda to: to.write_text(checked_text(self.begun.name, known), encoding="utf-8"))
-        write_durably(
-            self.environment, lambda to: to.write_text(checked_text(self.environment.name, now), encoding="utf-8")
-        )
-        write_durably(self.study, lambda to: to.write_text(tomli_w.dumps(study), encoding="utf-8"))
+        self.begun.write(checked_text(self.begun.name, known))
+        self.environment.write(checked_text(self.environment.name, now))
+        self.study.write(tomli_w.dumps(study))
 
     def compiled(self) -> dict[str, bool]:
         """Whether each classifier was compiled when it joined the run."""
@@ -224,8 +241,8 @@ class RunFolder:
         }
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        text = checked_text(self.summary.name, {**summary, STUDY: _hash(self.read_study())})
-        write_durably(self.summary, lambda to: to.write_text(text, encoding="utf-8"))
+        self._allowed()
+        self.summary.write(checked_text(self.summary.name, {**summary, STUDY: _hash(self.read_study())}))
 
 
 def _hash(study: Mapping[str, Any]) -> str:
@@ -234,7 +251,7 @@ def _hash(study: Mapping[str, Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def _refuse_unfinished(study: Mapping[str, Any], summary: Mapping[str, Any], path: Path) -> None:
+def _refuse_unfinished(study: Mapping[str, Any], summary: Mapping[str, Any], path: Place) -> None:
     """A run that was extended and not carried to its end has a summary of what it was before."""
     keys = {"measures": "measures", "classifiers": "classifiers", "images": "image_sets"}
     lacking = [name for key, told in keys.items() for name in study[key] if name not in summary[told]]

@@ -1,41 +1,36 @@
 """Where finished units live: in a run folder that survives `kill -9` at any moment.
 
 A file holds one table of a range of consecutive units of one cell, in planned order, and says so in its metadata. It is
-written under another name, flushed, then renamed; a unit's `rows`, which name its other tables, come last: where they
-are, the unit is done. Any number of processes may write; only one, the driver, compacts: neighbouring files are merged,
-so that a million units are not a million files.
+written under another name, flushed, then renamed, and in an object store put at once; a unit's `rows`, which name its
+other tables, come last: where they are, the unit is done. Any number of processes may write; only one, the driver,
+compacts: neighbouring files are merged, so that a million units are not a million files.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import re
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from brittle.engine.store.checked_files import CheckedFiles, UnitFile
 from brittle.engine.store.earlier_units import EarlierUnits, earlier_units, put_aside, remove_earlier
-from brittle.engine.store.filesystem import Filesystem
-from brittle.engine.store.unit_file import DamagedFile, about_of, check, encoded, row_groups
+from brittle.engine.store.folder_names import UNSAFE, UNSAFE_BEFORE, safe_name
+from brittle.engine.store.place import Place, place_of
+from brittle.engine.store.unit_file import encoded
 from brittle.errors import BrittleError, Failure
-from brittle.files import printable, unusable
 from brittle.measures.base import ROWS, Cell, Tables
 from brittle.measures.plan import Span
 
-UNSAFE = r"[^A-Za-z0-9._-]+"
-UNSAFE_BEFORE = r"[^A-Za-z0-9._=-]+"  # runs that have such folders keep them
 FAN = 16  # this many neighbours of one size become one file
 LARGEST = 1 << 22  # rows in a merged file
-CACHED = 1 << 26  # bytes of the last files read that are kept
 MERGED_MEANWHILE = 20  # times that a file may have gone when it is opened
 TABLE_NAME = re.compile(r"[a-z0-9_]+")
 _NAME = re.compile(rf"(\d{{9}})-(\d{{9}})\.({TABLE_NAME.pattern})\.parquet")
@@ -69,6 +64,10 @@ class Store(Protocol):
 
     def remove_earlier(self, cell: Cell) -> None: ...
 
+    def refresh(self, cell: Cell | None = None) -> None:
+        """Looks afresh at what others have written of a cell, or of all of them, where that is remembered."""
+        ...
+
 
 class FileMerger:
     """The driver's part of storing: told of what was written, merges now and then, so that files stay few."""
@@ -80,13 +79,8 @@ class FileMerger:
     def after_write(self, cell: Cell) -> None:
         self._written[cell] += 1
         if self._written[cell] % FAN == 0:
+            self.store.refresh(cell)
             self.store.compact(cell)
-
-
-class UnitFile(NamedTuple):
-    span: Span
-    table: str
-    path: str
 
 
 class FolderStore:
@@ -95,12 +89,17 @@ class FolderStore:
     of another extent are put aside."""
 
     def __init__(
-        self, folder: Path, depends: Callable[[Cell], str], extent: Callable[[Cell], str] = lambda _: ""
+        self,
+        folder: Path | Place,
+        depends: Callable[[Cell], str],
+        extent: Callable[[Cell], str] = lambda _: "",
+        allowed: Callable[[], None] = lambda: None,
     ) -> None:
-        self.folder, self.depends, self.extent, self.disk = folder, depends, extent, Filesystem()
-        self._cache: OrderedDict[str, pa.Table] = OrderedDict()
+        """`allowed` raises where this process may not merge or remove anything any more."""
+        self.folder, self.depends, self.extent, self._allowed = place_of(folder), depends, extent, allowed
+        self.disk = self.folder.files()
+        self._checked = CheckedFiles(self.disk, depends, extent)
         self._places: dict[Cell, str] = {}
-        self._about: dict[str, dict[str, Any]] = {}  # by path: what files say that were found to be whole
         self._lock = threading.RLock()  # the thread that merges and the one that reads
 
     def done(self, cell: Cell) -> list[Span]:
@@ -114,10 +113,12 @@ class FolderStore:
                 about["tables"] = sorted(tables)
             path = self._path(cell, span, name)
             self.disk.commit(path, encoded(tables[name], about))
-            self._about[path] = about
+            self._checked.note(path, about)
 
     def read(self, cell: Cell, span: Span | None = None, table: str = ROWS) -> Iterator[tuple[Span, pa.Table]]:
         at, end = (0, None) if span is None else span
+        if span is not None and self.folder.remote and gaps(self.done(cell), span):
+            self.refresh(cell)
         while (found := self._next(cell, at, end, table)) is not None:
             yield found
             at = found[0].end
@@ -130,14 +131,14 @@ class FolderStore:
                 with self._lock:
                     for file in self._files(cell):
                         here = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
-                        if here.first < here.end and (table == ROWS or table in self._about_of(cell, file)["tables"]):
+                        if here.first < here.end and (table == ROWS or table in self._checked.tables(cell, file)):
                             wanted = UnitFile(file.span, table, self._path(cell, file.span, table))
-                            return cut(file.span, self._read(cell, wanted, here), here)
+                            return cut(file.span, self._checked.read(cell, wanted, here), here)
                     return None
             except FileNotFoundError:
-                continue
+                self.refresh(cell)
         raise Failure(
-            f"files of {self._place(cell)} are missing",
+            f"files of {self.disk.shown(self._place(cell))} are missing",
             "Give the run command again: what is missing is computed again.",
         )
 
@@ -148,13 +149,14 @@ class FolderStore:
         removed: list[str] = []
         for file in self._all(cell):
             put_aside(self.disk, file.path, self.depends(cell), self.extent(cell))
-        while damaged := [file.path for file in self._all(cell) if not self._whole(cell, file)]:
+        while damaged := [file.path for file in self._all(cell) if not self._is_whole(cell, file)]:
             for path in damaged:
                 self._remove(path)
-            removed += damaged
-        kept = {self._path(cell, file.span, name) for file in self._files(cell) for name in self._tables_of(cell, file)}
+            removed += map(self.disk.shown, damaged)
         place = self._place(cell)
-        for name in self.disk.names(place):
+        there, files = self.disk.names(place), self._files(cell)
+        kept = {self._path(cell, file.span, name) for file in files for name in self._checked.tables(cell, file)}
+        for name in there:
             whole = _NAME.fullmatch(name) and f"{place}/{name}" not in kept
             if whole or _HALF_WRITTEN.fullmatch(name):
                 self._remove(f"{place}/{name}")
@@ -168,6 +170,9 @@ class FolderStore:
         self._refuse_links(self._place(cell))
         remove_earlier(self.disk, self._place(cell))
 
+    def refresh(self, cell: Cell | None = None) -> None:
+        self.disk.refresh(None if cell is None else self._place(cell))
+
     def compact(self, cell: Cell, *, finished: bool = False) -> None:
         """Merges FAN neighbours of one size wherever they lie together, and again while that makes FAN of the next
         size; of a finished cell everything that lies together. Only one process may do so at a time."""
@@ -177,11 +182,12 @@ class FolderStore:
 
     def _merge(self, cell: Cell, run: Sequence[UnitFile]) -> None:
         """One file per table in the place of many; their `rows` are removed before the tables that they name."""
+        self._allowed()
         parts: dict[str, list[UnitFile]] = {}
         for file in run:
-            for name in self._tables_of(cell, file):
+            for name in self._checked.tables(cell, file):
                 parts.setdefault(name, []).append(UnitFile(file.span, name, self._path(cell, file.span, name)))
-        tables = {name: together([self._read(cell, file) for file in files]) for name, files in parts.items()}
+        tables = {name: together([self._checked.read(cell, file) for file in files]) for name, files in parts.items()}
         self.write(cell, Span(run[0].span.first, run[-1].span.end), tables)
         for name in sorted(parts, key=lambda each: each != ROWS):
             for file in parts[name]:
@@ -191,7 +197,7 @@ class FolderStore:
         """Files of rows that are to become one; none where there is nothing to merge."""
         run: list[tuple[UnitFile, int]] = []
         for file in self._files(cell):
-            rows = self._about_of(cell, file)["rows"]
+            rows = self._checked.about(cell, file)["rows"]
             touching = bool(run) and run[-1][0].span.end == file.span.first
             alike = finished or (touching and _size_class(run[-1][1]) == _size_class(rows))
             if not touching or not alike or sum(each for _, each in run) + rows > LARGEST:
@@ -206,7 +212,7 @@ class FolderStore:
     def _place(self, cell: Cell) -> str:
         if cell not in self._places:
             here, before = (
-                "/".join((str(self.folder), *(safe_name(part, unsafe) for part in cell if part)))
+                "/".join((self.folder.inside, *(safe_name(part, unsafe) for part in cell if part)))
                 for unsafe in (UNSAFE, UNSAFE_BEFORE)
             )
             kept = here != before and self.disk.names(before) and not self.disk.names(here)
@@ -226,7 +232,7 @@ class FolderStore:
 
     def _refuse_links(self, place: str) -> None:
         """What lies behind a link in a run folder is not the run's, to be read, merged or removed."""
-        root = str(self.folder)
+        root = self.folder.inside
         inside = itertools.accumulate(place[len(root) :].split("/"), lambda above, name: f"{above}/{name}")
         link = next((each for each in (root + below for below in inside) if self.disk.is_link(each)), None)
         if link is not None:
@@ -247,105 +253,16 @@ class FolderStore:
         return kept
 
     def _remove(self, path: str) -> None:
-        self._about.pop(path, None)
-        self._cache.pop(path, None)
+        self._allowed()
+        self._checked.forget(path)
         self.disk.remove(path)
 
-    def _whole(self, cell: Cell, file: UnitFile) -> bool:
-        """Whether a file, and every table that its rows name, is there as it was written; one that is whole and not
-        this cell's is refused."""
-        self._about.pop(file.path, None)  # looked at afresh
-        try:
-            with self._opened(cell, file):
-                names = self._about[file.path].get("tables", ())
-        except DamagedFile:
+    def _is_whole(self, cell: Cell, file: UnitFile) -> bool:
+        """Whether a file, and every table that its rows name, is there as it was written."""
+        if not self._checked.is_whole(cell, file):
             return False
+        names = self._checked.tables(cell, file) if file.table == ROWS else ()
         return all(self.disk.is_file(self._path(cell, file.span, name)) for name in names)
-
-    @contextmanager
-    def _opened(self, cell: Cell, file: UnitFile) -> Iterator[pq.ParquetFile]:
-        """A file that is whole and this cell's. It is read once to find out."""
-        try:
-            if file.path in self._about:
-                source = self.disk.open(file.path)
-            else:
-                content = self.disk.read(file.path)
-                check(content)
-                source = pa.BufferReader(content)
-            with pq.ParquetFile(source, page_checksum_verification=True) as opened:
-                if file.path not in self._about:
-                    about = about_of(opened)
-                    self._own(cell, file, about)
-                    self._about[file.path] = about
-                yield opened
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            if error.errno is None:  # Arrow's own, of a file that makes no sense
-                raise DamagedFile(str(error).splitlines()[0]) from error
-            raise unusable(file.path, "read", error) from error
-        except (pa.ArrowException, ValueError, KeyError) as error:
-            raise DamagedFile(str(error).splitlines()[0]) from error
-
-    def _about_of(self, cell: Cell, file: UnitFile) -> dict[str, Any]:
-        """What a file says about itself."""
-        if file.path not in self._about:
-            with self._sound(cell, file):
-                pass
-        return self._about[file.path]
-
-    def _tables_of(self, cell: Cell, rows: UnitFile) -> list[str]:
-        found: list[str] = self._about_of(cell, rows)["tables"]
-        return found
-
-    @contextmanager
-    def _sound(self, cell: Cell, file: UnitFile) -> Iterator[pq.ParquetFile]:
-        """A file as it is opened where damage can't be made good."""
-        try:
-            with self._opened(cell, file) as opened:
-                yield opened
-        except DamagedFile as error:
-            raise BrittleError(
-                f"{file.path} is damaged ({error})",
-                "Give the run command again: only the units of that file are computed again.",
-            ) from error
-
-    def _own(self, cell: Cell, file: UnitFile, about: Mapping[str, Any]) -> None:
-        """Refuses a file of another cell, other units, or a study of other things."""
-        wanted = {"cell": list(cell), "first": file.span.first, "end": file.span.end, "table": file.table}
-        if any(about.get(key) != value for key, value in wanted.items()):
-            raise BrittleError(
-                f"{file.path} holds rows of another measure or study ({_described(about)})",
-                "Move it back to where it belongs, or delete it: what is missing is computed again.",
-            )
-        if about.get("depends") != self.depends(cell) or about.get("extent") != self.extent(cell):
-            raise BrittleError(
-                f"{file.path} was computed from other things than this study names",
-                "Restore them, run into another folder, or delete that file: what is missing is computed again.",
-            )
-
-    def _read(self, cell: Cell, file: UnitFile, span: Span | None = None) -> pa.Table:
-        """A file's table, or of a large one only the part that holds a span."""
-        if file.path in self._cache:
-            self._cache.move_to_end(file.path)
-            return self._cache[file.path]
-        with self._sound(cell, file) as opened:
-            every = list(range(opened.metadata.num_row_groups))
-            part = every if span is None else row_groups(opened, *span)
-            table = opened.read_row_groups(part).replace_schema_metadata(None)
-        if part == every:
-            self._keep(file.path, table)
-        return table
-
-    def _keep(self, path: str, table: pa.Table) -> None:
-        self._cache[path] = table
-        while len(self._cache) > 1 and sum(each.nbytes for each in self._cache.values()) > CACHED:
-            self._cache.popitem(last=False)
-
-
-def _described(about: Mapping[str, Any]) -> str:
-    cell = " · ".join(part for part in about.get("cell", ()) if part)
-    return f"{cell}, units {about.get('first')} to {about.get('end')}" if cell else "which one is not recorded"
 
 
 def cut(here: Span, table: pa.Table, span: Span | None) -> tuple[Span, pa.Table]:
@@ -380,29 +297,6 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
 
 def _size_class(rows: int) -> int:
     return int(math.log(max(rows, 1), FAN))
-
-
-def safe_name(name: str, unsafe: str = UNSAFE) -> str:
-    """A file name for any name: itself where it is harmless, else cleaned and told apart by a hash. An equals sign is
-    not: pandas and others take a folder `alpha=50` for a column."""
-    cleaned = re.sub(unsafe, "-", name).strip(".-")[:60]
-    if cleaned == name != "":
-        return name
-    return f"{cleaned}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
-
-
-def refuse_same_folders(names: Iterable[str], sort: str) -> None:
-    """Names that would share a folder, on a disk that ignores case too, would share rows; "" is not a name, and what
-    is not text can't be written."""
-    folders: dict[str, str] = {}
-    for name in names:
-        if not name or printable(name) != name:
-            raise BrittleError(f"{printable(name)!r} can't be a name among the {sort}", "Name it by some text.")
-        other = folders.setdefault(safe_name(name).casefold(), name)
-        if other != name:
-            raise BrittleError(
-                f"the {sort} {other!r} and {name!r} would share a folder on some disks", "Rename one of them."
-            )
 
 
 def gaps(done: Sequence[Span], span: Span) -> list[Span]:

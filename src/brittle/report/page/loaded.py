@@ -25,12 +25,12 @@ from brittle.engine.job import Job
 from brittle.engine.live_objects import is_live
 from brittle.engine.replay import Replay, replay_of
 from brittle.engine.run import FinishedRun
+from brittle.engine.store.place import Place
 from brittle.engine.store.run_folder import RunFolder, UnfinishedRun, environment
 from brittle.engine.store.unit_store import Store
 from brittle.engine.unfinished import summary_so_far
 from brittle.engine.view import MeasureView, unfinished_summary
 from brittle.errors import BrittleError
-from brittle.files import read_whole
 from brittle.images.selection import ChosenImages
 from brittle.measures import measures
 from brittle.report.page.label_names import LabelNames
@@ -42,7 +42,7 @@ from brittle.types import Classifier
 class LoadedRun:
     """What a report is made from. `job` holds what could be loaded."""
 
-    path: Path | None  # the run folder, if it is kept
+    path: Place | None  # the run folder, if it is kept
     study: Study
     study_text: str
     summary: dict[str, Any]
@@ -136,16 +136,12 @@ def loaded_of(done: FinishedRun) -> LoadedRun:
         text, now, when = tomli_w.dumps(study.resolved()), environment(), datetime.now(UTC)
     else:
         folder = RunFolder(done.folder)
-        text, now = read_whole(folder.study).decode(), folder.read_environment()
-        when = _written(folder.summary)
+        text, now = folder.study.read_text(), folder.read_environment()
+        when = folder.summary.written()
     return LoadedRun(done.folder, study, text, done.summary, now, done.job, done.store, when)
 
 
-def _written(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-
-
-def load(path: Path, *, nothing: bool = False, unfinished: bool = False) -> LoadedRun:
+def load(path: Path | Place, *, nothing: bool = False, unfinished: bool = False) -> LoadedRun:
     """Everything a report needs of the run in `path`. Loading runs code that the study names; with `nothing` no image,
     nuisance or classifier is loaded. A run that is `unfinished` may be, too: its summary then names its things and
     says nothing of measures."""
@@ -189,20 +185,20 @@ def load(path: Path, *, nothing: bool = False, unfinished: bool = False) -> Load
     entries = {**job.entries, "classifiers": made_from}
     job = replace(job, images=images, classifiers=classifiers, facts=facts, entries=entries, _known={})
     return LoadedRun(
-        path,
+        folder.path,
         study,
-        read_whole(folder.study).decode(),
+        folder.study.read_text(),
         summary or unfinished_summary(job),
         folder.read_environment(),
         job,
         folder.store(job),
-        _written(folder.summary if summary else folder.study),
+        (folder.summary if summary else folder.study).written(),
         tuple(missing),
         nothing,
     )
 
 
-def load_so_far(path: Path, *, nothing: bool = False) -> LoadedRun:
+def load_so_far(path: Path | Place, *, nothing: bool = False) -> LoadedRun:
     """The same, and of a run that has not ended what its finished units say."""
     run = load(path, nothing=nothing, unfinished=not nothing)
     if run.summary["measures"]:
@@ -211,7 +207,7 @@ def load_so_far(path: Path, *, nothing: bool = False) -> LoadedRun:
     return replace(run, summary=summary, job=job, notes=notes)
 
 
-def code_named(path: Path) -> list[str]:
+def code_named(path: Path | Place) -> list[str]:
     """The things whose specs name code that loading the run in `path` would run, as `name (spec)`."""
     return code_run_by(RunFolder(path).read_study())
 

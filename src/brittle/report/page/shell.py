@@ -6,12 +6,12 @@ import itertools
 import re
 import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from brittle.engine.store.place import Place
 from brittle.errors import BrittleError
 from brittle.measures.class_order import ORDER
 from brittle.registry.spec import in_words
@@ -156,7 +156,7 @@ def figures_of(run: LoadedRun, section_of: SectionOf, measure: str) -> list[Figu
     return [as_drawn(each, appearance) for each in figures_in(shown.section.blocks(shown.run))]
 
 
-def _again(path: Path) -> str:
+def _again(path: Place) -> str:
     return shlex.quote(f"{path.resolve().name}-again")
 
 

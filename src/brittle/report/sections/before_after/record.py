@@ -104,7 +104,7 @@ def read_record(run: MeasureRun) -> RecordFound:
     if not path.is_file():
         return RecordFound()
     try:
-        record = TypeAdapter(HardeningRecord).validate_json(path.read_bytes())
+        record = TypeAdapter(HardeningRecord).validate_json(path.read())
         wrong = _foreign(record, run)
     except ValidationError as error:
         first = error.errors()[0]
