@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from brittle.engine.store.run_folder import RunFolder
+from brittle.engine.store.run_folder import RunFolder, UnfinishedRun
 from brittle.explorer.described import described
 from brittle.explorer.session import Session
 from brittle.report.page.loaded import load
@@ -26,15 +26,17 @@ class OpenedRun:
     def __init__(self, folder: Path) -> None:
         self.folder = RunFolder(folder)
         self.version, self._summed_up = self._stamp(), self._summary()
-        self.session = Session(load(folder, unfinished=True))
+        self.session = Session(load(folder, so_far=True))
         self._report = ""
         self._tickets: OrderedDict[str, str] = OrderedDict()
 
     @property
     def going(self) -> str:
-        if self.session.run.summary["measures"]:
-            return ""
-        return "This run is still being computed, or was stopped: the page looks again every few seconds."
+        return (
+            ""
+            if self._ended()
+            else "This run is still being computed, or was stopped: the page looks again every few seconds."
+        )
 
     def described(self) -> dict[str, Any]:
         return described(self.session) | {"version": self.version, "going": self.going}
@@ -44,7 +46,7 @@ class OpenedRun:
         now, summed_up = self._stamp(), self._summary()
         if now != self.version:
             if summed_up != self._summed_up:
-                self.session = self.session.of(load(self.folder.path, unfinished=True))
+                self.session = self.session.of(load(self.folder.path, so_far=True))
                 self._report = ""
             else:
                 self.session = self.session.of(replace(self.session.run, store=self.folder.store(self.session.run.job)))
@@ -53,18 +55,29 @@ class OpenedRun:
 
     def ticket(self) -> dict[str, Any]:
         """An address under which the report is given once."""
-        if not self.session.run.summary["measures"]:
+        if not self._ended():
+            run = load(self.folder.path, so_far=True)
+            page = render(run, section_of).text if run.summary["measures"] else ""
+        else:
+            page = self._report = self._report or self._written() or render(self.session.run, section_of).text
+        if not page:
             return {"uri": None}
-        if not self._report:
-            self._report = self._written() or render(self.session.run, section_of).text
         name = secrets.token_urlsafe(24)
-        self._tickets[name] = self._report
+        self._tickets[name] = page
         while len(self._tickets) > MOST_TICKETS:
             self._tickets.popitem(last=False)
         return {"uri": f"report/{name}"}
 
     def redeemed(self, ticket: str) -> str | None:
         return self._tickets.pop(ticket, None)
+
+    def _ended(self) -> bool:
+        """Whether all that the study asks for is summed up."""
+        try:
+            self.folder.read_summary()
+        except UnfinishedRun:
+            return False
+        return True
 
     def _written(self) -> str:
         """The run's own report, where it is of this summary."""
