@@ -11,7 +11,7 @@ from typing import Any
 from brittle.engine.store.run_folder import RunFolder, UnfinishedRun
 from brittle.explorer.described import described
 from brittle.explorer.session import Session
-from brittle.report.page.loaded import load
+from brittle.report.page.loaded import load, load_so_far
 from brittle.report.page.shell import render
 from brittle.report.sections import section_of
 
@@ -26,7 +26,7 @@ class OpenedRun:
     def __init__(self, folder: Path) -> None:
         self.folder = RunFolder(folder)
         self.version, self._summed_up = self._stamp(), self._summary()
-        self.session = Session(load(folder, so_far=True))
+        self.session = Session(load(folder, unfinished=True))
         self._report = ""
         self._tickets: OrderedDict[str, str] = OrderedDict()
 
@@ -46,7 +46,7 @@ class OpenedRun:
         now, summed_up = self._stamp(), self._summary()
         if now != self.version:
             if summed_up != self._summed_up:
-                self.session = self.session.of(load(self.folder.path, so_far=True))
+                self.session = self.session.of(load(self.folder.path, unfinished=True))
                 self._report = ""
             else:
                 self.session = self.session.of(replace(self.session.run, store=self.folder.store(self.session.run.job)))
@@ -56,7 +56,7 @@ class OpenedRun:
     def ticket(self) -> dict[str, Any]:
         """An address under which the report is given once."""
         if not self._ended():
-            run = load(self.folder.path, so_far=True)
+            run = load_so_far(self.folder.path)
             page = render(run, section_of).text if run.summary["measures"] else ""
         else:
             page = self._report = self._report or self._written() or render(self.session.run, section_of).text
