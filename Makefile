@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow test-oldest test-python site test-browser fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs api bundled sample clean
+.PHONY: demo test test-slow test-oldest test-python site test-browser fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs docs-browser api bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -94,6 +94,10 @@ docs: .venv/test-ready
 # python3 -m http.server --bind 127.0.0.1 --directory build/site
 site: .venv/test-ready
 	$(BIN)/python docs/build_site.py build/site
+
+# Pictures of the explorer, in a real browser.
+docs-browser: .venv/test-ready
+	$(BIN)/python docs/explorer.py
 
 # The bundled weights (delete those that are there) and images, from FashionMNIST's four gzipped idx files in FASHION.
 idx = idx:$(FASHION)/$(1)-images-idx3-ubyte.gz,labels=$(FASHION)/$(1)-labels-idx1-ubyte.gz

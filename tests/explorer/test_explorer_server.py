@@ -40,6 +40,7 @@ def test_a_run_is_described_with_all_that_sliders_need(ask):
     (angle,) = spaces["turned"]["parameters"]
     assert angle["low"] < -60 < 0 == angle["identity"] < 60 < angle["high"]
     assert len(spaces["affine"]["parameters"]) == 6
+    assert spaces["affine"]["title"] == "affine"  # as the study calls it; a bare spec has a title of its own
     assert spaces["noisy"]["parameters"] == []
 
 

@@ -8,6 +8,7 @@ from brittle.explorer.points import point_cells
 from brittle.explorer.session import Session
 from brittle.explorer.spaces import readings_of, scale
 from brittle.nuisances import nuisances
+from brittle.report.page.measured import spoken_names
 from brittle.types import InScales
 
 MOST_IMAGES = 5000  # of a set that are listed
@@ -62,7 +63,7 @@ def _space(session: Session, images: str, name: str) -> dict[str, Any]:
     return {
         "set": images,
         "nuisance": name,
-        "title": name,
+        "title": spoken_names(run).titles.get(name, name),
         "spec": run.study.nuisances.get(name, name if stored else nuisances.spec_of(nuisance)),
         "prior": run.job.prior(images, name),
         "live": not why,

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from brittle.engine.store.run_folder import RunFolder
+from brittle.engine.store.run_folder import RunFolder, UnfinishedRun
 from brittle.explorer.described import described
 from brittle.explorer.session import Session
-from brittle.report.page.loaded import load
+from brittle.report.page.loaded import load, load_so_far
 from brittle.report.page.shell import render
 from brittle.report.sections import section_of
 
@@ -32,9 +32,11 @@ class OpenedRun:
 
     @property
     def going(self) -> str:
-        if self.session.run.summary["measures"]:
-            return ""
-        return "This run is still being computed, or was stopped: the page looks again every few seconds."
+        return (
+            ""
+            if self._ended()
+            else "This run is still being computed, or was stopped: the page looks again every few seconds."
+        )
 
     def described(self) -> dict[str, Any]:
         return described(self.session) | {"version": self.version, "going": self.going}
@@ -53,18 +55,29 @@ class OpenedRun:
 
     def ticket(self) -> dict[str, Any]:
         """An address under which the report is given once."""
-        if not self.session.run.summary["measures"]:
+        if not self._ended():
+            run = load_so_far(self.folder.path)
+            page = render(run, section_of).text if run.summary["measures"] else ""
+        else:
+            page = self._report = self._report or self._written() or render(self.session.run, section_of).text
+        if not page:
             return {"uri": None}
-        if not self._report:
-            self._report = self._written() or render(self.session.run, section_of).text
         name = secrets.token_urlsafe(24)
-        self._tickets[name] = self._report
+        self._tickets[name] = page
         while len(self._tickets) > MOST_TICKETS:
             self._tickets.popitem(last=False)
         return {"uri": f"report/{name}"}
 
     def redeemed(self, ticket: str) -> str | None:
         return self._tickets.pop(ticket, None)
+
+    def _ended(self) -> bool:
+        """Whether all that the study asks for is summed up."""
+        try:
+            self.folder.read_summary()
+        except UnfinishedRun:
+            return False
+        return True
 
     def _written(self) -> str:
         """The run's own report, where it is of this summary."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +73,8 @@ def serve(
     if not is_loopback(host):
         warn(f"{host} can be reached from other machines, and whoever has the address can ask this run anything")
     say(f"explorer: {found.address}")
-    found.run()
+    with suppress(KeyboardInterrupt):  # which is how it is ended
+        found.run()
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -38,24 +38,28 @@ export function showTold(space, evaluation) {
     parts.push(space.readings.map((each, place) => `${each.name} ${number(evaluation.readings[place])}${unit(each.unit)}`).join(" · "));
   }
   if (evaluation.log_prior !== null) {
-    parts.push(`prior density: ${times(evaluation.log_prior)} that of no change`);
+    parts.push(`prior density here: ${times(evaluation.log_prior)} that of no change`);
   } else if (evaluation.theta && space.parameters.length && space.draws === null) parts.push("the prior has no density to compare here");
-  at("told").textContent = parts.join(". ");
+  at("told").textContent = parts.join(" — ");
 }
 
 /** A unit as it stands behind a number. */
 const unit = (text) => (text === "factor" ? "\u00a0×" : text.startsWith("degrees") ? text.replace("degrees", "°") : text && ` ${text}`);
 
-/** A ratio of densities from its logarithm. */
+/** A ratio of densities from its logarithm: 0.08 ×, or 1/8,600 where it is small. */
 export function times(logarithm) {
   const ratio = Math.exp(logarithm);
-  return ratio >= 0.001 && ratio < 1000 ? `${number(ratio, 2)}\u00a0×` : `e^${number(logarithm, 3)}\u00a0×`;
+  if (ratio >= 0.01) return `${number(ratio, 2)}\u00a0×`;
+  return ratio > 1e-6 ? `1/${Number((1 / ratio).toPrecision(2)).toLocaleString("en")}` : "under 1/1,000,000";
 }
 
 /** Bars for each classifier. */
 export function showAnswers(run, evaluation, names) {
   const tables = names.map((name, place) => table(run, name, evaluation.answers[name], place));
-  at("answers").replaceChildren(...tables.map((each) => each.made));
+  const there = [...at("answers").children];
+  if (there.length !== tables.length || !there.every((each, place) => renewed(each, tables[place].made))) {
+    at("answers").replaceChildren(...tables.map((each) => each.made));
+  }
   tell(tables.map((each) => each.said).join(" "));
 }
 
@@ -84,6 +88,23 @@ function table(run, name, answer, place) {
   made.dataset.predicted = predicted;
   made.dataset.probability = probability;
   return { made, said: `${name} says ${className(predicted)}, ${percent(probability)}. ${verdict.slice(2)}` };
+}
+
+/** Brings a table that is on the screen to the values of another one, where they have the same rows. */
+function renewed(old, made) {
+  const [before, after] = [old, made].map((each) => [...each.querySelectorAll("tr")]);
+  const name = (row) => row.firstChild.textContent;
+  if (old.dataset.classifier !== made.dataset.classifier || before.length !== after.length) return false;
+  if (!before.every((row, place) => name(row) === name(after[place]))) return false;
+  old.className = made.className;
+  Object.assign(old.dataset, made.dataset);
+  old.querySelector("caption").replaceWith(made.querySelector("caption"));
+  before.forEach((row, place) => {
+    row.className = after[place].className;
+    row.querySelector(".bar span").style.width = after[place].querySelector(".bar span").style.width;
+    row.lastChild.textContent = after[place].lastChild.textContent;
+  });
+  return true;
 }
 
 function shownRows(answer, classes) {

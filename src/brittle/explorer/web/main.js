@@ -5,7 +5,7 @@ import { showAnswers, showPictures, showTold } from "./answers.js";
 import { at, fill, problem } from "./dom.js";
 import { makeGallery, showGallery } from "./gallery.js";
 import { latestWins } from "./live.js";
-import { axes, drawMap, makeMap, setField, setPoints, step } from "./map.js";
+import { axes, drawMap, makeMap, markTheta, setField, setPoints, step } from "./map.js";
 import { makeOwn, pictures as ownPictures } from "./own.js";
 import { makeSliders, showTheta } from "./sliders.js";
 import { openSource } from "./source.js";
@@ -57,7 +57,10 @@ function start() {
 /** What an address says, as far as the run has it. */
 function possible(said) {
   const names = { set: run.sets, first: run.classifiers, second: run.classifiers };
-  for (const [key, known] of Object.entries(names)) if (!known.some((each) => each.name === said[key])) delete said[key];
+  for (const [key, known] of Object.entries(names)) {
+    const alone = key === "second" && said.second === "";
+    if (!alone && !known.some((each) => each.name === said[key])) delete said[key];
+  }
   if (!run.spaces.some((each) => each.nuisance === said.nuisance)) delete said.nuisance;
   if (!VIEWS.includes(said.view)) delete said.view;
   return said;
@@ -85,7 +88,7 @@ function changed(names) {
   if (any(...ABOUT_PICTURE)) {
     ask(query(), CONTEXT.map((key) => state[key]).join("\n"));
     showTheta(state.theta);
-    drawMap();
+    markTheta();
   }
   if (any("x", "y", ...ABOUT_PICTURE)) shadeSoon();
 }
@@ -234,7 +237,7 @@ const ask = latestWins(
     showTold(space, found);
     showAnswers(run, found, asked.classifiers.filter((name) => found.answers[name]));
     if (!state.theta) showTheta(found.theta);
-    drawMap(found.theta);
+    markTheta(found.theta);
     document.body.dataset.shown = JSON.stringify([asked.theta, asked.draw, asked.severity, asked.image, asked.nuisance, asked.own]);
     dispatchEvent(new CustomEvent("shown", { detail: asked }));
   },

@@ -27,7 +27,8 @@ export function makeMap(now) {
 }
 
 export function setPoints(found) {
-  points = [...found.points].sort((one, other) => (other.log_prior ?? 0) - (one.log_prior ?? 0));
+  const right = (each) => Number(each.predicted === each.label);
+  points = [...found.points].sort((one, other) => right(one) - right(other) || (other.log_prior ?? 0) - (one.log_prior ?? 0));
   chosen = -1;
   const wrong = points.filter((each) => each.predicted !== each.label).length;
   at("map-steps").querySelectorAll("button").forEach((each) => (each.disabled = !points.length));
@@ -45,7 +46,7 @@ export function setField(found) {
   drawMap();
 }
 
-/** Loads the weak point before or after the one that is shown; they go from the densest prior down. */
+/** Loads the weak point before or after the one that is shown: wrong answers come first, each from the densest prior down. */
 export function step(by) {
   if (!points.length) return;
   load(chosen < 0 ? (by > 0 ? 0 : points.length - 1) : (chosen + by + points.length) % points.length);
@@ -60,6 +61,17 @@ function load(place) {
 
 export function axes() {
   return { x: Number(at("map-x").value), y: Number(at("map-y").value) };
+}
+
+/** Moves the mark of θ; the map is drawn anew only where θ has left it. */
+export function markTheta(theta = state.theta ?? lastTheta) {
+  const mark = at("map").querySelector(".here");
+  const { x, y } = axes();
+  const inside = (value, [low, high]) => value >= low && value <= high;
+  if (!mark || !theta || !limits || !inside(theta[x], limits.x) || !inside(theta[y], limits.y)) return drawMap(theta);
+  lastTheta = theta;
+  mark.setAttribute("cx", across(theta[x]));
+  mark.setAttribute("cy", up(theta[y]));
 }
 
 export function drawMap(theta = state.theta ?? lastTheta) {

@@ -40,7 +40,7 @@ function keep() {
 export function address() {
   const kept = new URLSearchParams();
   for (const [key, value] of Object.entries(state)) {
-    if (key === "own" || value === null || value === "") continue;
+    if (key === "own" || value === null || (value === "" && key !== "second")) continue;
     if (key === "draw" && state.theta !== null) continue;
     kept.set(key, Array.isArray(value) ? value.join(",") : value);
   }
