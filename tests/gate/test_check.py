@@ -194,6 +194,12 @@ def test_a_condition_that_is_misspelt_is_refused(home, failed, text, said):
     assert said in str(caught.value)
 
 
+def test_another_seed_is_refused_before_the_study_is_carried_out(home, baseline, tmp_path):
+    with pytest.raises(BrittleError, match="their seeds differ"):
+        brittle.check(study(home, "early", seed=2), against=baseline, out=tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_nothing_to_check_is_refused_before_any_work(home):
     with pytest.raises(BrittleError, match="nothing to check"):
         brittle.check(study(home, "nothing"), progress=False)
