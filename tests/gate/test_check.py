@@ -12,6 +12,7 @@ import torch
 import brittle
 from brittle.cases import NamedCase, write_cases
 from brittle.errors import BrittleError
+from brittle.nuisances import transformed
 
 pytestmark = pytest.mark.warned("matched by number", "near chance", "mean confidence")
 STUDY = """
@@ -147,17 +148,18 @@ def test_a_nuisance_of_one_name_and_another_meaning_is_refused(home):
         brittle.check(home / "named-new", against=home / "named-old", progress=False)
 
 
-def test_other_images_under_one_name_are_refused(home, baseline):
-    images, labels = np.zeros((30, 28, 28), np.uint8), np.arange(30) % 10
-    found = brittle.measure(
-        {"mine": "bundled:plain"},
-        {"sample": (images, labels)}["sample"],
-        "rotation:sigma=15",
-        samples=4,
-        progress=False,
-    )
-    with pytest.raises(BrittleError, match=r"no image set of one name|holds other images or labels"):
-        brittle.check(found, against=baseline, progress=False)
+@pytest.mark.parametrize("what", ["pixels", "labels"])
+def test_other_images_under_one_name_are_refused(tmp_path, what):
+    """The same ids and spec: only what the images are differs."""
+    for name, changed in (("old", False), ("new", True)):
+        images, labels = np.zeros((30, 28, 28), np.uint8), np.arange(30) % 10
+        if changed:
+            images, labels = (images + 9, labels) if what == "pixels" else (images, labels[::-1].copy())
+        things = {"mine": "bundled:plain"}, {"grey": brittle.image_set((images, labels))}, "rotation:sigma=15"
+        few = brittle.measures.Robustness(samples=1)
+        brittle.run(*things, measures=[few], out=tmp_path / name, progress=False)
+    with pytest.raises(BrittleError, match="'grey' holds other images or labels in one than in the other"):
+        brittle.check(tmp_path / "new", against=tmp_path / "old", progress=False)
 
 
 def test_a_nuisance_whose_code_has_changed_is_refused(home):
@@ -194,6 +196,12 @@ def test_a_condition_that_is_misspelt_is_refused(home, failed, text, said):
     assert said in str(caught.value)
 
 
+def test_another_seed_is_refused_before_the_study_is_carried_out(home, baseline, tmp_path):
+    with pytest.raises(BrittleError, match="their seeds differ"):
+        brittle.check(study(home, "early", seed=2), against=baseline, out=tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_nothing_to_check_is_refused_before_any_work(home):
     with pytest.raises(BrittleError, match="nothing to check"):
         brittle.check(study(home, "nothing"), progress=False)
@@ -223,7 +231,9 @@ def test_a_case_at_theta_is_the_picture_at_that_theta(home, failed):
     shown = space.apply(batch, torch.tensor([[20.0]]))
     p = brittle.classifier("bundled:plain").log_probs(shown)[0].exp()
     assert first.probability == pytest.approx(float(p[0]), abs=1e-4)
-    assert 0 <= second.probability <= 1
+    halfway = transformed(space, batch, torch.tensor([[40.0]]), 0.5)
+    p = brittle.classifier("bundled:plain").log_probs(halfway)[0].exp()
+    assert second.probability == pytest.approx(float(p[0]), abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from typing import Any, Literal
 from brittle.api.notices import ProgressOption
 from brittle.api.running import run_asked
 from brittle.commands import ExecutionOptions
+from brittle.comparison.comparable import refuse_other_study
 from brittle.comparison.recorded import RecordedRun
+from brittle.engine.open import open_inputs
 from brittle.engine.store.run_folder import folder_path
 from brittle.errors import BrittleError
 from brittle.gate.judge import cases_file, conditions, judge
@@ -82,6 +84,8 @@ def checked_study(
     cases = cases_file(options, path if path is not None else Path("."))
     conditions(options, cases)
     baseline = None if options.baseline is None else RecordedRun.read(folder_path(options.baseline))
+    if baseline is not None and path is not None and not path.is_dir():
+        refuse_other_study(str(path), open_inputs(path).study.resolved(), baseline)
     run, loaded = _carried_out(study, path, out, progress, how)
     return GateResult(**vars(judge(run, loaded, options, baseline, cases)))
 

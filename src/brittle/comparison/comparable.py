@@ -5,7 +5,7 @@ image sets and nuisances are the study's, so each name that both runs have must 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brittle.comparison.recorded import RecordedRun
@@ -18,43 +18,53 @@ BUNDLED = "bundled:"  # weights that come with Brittle, whose version is recorde
 ANOTHER = "Measure the other one again, with the same seed, images and nuisances."
 
 
+def refuse_other_study(name: str, study: Mapping[str, Any], other: RecordedRun) -> None:
+    """Raises where a study, carried out or not, can't be compared with a run: another seed, no image set in common, or
+    another nuisance under one name."""
+    if study["seed"] != other.study["seed"]:
+        why = f"their seeds differ ({study['seed']} and {other.study['seed']}), so their θ do"
+        raise _refusal(name, other, why)
+    if not set(study["images"]) & set(other.study["images"]):
+        names = f"{', '.join(study['images'])} and {', '.join(other.study['images'])}"
+        raise _refusal(name, other, f"they have no image set of one name in common ({names})", "Give both one name.")
+    for nuisance, spec in study.get("nuisances", {}).items():
+        before = other.study.get("nuisances", {}).get(nuisance, spec)
+        if str(spec) != str(before):
+            raise _refusal(name, other, f"the nuisance {nuisance!r} is {spec} in one and {before} in the other")
+
+
 def refuse_incomparable(run: RecordedRun, other: RecordedRun) -> None:
     """Raises where nothing of two runs may be set side by side, or where a name means two things."""
-    if run.study["seed"] != other.study["seed"]:
-        raise _refusal(run, other, f"their seeds differ ({run.study['seed']} and {other.study['seed']}), so their θ do")
-    images = [name for name in run.study["images"] if name in other.study["images"]]
-    if not images:
-        names = f"{', '.join(run.study['images'])} and {', '.join(other.study['images'])}"
-        raise _refusal(run, other, f"they have no image set of one name in common ({names})", "Give both one name.")
-    for name in images:
-        _refuse_other_images(run, other, name)
+    refuse_other_study(run.name, run.study, other)
+    for name in run.study["images"]:
+        if name in other.study["images"]:
+            _refuse_other_images(run, other, name)
     for name in run.study.get("nuisances", {}):
         if name in other.study.get("nuisances", {}):
-            _refuse_other_nuisance(run, other, name)
+            _refuse_unknown_nuisance(run, other, name)
     made, before = (each.facts.get("nuisances", {}) for each in (run, other))
     changed = next((name for name in made if name in before and made[name] != before[name]), None)
     if changed is not None:
-        raise _refusal(run, other, f"the nuisance {changed!r}, or its code, has changed between them")
+        raise _refusal(run.name, other, f"the nuisance {changed!r}, or its code, has changed between them")
 
 
 def _refuse_other_images(run: RecordedRun, other: RecordedRun, name: str) -> None:
     (count, source), (other_count, other_source) = (each.facts["sources"][name] for each in (run, other))
     same_images = run.facts["images"][name] == other.facts["images"][name]
     if source != other_source or (count == other_count and not same_images):
-        raise _refusal(run, other, f"the image set {name!r} holds other images or labels in one than in the other")
+        raise _refusal(run.name, other, f"the image set {name!r} holds other images or labels in one than in the other")
 
 
-def _refuse_other_nuisance(run: RecordedRun, other: RecordedRun, name: str) -> None:
-    spec, before = (str(each.study["nuisances"][name]) for each in (run, other))
-    if spec != before:
-        raise _refusal(run, other, f"the nuisance {name!r} is {spec} in one and {before} in the other")
+def _refuse_unknown_nuisance(run: RecordedRun, other: RecordedRun, name: str) -> None:
+    """Where the same text may stand for something else: a live object that can't be known again, code that an earlier
+    version has not recorded."""
+    spec = str(run.study["nuisances"][name])
+    if why := why_unknown(spec):
+        raise _refusal(run.name, other, f"the nuisance {name!r} can't be compared, since {why}")
     for each in (run, other):
-        if why := why_unknown(spec):
-            raise _refusal(run, other, f"the nuisance {name!r} can't be compared, since {why}")
         if name not in each.facts.get("nuisances", {}) and nuisances.runs_code(spec):
-            raise _refusal(
-                run, other, f"{each.name} has not recorded the code of the nuisance {name!r}", "Run it again."
-            )
+            why = f"{each.name} has not recorded the code of the nuisance {name!r}"
+            raise _refusal(run.name, other, why, "Run it again.")
 
 
 def refuse_other_measure(run: RecordedRun, other: RecordedRun, measure: str) -> None:
@@ -62,7 +72,7 @@ def refuse_other_measure(run: RecordedRun, other: RecordedRun, measure: str) -> 
     estimands = [each.study["measures"][measure].get("estimand") for each in (run, other)]
     if estimands[0] != estimands[1]:
         raise _refusal(
-            run, other, f"the estimand of {measure!r} is {estimands[0]} in one and {estimands[1]} in the other"
+            run.name, other, f"the estimand of {measure!r} is {estimands[0]} in one and {estimands[1]} in the other"
         )
 
 
@@ -83,7 +93,7 @@ def paired_classifiers(run: RecordedRun, other: RecordedRun, named: Sequence[str
     if not found:
         names = f"{', '.join(run.classifiers)} and {', '.join(other.classifiers)}"
         remedy = f"Say which to compare: --pair {run.classifiers[0]}={other.classifiers[0]}."
-        raise _refusal(run, other, f"they have no classifier of one name in common ({names})", remedy)
+        raise _refusal(run.name, other, f"they have no classifier of one name in common ({names})", remedy)
     return found
 
 
@@ -121,5 +131,5 @@ def differences_in_environment(run: RecordedRun, other: RecordedRun) -> list[str
     return said
 
 
-def _refusal(run: RecordedRun, other: RecordedRun, why: str, remedy: str = ANOTHER) -> BrittleError:
-    return BrittleError(f"{run.name} and {other.name} can't be compared: {why}", remedy)
+def _refusal(name: str, other: RecordedRun, why: str, remedy: str = ANOTHER) -> BrittleError:
+    return BrittleError(f"{name} and {other.name} can't be compared: {why}", remedy)

@@ -61,7 +61,7 @@ def headline(verdict: Verdict) -> str:
         if failed:
             parts.append(f"{failed} of {every} fell by more than the {allow} allowed")
         if unsure:
-            parts.append(f"of {unsure} of {every} it can't be told whether they fell by more than {allow}")
+            parts.append(f"it can't be told of {unsure} of {every} whether they fell by more than {allow}")
         if not failed and not unsure:
             parts.append(f"none of {every} fell by more than the {allow} allowed")
     parts += _all_or_some("condition", "met", [each.holds for each in verdict.numbers])
@@ -134,6 +134,8 @@ def promise(verdict: Verdict) -> str:
     """What the intervals hold for, and how often the gate is wrong."""
     found = verdict.comparison
     assert found is not None
+    if not found.family:
+        return "Every classifier is known to be the one of the baseline: the same files, options and packages."
     confidence, wrong = percent(found.confidence), percent(1 - found.confidence)
     every = counted(found.family, "number")
     return (
