@@ -1,6 +1,6 @@
 """A run of a million units: what planning, storing, resuming, merging and summarising it take in time and memory.
 
-    python benchmarks/many_units.py [--units 250000,1000000] [--workers 1000]
+    python benchmarks/many_units.py [--units 250000,1000000] [--workers 1000] [--plan]
 
 Robustness of a classifier that costs next to nothing, on images of 2×2 pixels, ten draws of a nuisance to a unit. The
 pieces of work come from the engine's own queue, are computed by its own worker and go to a run folder; as many workers
@@ -84,7 +84,7 @@ def played(queue: Any, worker: Any, workers: int, most: float = float("inf")) ->
         pieces, units = pieces + 1, units + (work.span.end - work.span.first) * work.asked
 
 
-def carry_out(units: int, workers: int) -> dict[str, float]:
+def carry_out(units: int, workers: int, plan: bool = False) -> dict[str, float]:
     from brittle.engine.execute.piece_worker import PieceWorker
     from brittle.engine.plan.queue import WorkQueue
     from brittle.engine.store.memory_store import MemoryStore
@@ -99,6 +99,8 @@ def carry_out(units: int, workers: int) -> dict[str, float]:
     timed("assembled")
     pieces = played(WorkQueue(job, MemoryStore(), Progress()), None, workers)
     timed("planned")
+    if plan:
+        return {**timed.found, "pieces": pieces}
     with tempfile.TemporaryDirectory() as folder:
         first = FolderStore(Path(folder), job.depends, job.extent)
         played(WorkQueue(job, first, Progress()), PieceWorker(job, first, print), workers, units // 2)
@@ -133,21 +135,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--units", default="250000,1000000")
     parser.add_argument("--workers", type=int, default=1000)
+    parser.add_argument("--plan", action="store_true", help="plan alone")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(carry_out(given.one, given.workers)))
+        print(json.dumps(carry_out(given.one, given.workers, given.plan)))
         return
-    print(f"| units | pieces | {', s / MB | '.join(STEPS)}, s / MB | files: halfway, merged |")
-    print(f"| ---: | ---: |{' ---: |' * (len(STEPS) + 1)}")
+    asked = STEPS[:1] if given.plan else STEPS
+    print(f"| units | pieces | {', s / MB | '.join(asked)}, s / MB | files: halfway, merged |")
+    print(f"| ---: | ---: |{' ---: |' * (len(asked) + 1)}")
     for units in map(int, given.units.split(",")):
         line = [sys.executable, __file__, "--one", str(units), "--workers", str(given.workers)]
+        line += ["--plan"] if given.plan else []
         found = json.loads(subprocess.run(line, stdout=subprocess.PIPE, check=True, text=True).stdout)
-        steps = " | ".join(f"{found[step]:.1f} / {found[f'{step}, MB']:,.0f}" for step in STEPS)
-        print(
-            f"| {units:,} | {found['pieces']:,.0f} | {steps} | {found['files']:,.0f}, {found['files after']:,.0f} |",
-            flush=True,
-        )
+        steps = " | ".join(f"{found[step]:.1f} / {found[f'{step}, MB']:,.0f}" for step in asked)
+        files = ", ".join(f"{found[key]:,.0f}" for key in ("files", "files after") if key in found)
+        print(f"| {units:,} | {found['pieces']:,.0f} | {steps} | {files} |", flush=True)
 
 
 if __name__ == "__main__":

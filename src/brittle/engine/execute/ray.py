@@ -64,11 +64,12 @@ class RayExecutor:
 
     def _look_at_nodes(self, store: FolderStore) -> None:
         """Refuses nodes on which workers would fail, before work begins."""
-        marker = Path(store.folder).resolve().parent / ".lock"
+        in_a_store = "://" in str(store.folder)
+        marker = None if in_a_store else Path(store.folder).resolve().parent / ".lock"
         paths = sorted({str(path) for path in paths_in(self.study) if path.is_absolute()})
         look = self.ray.remote(report_of)
         for node in nodes_of(self.ray):
-            answer = look.options(num_cpus=0, max_retries=0, scheduling_strategy=node.only).remote(paths, str(marker))
+            answer = look.options(num_cpus=0, max_retries=0, scheduling_strategy=node.only).remote(paths, marker)
             try:
                 found = self.ray.get(answer, timeout=LOOKING)
             except self.ray.exceptions.RayError as error:
@@ -76,4 +77,4 @@ class RayExecutor:
                 raise Failure(
                     f"the node {node.name} can't run Brittle: {why}", "Install what it needs there."
                 ) from error
-            refuse_node(node.name, found, marker, marker.read_text())
+            refuse_node(node.name, found, marker)

@@ -62,13 +62,17 @@ def paths_in(study: Study) -> Iterator[Path]:
                 yield path
 
 
-def report_of(paths: Sequence[str], marker: str) -> NodeReport:
-    """What a node has of some paths, and its versions; carried out there."""
+def report_of(paths: Sequence[str], marker: Path | None) -> NodeReport:
+    """What a node has of some paths, and its versions; carried out there. The marker is a file of the run folder that
+    only this run has written, where that lies on a disk."""
+    return NodeReport([path for path in paths if not os.path.exists(path)], versions(), _content(marker))
+
+
+def _content(marker: Path | None) -> str | None:
     try:
-        there = Path(marker).read_text()
+        return None if marker is None else marker.read_text()
     except OSError:
-        there = None
-    return NodeReport([path for path in paths if not os.path.exists(path)], versions(), there)
+        return None
 
 
 def versions() -> dict[str, str]:
@@ -81,7 +85,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def refuse_node(node: str, found: NodeReport, marker: Path, wanted: str) -> None:
+def refuse_node(node: str, found: NodeReport, marker: Path | None) -> None:
     """Refuses a node that lacks what workers need there, in one line."""
     other = [f"{name} {there} (here {here})" for name, here in versions().items()
              if (there := found.versions[name]) != here]  # fmt: skip
@@ -92,7 +96,7 @@ def refuse_node(node: str, found: NodeReport, marker: Path, wanted: str) -> None
             f"the node {node} has no {found.missing[0]}",
             "Put it on storage that all nodes share, or name it by a path relative to this folder: then it is sent.",
         )
-    if found.marker != wanted:
+    if marker is not None and found.marker != _content(marker):
         raise BrittleError(
             f"the node {node} does not see the run folder {marker.parent}",
             "Choose --out on storage that all nodes share.",
