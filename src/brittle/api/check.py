@@ -84,7 +84,7 @@ def checked_study(
     cases = cases_file(options, path if path is not None else Path("."))
     conditions(options, cases)
     baseline = None if options.baseline is None else RecordedRun.read(folder_path(options.baseline))
-    if baseline is not None and path is not None and not path.is_dir():
+    if baseline is not None and path is not None and not is_run(path):
         refuse_other_study(str(path), open_inputs(path).study.resolved(), baseline)
     run, loaded = _carried_out(study, path, out, progress, how)
     return GateResult(**vars(judge(run, loaded, options, baseline, cases)))
@@ -95,7 +95,7 @@ def _carried_out(
 ) -> tuple[RecordedRun, LoadedRun]:
     if isinstance(study, RunPresentation):
         return RecordedRun.of(study.run), loaded_of(study.run)
-    if path is not None and path.is_dir():
+    if path is not None and is_run(path):
         if out is not None:
             raise BrittleError(f"{path} is carried out already, and --out says where to", "Leave --out out.")
         return RecordedRun.read(path), load(path)
@@ -107,6 +107,12 @@ def _carried_out(
         )
     done = run_asked({**dict.fromkeys(ExecutionOptions.__dataclass_fields__), **given, **how})
     return RecordedRun.of(done.run), loaded_of(done.run)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a study is given as the folder that it was carried out into, on a disk or in an object store."""
+    place = folder_path(path)
+    return place.remote or place.local.is_dir()
 
 
 def _several(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -36,11 +36,11 @@ def _check(given: TypedArguments) -> None:
     as_json = given.made(OutputOptions).as_json
     if what.study.endswith(".toml"):
         check_study(what.study)
-    from brittle.api.check import checked_study
+    from brittle.api.check import checked_study, is_run
     from brittle.gate.annotations import annotations_of, wanted
     from brittle.report.page.loaded import code_named
 
-    if Path(what.study).is_dir() and (code := code_named(Path(what.study))):
+    if is_run(Path(what.study)) and (code := code_named(Path(what.study))):
         warn([f"code that the study in {what.study} names may be run: {', '.join(code)}"])
     with warnings_printed():
         how = vars(given.made(ExecutionOptions))
