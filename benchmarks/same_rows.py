@@ -2,7 +2,8 @@
 
 θ is compared bit for bit, whole numbers and words exactly, probabilities to 1e-6, other numbers to 1e-6 of themselves
 or of 1. `python benchmarks/same_rows.py BEFORE [AFTER]` (the working tree by default) prints a table and ends with
-status 1 where anything differs. `--cache` keeps what BEFORE computed, so that only AFTER is waited for next time.
+status 1 where anything differs. `--cache` keeps what commits have computed, so that only a working tree is waited for
+next time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import inspect
 import json
 import math
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -234,6 +237,13 @@ def _definition(scenario: Scenario) -> str:
     return hashlib.blake2b("\n".join(texts).encode(), digest_size=6).hexdigest()
 
 
+def about(sides: Sequence[Side]) -> str:
+    """What was compared, and with which packages."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow", "torch"))
+    before, after = (each.commit[:12] for each in sides)
+    return f"Before {before}, after {after}; Python {platform.python_version()}, {packages}, {platform.machine()}.\n"
+
+
 def table(found: Mapping[str, Held]) -> Iterator[str]:
     yield "| scenario | rows | largest difference | θ | numbers | largest difference | verdict |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
@@ -272,19 +282,21 @@ def main() -> None:
     parser.add_argument("before", help="a commit")
     parser.add_argument("after", nargs="?", default=WORKING_TREE, help="another; the working tree by default")
     parser.add_argument("--only", nargs="+", choices=ALL, default=list(ALL), help="some scenarios")
-    parser.add_argument("--cache", type=Path, help="a folder that keeps what BEFORE has computed")
+    parser.add_argument("--cache", type=Path, help="a folder that keeps what commits have computed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="commands at once, one thread each")
     options = parser.parse_args()
     with ExitStack() as stack:
         sides = []
-        for asked, kept in ((options.before, options.cache), (options.after, None)):
+        for asked in (options.before, options.after):
             commit = asked if asked == WORKING_TREE else full_hash(asked)
-            temporary = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            folder = temporary if kept is None else kept.resolve() / commit
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            if options.cache is not None and Path(commit).name == commit != WORKING_TREE:
+                folder = options.cache.resolve() / commit
             sides.append(Side(commit, stack.enter_context(checked_out(commit)), folder))
         with ThreadPoolExecutor(options.jobs) as pool:
             pending = {name: [pool.submit(carried_out, name, *side) for side in sides] for name in options.only}
             found = {name: held_of(name, both) for name, both in pending.items()}
+        print(about(sides))
         print("\n".join(table(found)))
     sys.exit(any(held.verdict != "same" for held in found.values()))
 
