@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from brittle.cli.specs import ASKED
-from brittle.study import MeasureEntry
+from brittle.cli.specs import ASKED, KEYS
+from brittle.study import MeasureEntry, Study
 
 WITHOUT_TORCH = """
 import sys
@@ -70,6 +70,10 @@ def test_a_misspelt_spec_is_refused_without_torch(words, line, tmp_path):
     (tmp_path / "suite.toml").write_text('nuisances = ["affine", "afine"]\n')
     assert said(*words, folder=tmp_path).startswith(line)
     assert not (tmp_path / "run").exists()
+
+
+def test_every_key_of_a_study_is_known_without_the_schema():
+    assert set(KEYS) == set(Study.model_fields)
 
 
 def test_what_stands_beside_a_measures_options_is_known_without_the_schema():

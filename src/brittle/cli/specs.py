@@ -35,6 +35,8 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
     "network": trainable,
     "mix": mixes,
 }
+# Of a study.
+KEYS = ("title", "seed", "precision", "compile", "classifiers", "images", "nuisances", "measures", "cluster")
 ASKED = ("kind", "classifiers", "images", "nuisances", "reads")  # in a measure's table, beside its options
 LIVE = "live:"  # what a run's own study says of Python objects
 
@@ -51,10 +53,9 @@ def check_study(path: str) -> None:
     """Refuses what is not a study file, or names what does not exist. What else may be wrong with it, whoever
     carries it out says."""
     data = read_toml(Path(path), "study file")
-    tables = ("title", "seed", "precision", "compile", "classifiers", "images", "nuisances", "measures")
     for key in data:
-        if key not in (*tables, *measures.names()) and not names_code(key):
-            raise BrittleError(f"{path}: unknown key {key!r}", did_you_mean(key, [*tables, *measures.names()]))
+        if key not in (*KEYS, *measures.names()) and not names_code(key):
+            raise BrittleError(f"{path}: unknown key {key!r}", did_you_mean(key, [*KEYS, *measures.names()]))
     for name, entry in _measures(data):
         options = {key: value for key, value in entry.items() if key not in ASKED}
         with located(path if name == entry["kind"] else f"{path}: measures.{name}"):
