@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
+
+Node = TypeVar("Node", bound=ast.AST)
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
@@ -68,6 +70,15 @@ THINGS = frozenset({"classifiers", "images", "nuisances"})
 APART = {"statistics": THINGS, "samplers": THINGS, "training": {"measures"}}
 # What runs measures and what shows sections know their protocols, and none of them by name.
 PROTOCOLS = (("brittle.engine", "brittle.measures"), ("brittle.report.page", "brittle.report.sections"))
+
+LONGEST_FILE, LONGEST_FUNCTION = 420, 70  # lines
+# Words that two packages need; no file imports both.
+SHARED = {
+    "Cell": {"brittle.measures.base.run_view", "brittle.report.blocks"},
+    "Estimate": {"brittle.statistics.estimate", "brittle.report.blocks.text"},  # computed, and as it is shown
+    "Line": {"brittle.measures.line.measure", "brittle.report.blocks.figure"},
+    "Occlusion": {"brittle.measures.occlusion.measure", "brittle.nuisances.occlusion.rectangular"},
+}
 
 NOW, LATER, TYPES = "when imported", "when used", "for types only"
 
@@ -259,6 +270,32 @@ def test_no_module_imports_itself_by_way_of_others():
         else:
             break
     assert not cycles, "\n".join(cycles)
+
+
+def nodes(kind: type[Node]) -> Iterator[tuple[str, Node]]:
+    """Every definition of a kind, with the module it stands in; generated functions are left out."""
+    for module, path in modules().items():
+        if not inside(module, "brittle.api.generated"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, kind):
+                    yield module, node
+
+
+def test_no_two_classes_share_a_name():
+    homes: defaultdict[str, set[str]] = defaultdict(set)
+    for module, node in nodes(ast.ClassDef):
+        homes[node.name].add(module)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == SHARED
+
+
+def test_functions_and_files_stay_short():
+    long = [
+        f"{module}, line {node.lineno}: {node.name}"
+        for module, node in nodes(ast.FunctionDef)
+        if (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
+    ]
+    long += [module for module, path in modules().items() if len(path.read_bytes().splitlines()) > LONGEST_FILE]
+    assert not long, "\n".join(long)
 
 
 def test_no_test_asserts_only_sometimes():

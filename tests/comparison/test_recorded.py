@@ -8,7 +8,7 @@ import pytest
 import brittle
 from brittle.comparison.comparable import paired_classifiers, same_classifier
 from brittle.comparison.new_failures import flips
-from brittle.comparison.paired import Change, ComparedCell
+from brittle.comparison.paired import ChangedNumber, ComparedCell
 from brittle.comparison.recorded import Evaluations, RecordedRun, evaluations
 from brittle.errors import BrittleError
 from brittle.measures.base import Cell
@@ -81,7 +81,7 @@ def test_a_change_fails_only_where_its_whole_interval_lies_below_what_is_allowed
     for same in (False, True):
         cell = ComparedCell("robustness", "new", "old", "images", "fog", same)
         found = Estimate((low + high) / 2, low, high)
-        change = Change(cell, "rho", 0.5, 0.5, found, found, 2, 1, design, changes)
+        change = ChangedNumber(cell, "rho", 0.5, 0.5, found, found, 2, 1, design, changes)
         assert change.state(0.01) == ("passed" if same else state)
 
 

@@ -42,7 +42,7 @@ class ComparedCell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedNumber:
     """How one number changed: the new run's minus the other's. `interval` holds together with those of the whole
     family; `own` by itself."""
 
@@ -76,7 +76,7 @@ class CellChanges(NamedTuple):
     """All that has changed in one cell."""
 
     cell: ComparedCell
-    changes: list[Change]
+    changes: list[ChangedNumber]
     flips: Flips
 
 
@@ -241,17 +241,17 @@ class Comparison:
         return CellChanges(cell, changes, flips(pair.after, pair.before))
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[ChangedNumber]:
         return [each for found in self.found for each in found.changes]
 
 
-def _change(pair: Pair, number: Number, level: float, confidence: float) -> Change:
+def _change(pair: Pair, number: Number, level: float, confidence: float) -> ChangedNumber:
     values = [each.p if number == "rho" else each.right for each in (pair.after, pair.before)]
     after, before = (np.asarray(each, np.float64) for each in values)
     changes = np.ascontiguousarray((after - before).T)
     if pair.design.estimand != "set":
         changes = changes.mean(0, keepdims=True)
-    return Change(
+    return ChangedNumber(
         pair.cell,
         number,
         float(before.mean()),
@@ -275,7 +275,7 @@ def _common(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int
     return kept
 
 
-def plain(change: Change) -> dict[str, Any]:
+def plain(change: ChangedNumber) -> dict[str, Any]:
     """A change in plain values."""
     cell = change.cell
     return {

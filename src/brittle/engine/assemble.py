@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -64,13 +64,7 @@ def assemble(
                 failed(sort, name, error)
         return found
 
-    def chosen(what: tuple[Any, Selection]) -> ChosenImages:
-        source, selection = what
-        if isinstance(source, ChosenImages):  # by the process that this one works for
-            return source
-        return selection.choose(with_comparison(image_set(source)), inputs.study.seed)
-
-    images = opened("image set", inputs.images, chosen)
+    images = opened("image set", inputs.images, lambda what: _chosen(what, inputs.study.seed))
     brought = dict(shifts or {}) | {name: list(each.images.shifts) for name, each in images.items()}
     own = {shift for names in brought.values() for shift in names}
     named = opened("nuisance", inputs.nuisances, open_nuisance)
@@ -87,12 +81,7 @@ def assemble(
     stored = {name: shift for each in images.values() for name, shift in each.images.shifts.items()}
     prints = opened("image set", images, fingerprints)
     classifiers = opened("classifier", inputs.classifiers, lambda what: classifier(what, device=str(place)))
-    live = {name: object_hash(what) for name, what in inputs.classifiers.items() if kept and not isinstance(what, str)}
-    files = {
-        name: files_hash(what) if isinstance(what, str) else live[name].value if kept else ""
-        for name, what in inputs.classifiers.items()
-        if name in classifiers
-    }
+    live, files = _hashes(inputs.classifiers, classifiers, kept)
     notes = dict.fromkeys(note for each in assignments.values() if each.asked for note in each.notes)
     return Job(
         classifiers=in_precision(classifiers, inputs.study.precision),
@@ -113,6 +102,26 @@ def assemble(
             *notes,
         ),
     )
+
+
+def _chosen(asked: tuple[Any, Selection], seed: int) -> ChosenImages:
+    source, selection = asked
+    if isinstance(source, ChosenImages):  # by the process that this one works for
+        return source
+    return selection.choose(with_comparison(image_set(source)), seed)
+
+
+def _hashes(
+    given: Mapping[str, Any], loaded: Container[str], kept: bool
+) -> tuple[dict[str, ObjectHash], dict[str, str]]:
+    """By which a run folder knows classifiers again: live objects, and the contents of what is loaded."""
+    live = {name: object_hash(what) for name, what in given.items() if kept and not isinstance(what, str)}
+    files = {
+        name: files_hash(what) if isinstance(what, str) else live[name].value if kept else ""
+        for name, what in given.items()
+        if name in loaded
+    }
+    return live, files
 
 
 def _not_resumable(classifiers: Mapping[str, ObjectHash], nuisances: Mapping[str, str]) -> tuple[str, ...]:

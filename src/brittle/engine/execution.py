@@ -34,7 +34,7 @@ DRAWS = 2  # of each nuisance there
 NOTHING = 1e-5  # of a probability: what another order of operations makes of float32
 
 
-class Change(NamedTuple):
+class Deviation(NamedTuple):
     """How far answers lie from those of the module as it is."""
 
     probability: float  # the most of any label's
@@ -120,14 +120,14 @@ def graphs_of(job: Job, names: Sequence[str]) -> dict[str, Graph]:
     return found
 
 
-def change_of(job: Job, name: str, other: Classifier | None = None) -> Change:
+def change_of(job: Job, name: str, other: Classifier | None = None) -> Deviation:
     """How the answers of a classifier as it is carried out differ from those without a graph, or of another."""
     plain = replace(job, graphs={}, classifiers={**job.classifiers, name: other or job.classifiers[name]}, _known={})
     return _apart(_few(job, name), _few(plain, name))
 
 
-def _apart(now: Tensor, before: Tensor) -> Change:
-    return Change(float((now - before).abs().max()), float(now.mean() - before.mean()))
+def _apart(now: Tensor, before: Tensor) -> Deviation:
+    return Deviation(float((now - before).abs().max()), float(now.mean() - before.mean()))
 
 
 def _few(job: Job, name: str) -> Tensor:

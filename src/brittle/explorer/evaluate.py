@@ -9,7 +9,7 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.explorer.queries import Query
-from brittle.explorer.session import Place, Session, finite
+from brittle.explorer.session import ImagePlace, Session, finite
 from brittle.explorer.spaces import MOST_SLIDERS, read, relative_log_prior
 from brittle.report.page.pictures import data_uri
 from brittle.types import InScales
@@ -41,7 +41,7 @@ def evaluate(session: Session, query: Query) -> dict[str, Any]:
     return {**told, "severity": query.severity, "pictures": pictures, "answers": answers}
 
 
-def theta_of(found: Place, query: Query) -> Tensor:
+def theta_of(found: ImagePlace, query: Query) -> Tensor:
     """θ (d,) that is given, or that of a draw."""
     nuisance = found.replay.nuisance
     if query.theta is None:
@@ -65,7 +65,7 @@ def likeliest(log_probs: Tensor, label: int) -> list[tuple[int, float]]:
     return [(place, round(float(probabilities[place]), 7)) for place in shown]
 
 
-def _told(found: Place, theta: Tensor, image: Tensor) -> dict[str, Any]:
+def _told(found: ImagePlace, theta: Tensor, image: Tensor) -> dict[str, Any]:
     """θ itself, where it has few numbers, in others that say more, and its density."""
     few = len(theta) <= MOST_SLIDERS
     nuisance, batch = found.replay.nuisance, found.replay.batch([found.place])

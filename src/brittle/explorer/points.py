@@ -56,7 +56,7 @@ class PointCell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Points:
+class CellPoints:
     """The points of a cell, as columns of the same length."""
 
     session: Session
@@ -178,7 +178,7 @@ def gallery(session: Session, query: PointsQuery) -> dict[str, Any]:
     }
 
 
-def _sorted(points: Points, rows: NDArray[np.int64], query: PointsQuery) -> NDArray[np.int64]:
+def _sorted(points: CellPoints, rows: NDArray[np.int64], query: PointsQuery) -> NDArray[np.int64]:
     if query.sort not in SORTS:
         raise BrittleError(f"points can't be sorted by {query.sort!r}", f"Choose among {', '.join(SORTS)}.")
     if query.sort == "image":
@@ -220,15 +220,15 @@ def _parts(view: MeasureView, cell: Cell, table: str = ROWS) -> Iterator[pa.Tabl
     return (rows for _, rows in view.store.read(cell, None if end is None else Span(0, end), table))
 
 
-def _points(session: Session, at: PointCell) -> Points:
-    kept: dict[PointCell, Points] = session.__dict__.setdefault("_points", {})
+def _points(session: Session, at: PointCell) -> CellPoints:
+    kept: dict[PointCell, CellPoints] = session.__dict__.setdefault("_points", {})
     key = at._replace(images=())
     if key not in kept:
         kept[key] = _read(session, at)
     return kept[key]
 
 
-def _read(session: Session, at: PointCell) -> Points:
+def _read(session: Session, at: PointCell) -> CellPoints:
     """Of draws of the prior those that fail; of sampled θ all that were found."""
     table = together(list(_parts(session.run.view(at.measure), at.cell)))
     kept = table["found"].to_numpy() if "found" in table.column_names else table["rank"].to_numpy() > 0
@@ -244,7 +244,7 @@ def _read(session: Session, at: PointCell) -> Points:
         theta = np.array(flat, np.float32).reshape(len(table), -1) if len(table) else np.empty((0, 1), np.float32)
     else:
         draw = table[str(draw_column(table.schema))].to_numpy().astype(np.int64)
-    return Points(
+    return CellPoints(
         session,
         at,
         image,

@@ -22,7 +22,7 @@ from brittle.types import UNLABELLED, Classifier
 OWN_PICTURES = 64  # that are remembered
 
 
-class Place(NamedTuple):
+class ImagePlace(NamedTuple):
     """Where an image set under a nuisance stands, and which of its images is meant."""
 
     replay: Replay
@@ -90,18 +90,18 @@ class Session:
         found: dict[int, int] = known[images]
         return found
 
-    def at(self, images: str, image: int | None, nuisance: str, classifier: str, own: str | None) -> Place:
+    def at(self, images: str, image: int | None, nuisance: str, classifier: str, own: str | None) -> ImagePlace:
         """What makes the pictures of an image, or of the reader's own, under a nuisance, as a classifier sees them."""
         self.check_space(images, nuisance)
         replay = self.run.replay(images, nuisance, classifier)
         if own is None:
-            return Place(replay, self.place_of(images, image))
+            return ImagePlace(replay, self.place_of(images, image))
         if needs := self.run.job.needs(nuisance):
             raise BrittleError(
                 f"{nuisance!r} reads {', '.join(sorted(needs))}, which is known of the run's images only",
                 "Choose another nuisance, or an image of the run.",
             )
-        return Place(replace(replay, images=from_arrays(self.own(own).numpy()[None], name="your own")), 0)
+        return ImagePlace(replace(replay, images=from_arrays(self.own(own).numpy()[None], name="your own")), 0)
 
     def label(self, classifier: str, images: str, place: int, own: str | None) -> int:
         """The right class of an image as a classifier counts; −1 where none is known."""

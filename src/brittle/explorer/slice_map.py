@@ -12,7 +12,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.explorer.evaluate import theta_of
 from brittle.explorer.queries import MapQuery
-from brittle.explorer.session import Place, Session, finite
+from brittle.explorer.session import ImagePlace, Session, finite
 from brittle.explorer.spaces import relative_log_prior
 from brittle.measures.outcomes import outcome
 from brittle.memory import slices
@@ -60,13 +60,13 @@ def posterior_map(session: Session, query: MapQuery) -> Generator[None, None, di
     }
 
 
-def _wrong(found: Place, classifier: Classifier, theta: Tensor, label: int) -> Tensor:
+def _wrong(found: ImagePlace, classifier: Classifier, theta: Tensor, label: int) -> Tensor:
     """p(not the label) (n,) at θ (n, d)."""
     said = outcome(classifier.log_probs(found.replay.at(found.place, theta)), torch.full((len(theta),), label))
     return said.log_p_other.exp()
 
 
-def _label(session: Session, query: MapQuery, found: Place, classifier: Classifier) -> int:
+def _label(session: Session, query: MapQuery, found: ImagePlace, classifier: Classifier) -> int:
     """The right class; without one, what the classifier says of the untouched image."""
     label = session.label(query.classifier, query.set, found.place, query.own)
     if label >= 0:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from brittle.gate.blocks import headline, more_images
 from brittle.gate.junit import cases_of
-from brittle.gate.verdict import WORDS, Verdict
+from brittle.gate.verdict import WORDS, GateVerdict
 
 MOST = 9  # GitHub shows ten of each sort per step
 
@@ -20,7 +20,7 @@ def wanted(asked: str) -> bool:
     return asked == "yes" or (asked == "auto" and os.environ.get("GITHUB_ACTIONS") == "true")
 
 
-def annotations_of(verdict: Verdict) -> Iterator[str]:
+def annotations_of(verdict: GateVerdict) -> Iterator[str]:
     """The verdict, and what failed."""
     level = "error" if verdict.exit_status else "notice" if verdict.state == "passed" else "warning"
     yield _line(level, f"Robustness: {WORDS[verdict.state]}", headline(verdict))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brittle.comparison.paired import NUMBERS, Change, ComparedCell
-from brittle.gate.verdict import WORDS, Verdict
+from brittle.comparison.paired import NUMBERS, ChangedNumber, ComparedCell
+from brittle.gate.verdict import WORDS, GateVerdict
 from brittle.report.blocks import Block, Group, Sentence, Table
 from brittle.report.blocks.text import ClassifierName, Estimate, Styled
 from brittle.report.blocks.wording import plain
@@ -18,7 +18,7 @@ MOST_ROWS, MOST_NAMED = 40, 6
 TITLE = "Gate"
 
 
-def blocks_of(verdict: Verdict) -> list[Block]:
+def blocks_of(verdict: GateVerdict) -> list[Block]:
     """The verdict in one line, why, and the tables behind it."""
     parts: list[Block] = [Sentence((Styled(f"{TITLE}: {WORDS[verdict.state]}"), f". {headline(verdict)}"))]
     parts += [Sentence(text) for text in reasons(verdict)]
@@ -36,22 +36,22 @@ def blocks_of(verdict: Verdict) -> list[Block]:
     return parts
 
 
-def as_text(verdict: Verdict) -> str:
+def as_text(verdict: GateVerdict) -> str:
     return text_of(*printed(blocks_of(verdict)))
 
 
-def as_html(verdict: Verdict) -> str:
+def as_html(verdict: GateVerdict) -> str:
     from brittle.report.renderers.plain_html import as_plain_html  # matplotlib, which nothing here draws with
 
     return str(as_plain_html(blocks_of(verdict)))
 
 
-def markdown_of(verdict: Verdict) -> str:
+def markdown_of(verdict: GateVerdict) -> str:
     """A short summary, for a pull request or the page of a job."""
     return as_markdown(blocks_of(verdict), 3) + "\n"
 
 
-def headline(verdict: Verdict) -> str:
+def headline(verdict: GateVerdict) -> str:
     """How many of each there are."""
     allow = f"{verdict.options.allow:g}"
     parts = []
@@ -77,7 +77,7 @@ def _all_or_some(what: str, good: str, met: Sequence[bool]) -> list[str]:
     return [f"every {what} is {good}"] if met else []
 
 
-def reasons(verdict: Verdict) -> Iterator[str]:
+def reasons(verdict: GateVerdict) -> Iterator[str]:
     """What failed or is open, a sentence each, the worst first."""
     for change in sorted(verdict.in_state("failed"), key=lambda each: each.difference.high)[:MOST_NAMED]:
         yield f"{_capital(said_of(change))}{_beside(verdict, change)}."
@@ -85,7 +85,7 @@ def reasons(verdict: Verdict) -> Iterator[str]:
         yield more_images(verdict)
 
 
-def said_of(change: Change) -> str:
+def said_of(change: ChangedNumber) -> str:
     """accuracy of mine under fog fell from 0.910 to 0.879: −0.031 [−0.045, −0.018]"""
     found, what = change.difference, f"{NUMBERS[change.number]} of {change.cell.classifier}{_where(change.cell)}"
     verb = "fell" if found.value < 0 else "rose" if found.value > 0 else "stayed"
@@ -99,7 +99,7 @@ def _where(cell: ComparedCell) -> str:
     return f" under {cell.nuisance} on {cell.image_set}"
 
 
-def _beside(verdict: Verdict, change: Change) -> str:
+def _beside(verdict: GateVerdict, change: ChangedNumber) -> str:
     """Where ρ and accuracy disagree: ρ moves with confidence, too."""
     others = [each for each in verdict.changes if each.cell == change.cell and each.number != change.number]
     for each in others:
@@ -110,7 +110,7 @@ def _beside(verdict: Verdict, change: Change) -> str:
     return ""
 
 
-def more_images(verdict: Verdict) -> str:
+def more_images(verdict: GateVerdict) -> str:
     """What would tell, as far as that can be estimated."""
     several = verdict.in_state("unsure")
     if any(each.design.estimand == "set" for each in several):
@@ -130,7 +130,7 @@ def more_images(verdict: Verdict) -> str:
     return said
 
 
-def promise(verdict: Verdict) -> str:
+def promise(verdict: GateVerdict) -> str:
     """What the intervals hold for, and how often the gate is wrong."""
     found = verdict.comparison
     assert found is not None
@@ -145,12 +145,12 @@ def promise(verdict: Verdict) -> str:
     )
 
 
-def _title(verdict: Verdict) -> str:
+def _title(verdict: GateVerdict) -> str:
     assert verdict.comparison is not None
     return f"Against {verdict.comparison.other.name}"
 
 
-def _changes(verdict: Verdict) -> Table:
+def _changes(verdict: GateVerdict) -> Table:
     order = {"failed": 0, "unsure": 1, "passed": 2}
     allow = verdict.options.allow
     several = len({each.cell.image_set for each in verdict.changes}) > 1
@@ -183,13 +183,13 @@ def _changes(verdict: Verdict) -> Table:
     return Table(titles, tuple(rows), shown=MOST_ROWS)
 
 
-def _difference(verdict: Verdict, change: Change) -> Estimate:
+def _difference(verdict: GateVerdict, change: ChangedNumber) -> Estimate:
     assert verdict.comparison is not None
     found, at_once = change.difference, verdict.comparison.family
     return Estimate(found.value, found.low, found.high, signed=True, simultaneous=at_once)
 
 
-def _numbers(verdict: Verdict) -> Table:
+def _numbers(verdict: GateVerdict) -> Table:
     rows = [
         (
             each.name,
@@ -202,7 +202,7 @@ def _numbers(verdict: Verdict) -> Table:
     return Table(("number", "value", "condition", "verdict"), tuple(rows), shown=MOST_ROWS)
 
 
-def _cases(verdict: Verdict) -> Table:
+def _cases(verdict: GateVerdict) -> Table:
     rows = [
         (each.name, ClassifierName(each.classifier), each.expected, each.predicted, Estimate(each.probability),
          "right" if each.right else "wrong")
@@ -211,7 +211,7 @@ def _cases(verdict: Verdict) -> Table:
     return Table(("case", "classifier", "expected", "said", "p(expected)", "verdict"), tuple(rows), shown=MOST_ROWS)
 
 
-def _failures(verdict: Verdict) -> Table:
+def _failures(verdict: GateVerdict) -> Table:
     rows = [
         (
             each.file,
@@ -236,7 +236,7 @@ def theta_words(theta: Mapping[str, float], draw: int | None) -> str:
     return f"{said} (draw {draw})" if said else f"draw {draw}"
 
 
-def _flips(verdict: Verdict) -> Sequence[Block]:
+def _flips(verdict: GateVerdict) -> Sequence[Block]:
     assert verdict.comparison is not None
     every = [each.flips for each in verdict.comparison.found if not each.cell.same]
     wrong, right, of = (sum(getattr(each, name) for each in every) for name in ("now_wrong", "now_right", "pictures"))

@@ -11,7 +11,7 @@ import torch
 from brittle.cases import NAME, read_cases
 from brittle.comparison.comparable import differences_in_environment
 from brittle.comparison.new_failures import NewFailure
-from brittle.comparison.paired import Change, ComparedCell, Comparison
+from brittle.comparison.paired import ChangedNumber, ComparedCell, Comparison
 from brittle.comparison.recorded import RecordedRun
 from brittle.engine.replay import replay_of
 from brittle.engine.view import ImageSetSummary
@@ -19,7 +19,7 @@ from brittle.errors import BrittleError
 from brittle.gate.options import GateOptions
 from brittle.gate.replayed_cases import judged_cases
 from brittle.gate.requirements import Condition, judged
-from brittle.gate.verdict import NamedFailure, Verdict
+from brittle.gate.verdict import GateVerdict, NamedFailure
 from brittle.report.page.loaded import LoadedRun
 from brittle.types import ReadableTheta
 
@@ -47,18 +47,18 @@ def conditions(options: GateOptions, cases: Path | None) -> list[Condition]:
 
 def judge(
     run: RecordedRun, loaded: LoadedRun, options: GateOptions, baseline: RecordedRun | None, cases: Path | None
-) -> Verdict:
+) -> GateVerdict:
     """The verdict on a run. `loaded` are its things, as far as they can be loaded: named cases and θ need them."""
     numbers = [each for condition in conditions(options, cases) for each in judged(condition, run.summary)]
     shown = judged_cases(loaded, read_cases(cases)) if cases is not None else []
     if baseline is None:
-        return Verdict(options, numbers=numbers, cases=shown)
+        return GateVerdict(options, numbers=numbers, cases=shown)
     found = Comparison.of(run, baseline, numbers=options.on, confidence=options.confidence, pairs=options.pair)
     moved = differences_in_environment(run, baseline)
     notes = [f"also changed since the baseline: {'; '.join(moved)}"] if moved else []
     open_questions = [each for each in found.changes if each.state(options.allow) == "unsure"]
     by_margin = sorted(open_questions, key=lambda each: abs(each.difference.value + options.allow))
-    return Verdict(
+    return GateVerdict(
         options,
         found,
         numbers,
@@ -70,7 +70,7 @@ def judge(
     )
 
 
-def _to_tell(change: Change, options: GateOptions, found: Comparison) -> int | None:
+def _to_tell(change: ChangedNumber, options: GateOptions, found: Comparison) -> int | None:
     return change.to_tell(options.allow, found.level)
 
 

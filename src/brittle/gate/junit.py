@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from brittle.comparison.paired import NUMBERS
 from brittle.gate.blocks import said_of
-from brittle.gate.verdict import State, Verdict
+from brittle.gate.verdict import GateVerdict, State
 from brittle.terminal import visible
 
 
@@ -21,7 +21,7 @@ class TestCase(NamedTuple):
     message: str
 
 
-def junit_of(verdict: Verdict) -> str:
+def junit_of(verdict: GateVerdict) -> str:
     """The XML text. What can't be told yet is an error, a failure, or skipped, as the option `unsure` has it."""
     cases = list(cases_of(verdict))
     unsure = {"stop": "error", "fail": "failure", "pass": "skipped"}[verdict.options.unsure]
@@ -39,7 +39,7 @@ def junit_of(verdict: Verdict) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def cases_of(verdict: Verdict) -> Iterator[TestCase]:
+def cases_of(verdict: GateVerdict) -> Iterator[TestCase]:
     """Everything that was judged."""
     for change in verdict.changes:
         cell, state = change.cell, change.state(verdict.options.allow)

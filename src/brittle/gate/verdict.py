@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from brittle.comparison.new_failures import NewFailure
-from brittle.comparison.paired import Change, Comparison, plain
+from brittle.comparison.paired import ChangedNumber, Comparison, plain
 from brittle.gate.options import GateOptions
 from brittle.gate.replayed_cases import JudgedCase
 from brittle.gate.requirements import JudgedNumber
@@ -31,7 +31,7 @@ class NamedFailure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """What `brittle check` says. `state` is "passed", "failed" or "unsure"; `exit_status` follows from it."""
 
     options: GateOptions
@@ -44,10 +44,10 @@ class Verdict:
     to_tell: Mapping[tuple[Any, ...], int | None] = field(default_factory=dict)  # (cell, number) → images
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[ChangedNumber]:
         return [] if self.comparison is None else self.comparison.changes
 
-    def in_state(self, state: State) -> list[Change]:
+    def in_state(self, state: State) -> list[ChangedNumber]:
         """The changes that come to it by themselves."""
         return [each for each in self.changes if each.state(self.options.allow) == state]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from brittle.comparison.comparable import differences_in_environment
-from brittle.comparison.paired import NUMBERS, Change, ComparedCell, Comparison, Number
+from brittle.comparison.paired import NUMBERS, ChangedNumber, ComparedCell, Comparison, Number
 from brittle.comparison.recorded import RecordedRun
 from brittle.engine.store.run_folder import folder_path
 from brittle.errors import BrittleError
@@ -59,7 +59,7 @@ def compared(found: Comparison, *, several: bool = False) -> list[Block]:
     return [Group(found.run.name, tuple(parts))] if several else parts
 
 
-def verdict(change: Change) -> str:
+def verdict(change: ChangedNumber) -> str:
     """What the interval says of a change."""
     if change.same:
         return SAME
@@ -74,7 +74,7 @@ def _headline(found: Comparison) -> str:
     return f"Of {every}, {listed(parts)}"
 
 
-def _sorted(found: Comparison) -> list[Change]:
+def _sorted(found: Comparison) -> list[ChangedNumber]:
     """What fell first, then what rose, each by how much."""
     return sorted(found.changes, key=lambda each: (VERDICTS.index(verdict(each)), -abs(each.difference.value)))
 
@@ -132,7 +132,7 @@ def _table(found: Comparison) -> Table:
     return Table((*titles, "change, all at once", "by itself", "verdict"), tuple(rows), shown=MOST_SHOWN)
 
 
-def _classifiers(change: Change) -> ClassifierName:
+def _classifiers(change: ChangedNumber) -> ClassifierName:
     name, before = change.cell.classifier, change.cell.before
     return ClassifierName(name, name if name == before else f"{name} (was {before})")
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from brittle.gate.blocks import as_html, as_text, markdown_of
 from brittle.gate.junit import junit_of
-from brittle.gate.verdict import Verdict
+from brittle.gate.verdict import GateVerdict
 
 
 @dataclass(frozen=True, repr=False)
-class GateResult(Verdict):
+class GateResult(GateVerdict):
     """A verdict: its `state`, the `changes`, `numbers`, `cases` and `failures` behind it, and plain `values`."""
 
     def __repr__(self) -> str:

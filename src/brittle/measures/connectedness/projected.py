@@ -49,6 +49,11 @@ class PathEnds(NamedTuple):
     def take(self, rows: Tensor) -> PathEnds:
         return PathEnds(*(each[rows] for each in self))
 
+    def target(self, rows: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        """c (R,) at s (R,), and dc/ds."""
+        left, rise = torch.exp(-s), self.m_end[rows] - self.m_start[rows]
+        return self.m_start[rows] + (1 - left) * rise, left * rise
+
 
 class CurvedPaths(NamedTuple):
     """What was found of n curved paths."""
@@ -72,14 +77,9 @@ def projected(
         inside.tick(len(pair))
         return level(inside.classifier, images, inside.labels[pair])
 
-    def target(pair: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-        """c and dc/ds."""
-        left, rise = torch.exp(-s), ends.m_end[pair] - ends.m_start[pair]
-        return ends.m_start[pair] + (1 - left) * rise, left * rise
-
     def direction(pair: Tensor, x: Tensor, g: Tensor, s: Tensor) -> Tensor:
         ahead = ends.end[pair] - x
-        factor = (_dot(g, ahead) - target(pair, s)[1]) / _dot(g, g).clamp(min=STEEP)
+        factor = (_dot(g, ahead) - ends.target(pair, s)[1]) / _dot(g, g).clamp(min=STEEP)
         return ahead - _as_images(factor) * g
 
     def begin(pair: Tensor) -> State:
@@ -97,7 +97,7 @@ def projected(
         there = x + _as_images(h) * first
         second = direction(pair, there, levels(pair, there).g, s + h)
         change = _as_images(h / 2) * (second - first)
-        c = target(pair, s + h)[0]
+        c = ends.target(pair, s + h)[0]
         there, (m, g) = there + change, levels(pair, there + change)
         there = there - _as_images((m - c) / _dot(g, g).clamp(min=STEEP)) * g
         m, g = levels(pair, there)

@@ -59,7 +59,7 @@ class NoisyLayer:
     @property
     def _asked(self) -> Answers:
         """Of the classifier as it is now: a graph would know of no change of a layer."""
-        return replace(self.answers, classifiers={self.name: Scaled(self.classifier)}, graphs=Graphs())
+        return replace(self.answers, classifiers={self.name: Normalised(self.classifier)}, graphs=Graphs())
 
     @property
     def _root(self) -> Tensor:
@@ -130,7 +130,7 @@ def multiplied(sigma: Tensor, z: Tensor) -> LayerChange:
 
 
 @dataclass(frozen=True)
-class Scaled:
+class Normalised:
     """A classifier whose outputs are a distribution also where noise on those of a network that ends in a softmax has
     left none: they are then scaled to one."""
 

@@ -39,7 +39,7 @@ def cell_matrix(cells: Tensor, count: int) -> Tensor:
     return together / together.sum(-1, keepdim=True)
 
 
-class Grid(NamedTuple):
+class PixelGrid(NamedTuple):
     """The cells of one side, in numpy's terms. Large cells come first, so that those with a pixel more are a slice."""
 
     cell: Places  # (count,) of each pixel
@@ -48,15 +48,15 @@ class Grid(NamedTuple):
 
 
 @lru_cache(maxsize=2048)
-def grid(cells: int, count: int) -> Grid:
+def grid(cells: int, count: int) -> PixelGrid:
     cell = cells_of_pixels(torch.tensor([cells]), count)[0].long().numpy()
     sizes, first = np.bincount(cell, minlength=cells), np.searchsorted(cell, np.arange(cells))
     order = np.argsort(-sizes, kind="stable")
     pixels = [first[order[sizes[order] > beyond]] + beyond for beyond in range(sizes.max())]
-    return Grid(np.argsort(order)[cell], sizes[order].astype(np.float32)[:, None], pixels)
+    return PixelGrid(np.argsort(order)[cell], sizes[order].astype(np.float32)[:, None], pixels)
 
 
-def means(values: NDArray[np.floating], side: Grid) -> NDArray[np.floating]:
+def means(values: NDArray[np.floating], side: PixelGrid) -> NDArray[np.floating]:
     """values (N, count, M) → (N, cells, M): whole rows are added, which costs little more than reading them."""
     total = _taken(values, side.pixels[0], 1)
     for pixels in side.pixels[1:]:
