@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
 
 from brittle.imagenet import words as imagenet_words
 from brittle.report.blocks import Block, Column, Group, Pictures, Sentence, Table
-from brittle.report.blocks.figure import Axis, Bars, Cells, Figure, Panel, Points, Rule
+from brittle.report.blocks.figure import Axis, Bars, Cells, Figure, Image, Mark, Panel, Points, Rule
 from brittle.report.blocks.matrix import Matrix
 from brittle.report.blocks.pictures import Answer, Strip
 from brittle.report.blocks.text import Name, Span, Styled, TableCell, Text, spans
@@ -129,17 +128,16 @@ class SpokenNames:
         return replace(axis, label=self.plain(axis.label), ticks=ticks)
 
 
-def _marked(mark: Any, plain: Callable[[str], str]) -> Any:
-    """A mark whose texts are renamed, and what it is of, where that is no classifier."""
+def _marked(mark: Mark, plain: Callable[[str], str]) -> Mark:
+    """A mark whose texts are renamed, and what it is of, where that has words of its own."""
     match mark:
+        case Cells() | Image():
+            return mark
         case Points() | Bars():
             mark = replace(mark, texts=tuple(map(plain, mark.texts)))
         case Rule():
             mark = replace(mark, text=plain(mark.text))
-        case Cells():
-            return mark
-    of = getattr(mark, "of", None)
-    return replace(mark, of=replace(of, text=plain(of.text))) if of is not None and of.text else mark
+    return replace(mark, of=replace(mark.of, text=plain(mark.of.text))) if mark.of.text else mark
 
 
 def _answer(answer: Answer) -> Answer:

@@ -21,6 +21,7 @@ from brittle.report.blocks.figure import (
     Of,
     Panel,
     Points,
+    Role,
     Rule,
 )
 from brittle.report.blocks.matrix import Matrix
@@ -185,4 +186,6 @@ def _at(axis: Axis, value: float | None) -> Value:
 
 
 def _of(of: Of) -> str:
-    return of.classifier if isinstance(of, ClassifierName) else of.text or getattr(of, "role", "")
+    if isinstance(of, ClassifierName):
+        return of.classifier
+    return of.text or (of.role if isinstance(of, Role) else "")
