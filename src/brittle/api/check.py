@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from brittle.api.notices import ProgressOption
 from brittle.api.running import run_asked
 from brittle.commands import ExecutionOptions
 from brittle.comparison.comparable import refuse_other_study
@@ -15,53 +14,10 @@ from brittle.engine.open import open_inputs
 from brittle.engine.store.run_folder import folder_path
 from brittle.errors import BrittleError
 from brittle.gate.judge import cases_file, conditions, judge
-from brittle.gate.options import GateOptions, WhenUnsure
-from brittle.registry import did_you_mean
+from brittle.gate.options import GateOptions
 from brittle.registry.options import checked
 from brittle.report.page.loaded import LoadedRun, load, loaded_of
 from brittle.results import GateResult, RunPresentation
-
-Number = Literal["rho", "accuracy", "clean"]
-
-
-def check(
-    study: Any,
-    *,
-    against: str | Path | None = None,
-    allow: float = 0.01,
-    on: Sequence[Number] = ("rho", "accuracy"),
-    require: str | Sequence[str] = (),
-    cases: str | Path | None = None,
-    pair: str | Sequence[str] = (),
-    confidence: float = 0.95,
-    unsure: WhenUnsure = "stop",
-    worst: int = 5,
-    out: str | Path | None = None,
-    progress: ProgressOption = None,
-    **how: Any,
-) -> GateResult:
-    """Carries a study out and judges it: `against` the run of an earlier release, from which robustness may fall by no
-    more than `allow`; by conditions such as "rho>=0.6"; and by named cases.
-
-    `study` is a study file, a finished run's folder, or the result of a call. The verdict has a `state`, "passed",
-    "failed" or "unsure", and an `exit_status`; it prints as the command line shows it, and `values` are plain. `how`
-    are device, batch, engine and workers, as in `brittle.run`."""
-    asked = checked(
-        GateOptions,
-        {
-            "baseline": None if against is None else str(against),
-            "allow": allow,
-            "on": tuple(on),
-            "require": _several(require),
-            "cases": None if cases is None else str(cases),
-            "pair": _several(pair),
-            "confidence": confidence,
-            "unsure": unsure,
-            "worst": worst,
-        },
-        "check",
-    )
-    return checked_study(study, GateOptions(**asked), out, progress, how)
 
 
 def compare_runs(
@@ -76,36 +32,33 @@ def compare_runs(
     return write_comparison([Path(each) for each in (first, *others)], out, _several(pair))
 
 
-def checked_study(
-    study: Any, options: GateOptions, out: str | Path | None, progress: ProgressOption, how: Mapping[str, Any]
-) -> GateResult:
-    """What the function and the command do. What can be refused before the work is."""
+def run_check(given: Mapping[str, Any]) -> GateResult:
+    """What `brittle.check` and the command do with their arguments, by name. What can be refused before the work is."""
+    said = {name: given[name] for name in GateOptions.__dataclass_fields__ if given[name] is not None}
+    said |= {name: str(said[name]) for name in ("against", "cases") if name in said}
+    said |= {name: _several(said[name]) for name in ("on", "require", "pair") if name in said}
+    options = GateOptions(**checked(GateOptions, said, "check"))
+    study = given["study"]
     path = Path(study) if isinstance(study, (str, Path)) else None
     cases = cases_file(options, path if path is not None else Path("."))
     conditions(options, cases)
-    baseline = None if options.baseline is None else RecordedRun.read(folder_path(options.baseline))
+    baseline = None if options.against is None else RecordedRun.read(folder_path(options.against))
     if baseline is not None and path is not None and not is_run(path):
         refuse_other_study(str(path), open_inputs(path).study.resolved(), baseline)
-    run, loaded = _carried_out(study, path, out, progress, how)
+    run, loaded = _carried_out(path, given)
     return GateResult(**vars(judge(run, loaded, options, baseline, cases)))
 
 
-def _carried_out(
-    study: Any, path: Path | None, out: str | Path | None, progress: ProgressOption, how: Mapping[str, Any]
-) -> tuple[RecordedRun, LoadedRun]:
+def _carried_out(path: Path | None, given: Mapping[str, Any]) -> tuple[RecordedRun, LoadedRun]:
+    study = given["study"]
     if isinstance(study, RunPresentation):
         return RecordedRun.of(study.run), loaded_of(study.run)
     if path is not None and is_run(path):
-        if out is not None:
+        if given["out"] is not None:
             raise BrittleError(f"{path} is carried out already, and --out says where to", "Leave --out out.")
         return RecordedRun.read(path), load(path)
-    given = {"classifiers": study, "images": None, "out": out, "progress": progress}
-    unknown = next((key for key in how if key not in ExecutionOptions.__dataclass_fields__), None)
-    if unknown is not None:
-        raise BrittleError(
-            f"check has no option {unknown!r}", did_you_mean(unknown, ExecutionOptions.__dataclass_fields__)
-        )
-    done = run_asked({**dict.fromkeys(ExecutionOptions.__dataclass_fields__), **given, **how})
+    how = {key: given[key] for key in ("out", "progress", *ExecutionOptions.__dataclass_fields__)}
+    done = run_asked({"classifiers": study, "images": None, **how})
     return RecordedRun.of(done.run), loaded_of(done.run)
 
 
@@ -115,5 +68,5 @@ def is_run(path: Path) -> bool:
     return place.remote or place.local.is_dir()
 
 
-def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+def _several(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)

@@ -1,4 +1,4 @@
-"""Writes `run`, the functions per measure, `train` and `harden` from the options that command lines are made from.
+"""Writes `run`, the functions per measure, `train`, `harden` and `check` from the options that commands are made from.
 
 `python -m brittle.api.generate` writes `api/generated/`, one module per panel of `brittle --help`, and the public names
 in `brittle/__init__.py`; with `--check` it only compares. An option is described in one place, its dataclass, and
@@ -20,12 +20,14 @@ from brittle.commands import (
     BETTER,
     PANELS,
     START,
+    TABLES,
     Command,
     DeviceOptions,
     ExecutionOptions,
     SelectionOptions,
     SubjectOptions,
 )
+from brittle.gate.options import GateInputs, GateOptions
 from brittle.hardening.options import HardeningInputs, HardeningOptions
 from brittle.measures.commands import built_in
 from brittle.results import KINDS
@@ -77,6 +79,7 @@ def functions() -> dict[str, list[GeneratedFunction]]:
     for command in built_in():
         found.setdefault(command.panel, []).append(_of_measure(command))
     found[BETTER] = [_training(), _hardening()]
+    found[TABLES] = [_checking()]
     return found
 
 
@@ -175,13 +178,36 @@ def _hardening() -> GeneratedFunction:
     )
 
 
+def _checking() -> GeneratedFunction:
+    paths = dict.fromkeys(("against", "cases"), PATH_OR_NONE)
+    study, out = parameters(
+        GateInputs,
+        study={**MAY_BE_OBJECT, "help": "a study, the folder of a finished run, or the result of a call"},
+        out=PATH_OR_NONE,
+    )
+    return GeneratedFunction(
+        "check",
+        "Carry a study out and judge it: beside an earlier run, by conditions and by named cases.",
+        'The verdict has a `state`, "passed", "failed" or "unsure", and an `exit_status`; it prints as the command '
+        "line shows it, and `values` are plain.",
+        (study, *parameters(GateOptions, **paths), out, *parameters(ExecutionOptions), PROGRESS),
+        1,
+        "GateResult",
+        "return run_check(locals())",
+    )
+
+
 def module_name(panel: str) -> str:
     """`Where does it break?` → where_does_it_break."""
     return re.sub(r"\W+", "_", panel.lower()).strip("_")
 
 
 # What the functions of a module call, and where that is.
-CALLED = {START: ("running", "run_asked"), BETTER: ("train_and_harden", "harden_classifier, train_network")}
+CALLED = {
+    START: ("running", "run_asked"),
+    BETTER: ("train_and_harden", "harden_classifier, train_network"),
+    TABLES: ("check", "run_check"),
+}
 
 
 def _module(panel: str, wanted: list[GeneratedFunction]) -> str:
@@ -224,7 +250,7 @@ def _package(found: dict[str, list[GeneratedFunction]]) -> str:
     homes = {module_name(panel): sorted(each.name for each in several) for panel, several in found.items()}
     return "\n".join(
         [
-            '"""`run`, a function per measure, `train` and `harden`. Made by `python -m brittle.api.generate`."""',
+            '"""`run`, a function per measure, `train`, `harden` and `check`. Made by `make api`."""',
             "",
             *(f"from brittle.api.generated.{home} import {', '.join(there)}" for home, there in sorted(homes.items())),
             "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Literal
 
 from brittle.registry.options import option
@@ -11,10 +11,18 @@ WhenUnsure = Literal["stop", "pass", "fail"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class GateInputs:
+    """What is judged."""
+
+    study: str = option(MISSING, "a study file (TOML), or the folder of a finished run", positional=True)
+    out: str | None = option(None, "keep the run and its report in this folder; the same again resumes it")
+
+
+@dataclass(frozen=True, kw_only=True)
 class GateOptions:
     """The options of `brittle check`, without those of carrying a study out."""
 
-    baseline: str | None = option(None, "the run of an earlier release, a run folder", flag="against")
+    against: str | None = option(None, "the run of an earlier release, a run folder")
     allow: float = option(0.01, "by how much robustness may fall", least=0, below=1)
     on: tuple[Literal["rho", "accuracy", "clean"], ...] = option(
         ("rho", "accuracy"), "which numbers may not fall: rho, accuracy (under nuisances), clean (without)", fewest=1
