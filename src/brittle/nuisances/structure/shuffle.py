@@ -33,7 +33,7 @@ class Shuffle:
     patch that moves to a larger place brings along the next row or column, and one that moves to a smaller place loses
     its last. The paper uses grids of 2, 4 and 8. There is no density: log_prior is None."""
 
-    grid: int = option(4, "how many patches there are across and down", least=2, most=64)
+    grid: int = option(4, "how many patches there are across and down", least=2, most=64, shown="{0}×{0}")
     share: float = option(1.0, "the share of patches that move", above=0, most=1)
     moves: Literal["cycle", "permutation"] = option(
         "cycle", "how they move: in one cycle, so that none stays, or by any permutation, the identity included"

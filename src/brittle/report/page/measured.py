@@ -62,7 +62,12 @@ def spoken_names(run: LoadedRun) -> SpokenNames:
     """What people call the nuisances of a run; those that can't be loaded any more go by what the study calls them."""
     named = (row.get("nuisance") for row in _rows(run.summary["measures"]))
     every = dict.fromkeys([*run.study.nuisances, *run.job.nuisances, *(name for name in named if name)])
-    return SpokenNames({name: named_title(name, _spec(run, name), _nuisance(run, name)) for name in every})
+    return SpokenNames({name: spoken_name(run, name) for name in every})
+
+
+def spoken_name(run: LoadedRun, name: str) -> str:
+    """Of one nuisance; also of one that a measure makes for itself, which goes by its spec."""
+    return named_title(name, _spec(run, name), _nuisance(run, name))
 
 
 def _nuisance(run: LoadedRun, name: str) -> Nuisance | None:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from brittle.errors import BrittleError
 from brittle.report.blocks import Block, Pictures
 from brittle.report.blocks.pictures import Answer, At, Card, Drawn, Original, Strip
-from brittle.report.blocks.text import ClassifierName, Span
+from brittle.report.blocks.text import ClassifierName, Name, Span
 from brittle.report.blocks.wording import plain
 from brittle.report.page.loaded import LoadedRun
+from brittle.report.page.measured import spoken_name
 from brittle.report.page.words import number
 from brittle.report.renderers.resolve import pictures_of, pixels_of
 
@@ -52,7 +53,7 @@ def telling_failures(run: LoadedRun, blocks: Iterable[Block]) -> tuple[Strip, ..
         ranked = _by_change(run, looked[:LOOKED_AT])
     except (BrittleError, OSError):  # said where the pictures should stand
         return ()
-    return tuple(map(_shown, _different(ranked)))
+    return tuple(_shown(each, spoken_name(run, each.nuisance)) for each in _different(ranked))
 
 
 def _failures(blocks: Iterable[Block]) -> Iterator[PicturedFailure]:
@@ -97,8 +98,8 @@ def _different(ranked: Sequence[PicturedFailure]) -> list[PicturedFailure]:
     return chosen
 
 
-def _shown(failure: PicturedFailure) -> Strip:
-    """Two pictures, and who said what."""
+def _shown(failure: PicturedFailure, title: str) -> Strip:
+    """Two pictures, and who said what under a nuisance of that title."""
     original, failing, wrong = failure
     before = next((each for each in original.answers if each.classifier == wrong.classifier), None)
     untouched = f"; untouched, {before.label} ({number(before.probability, 2)})" if before is not None else ""
@@ -106,7 +107,7 @@ def _shown(failure: PicturedFailure) -> Strip:
         ClassifierName(wrong.classifier),
         f" says {wrong.label} ({number(wrong.probability, 2)}) under ",
     ]
-    said += [failure.nuisance, f"{untouched}."]
+    said += [Name(title, failure.nuisance), f"{untouched}."]
     others = [each for each in failing.answers if each.classifier != wrong.classifier]
     for each in others[:MOST_OTHERS]:
         verb = "is right" if each.right else f"says {each.label}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from brittle.report.blocks.text import Text
 from brittle.report.page.section import MeasureRun, Row, Summary
 
 
@@ -32,6 +33,6 @@ def on_set(run: MeasureRun, images: str, otherwise: str) -> str:
     return f"On {images}" if run.many_sets else otherwise
 
 
-def with_set(run: MeasureRun, title: str, images: str) -> str:
-    """A title, with the image set where there is more than one."""
-    return f"{title}, on {images}" if run.many_sets else title
+def with_set(run: MeasureRun, title: str, images: str) -> Text:
+    """A title, such as a nuisance's name, with the image set where there is more than one."""
+    return (title, f", on {images}") if run.many_sets else title

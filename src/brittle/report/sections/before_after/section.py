@@ -28,6 +28,7 @@ from brittle.report.sections.before_after.figures import class_figure
 from brittle.report.sections.before_after.hardening import choice, too_little, trained, tuned
 from brittle.report.sections.before_after.record import HardeningRecord, RecordFound, read_record
 from brittle.report.sections.flatten import arrow, flat
+from brittle.report.sections.grouped import with_set
 from brittle.report.sections.tables import Titled, count, table, text
 
 GAINED, COST = 0.95, 0.94  # how much the findings matter
@@ -106,11 +107,16 @@ def _compared(run: MeasureRun, place: int) -> Iterator[Block]:
     every: Sequence[Row] = run.summary["differences"]
     difference, several = every[place], len(every) > 1
     images, nuisance = difference["image_set"], difference["nuisance"]
-    title = f"{nuisance}{f' on {images}' * run.many_sets}" if several else ""
-    yield Group(title, tuple(_levels(run, difference)), about=Cell(images, nuisance))
+    yield Group(
+        with_set(run, nuisance, images) if several else "",
+        tuple(_levels(run, difference)),
+        about=Cell(images, nuisance),
+    )
     if difference["classes"]:
-        heading = f"What each class gained{f': {nuisance}' if several else ''}"
-        yield Group(heading, tuple(_classes(difference)), key=f"classes{place + 1}")
+        heading = "What each class gained"
+        yield Group(
+            (f"{heading}: ", nuisance) if several else heading, tuple(_classes(difference)), key=f"classes{place + 1}"
+        )
 
 
 def _levels(run: MeasureRun, difference: Row) -> Iterator[Block]:

@@ -36,8 +36,8 @@ def entry_group(run: MeasureRun, entry: Row, among: int, *, unfolded: bool) -> G
     chosen = run.whole.chosen(entry["image_set"])
     unlabelled = 0 if chosen is None else int((chosen.images.labels < 0).sum())
     found = evidence(run, entry, among)
-    on = f", on {entry['image_set']}" if run.many_sets else ""
-    title: Text = ClassifierName(entry["classifier"]), f" under {entry['nuisance']}{on}"
+    on = [f", on {entry['image_set']}"] if run.many_sets else []
+    title: Text = ClassifierName(entry["classifier"]), " under ", entry["nuisance"], *on
     blocks = (
         *(Sentence(text, "finding") for text in sentences.findings(entry, unlabelled)),
         *([Sentence(found.note, "caution")] if found.note else []),
