@@ -85,7 +85,7 @@ def test_the_report_shows_it_beside_robustness(run):
     chance = summary["measures"]["robustness"][INTERFERENCE_KEY][0]["points_by_chance"]
     page = write_report(folder).read_text()
     assert page.count("What the distortion itself adds") == 1
-    told = f"drawn under noise:sigma=0.12: of 75.0 points lost, 75.0 go to dawn; chance would be {chance:.1f}"
+    told = f"drawn under Gaussian noise, σ 0.12: of 75.0 points lost, 75.0 go to dawn; chance would be {chance:.1f}"
     assert told in page
 
 

@@ -1,11 +1,11 @@
-"""The public functions: `run`, one function per measure, training and hardening, and a run's tables."""
+"""The public functions: `run`, one function per measure, training and hardening, the gate, and a run's tables."""
 
 from brittle.api import generated
 from brittle.api.agreement import agreement
-from brittle.api.check import check, compare_runs
+from brittle.api.check import compare_runs
 from brittle.api.export import export, rows
 from brittle.api.generated import *  # noqa: F403
 from brittle.tracking.log import log
 
-__all__ = ["agreement", "check", "compare_runs", "export", "log", "rows"]
+__all__ = ["agreement", "compare_runs", "export", "log", "rows"]
 __all__ += generated.__all__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from brittle.api.notices import ProgressOption
 from brittle.api.running import run_asked
@@ -15,53 +15,25 @@ from brittle.engine.open import open_inputs
 from brittle.engine.store.run_folder import folder_path
 from brittle.errors import BrittleError
 from brittle.gate.judge import cases_file, conditions, judge
-from brittle.gate.options import GateOptions, WhenUnsure
-from brittle.registry import did_you_mean
+from brittle.gate.options import GateOptions
 from brittle.registry.options import checked
 from brittle.report.page.loaded import LoadedRun, load, loaded_of
 from brittle.results import GateResult, RunPresentation
 
-Number = Literal["rho", "accuracy", "clean"]
+PATHS = {"baseline", "cases"}
+SEVERAL = {"on", "require", "pair"}
 
 
-def check(
-    study: Any,
-    *,
-    against: str | Path | None = None,
-    allow: float = 0.01,
-    on: Sequence[Number] = ("rho", "accuracy"),
-    require: str | Sequence[str] = (),
-    cases: str | Path | None = None,
-    pair: str | Sequence[str] = (),
-    confidence: float = 0.95,
-    unsure: WhenUnsure = "stop",
-    worst: int = 5,
-    out: str | Path | None = None,
-    progress: ProgressOption = None,
-    **how: Any,
-) -> GateResult:
-    """Carries a study out and judges it: `against` the run of an earlier release, from which robustness may fall by no
-    more than `allow`; by conditions such as "rho>=0.6"; and by named cases.
-
-    `study` is a study file, a finished run's folder, or the result of a call. The verdict has a `state`, "passed",
-    "failed" or "unsure", and an `exit_status`; it prints as the command line shows it, and `values` are plain. `how`
-    are device, batch, engine and workers, as in `brittle.run`."""
-    asked = checked(
-        GateOptions,
-        {
-            "baseline": None if against is None else str(against),
-            "allow": allow,
-            "on": tuple(on),
-            "require": _several(require),
-            "cases": None if cases is None else str(cases),
-            "pair": _several(pair),
-            "confidence": confidence,
-            "unsure": unsure,
-            "worst": worst,
-        },
-        "check",
-    )
-    return checked_study(study, GateOptions(**asked), out, progress, how)
+def check_asked(given: Mapping[str, Any]) -> GateResult:
+    """What `brittle.check` does with its arguments, by name."""
+    asked = {
+        key: _several(value) if key in SEVERAL else value if value is None or key not in PATHS else str(value)
+        for key, value in {**given, "baseline": given["against"]}.items()
+        if key in GateOptions.__dataclass_fields__
+    }
+    how = {key: given[key] for key in ExecutionOptions.__dataclass_fields__ if given[key] is not None}
+    options = GateOptions(**checked(GateOptions, asked, "check"))
+    return checked_study(given["study"], options, given["out"], given["progress"], how)
 
 
 def compare_runs(
@@ -100,11 +72,6 @@ def _carried_out(
             raise BrittleError(f"{path} is carried out already, and --out says where to", "Leave --out out.")
         return RecordedRun.read(path), load(path)
     given = {"classifiers": study, "images": None, "out": out, "progress": progress}
-    unknown = next((key for key in how if key not in ExecutionOptions.__dataclass_fields__), None)
-    if unknown is not None:
-        raise BrittleError(
-            f"check has no option {unknown!r}", did_you_mean(unknown, ExecutionOptions.__dataclass_fields__)
-        )
     done = run_asked({**dict.fromkeys(ExecutionOptions.__dataclass_fields__), **given, **how})
     return RecordedRun.of(done.run), loaded_of(done.run)
 

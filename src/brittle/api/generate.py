@@ -20,12 +20,14 @@ from brittle.commands import (
     BETTER,
     PANELS,
     START,
+    TABLES,
     Command,
     DeviceOptions,
     ExecutionOptions,
     SelectionOptions,
     SubjectOptions,
 )
+from brittle.gate.options import GateInputs, GateOptions
 from brittle.hardening.options import HardeningInputs, HardeningOptions
 from brittle.measures.commands import built_in
 from brittle.results import KINDS
@@ -77,6 +79,7 @@ def functions() -> dict[str, list[GeneratedFunction]]:
     for command in built_in():
         found.setdefault(command.panel, []).append(_of_measure(command))
     found[BETTER] = [_training(), _hardening()]
+    found[TABLES] = [_checking()]
     return found
 
 
@@ -175,13 +178,38 @@ def _hardening() -> GeneratedFunction:
     )
 
 
+def _checking() -> GeneratedFunction:
+    study = {"annotation": ANY, "help": "a study file, the folder of a finished run, or the result of a call"}
+    paths = dict.fromkeys(("baseline", "cases"), PATH_OR_NONE)
+    asked = parameters(GateOptions, **paths)
+    return GeneratedFunction(
+        "check",
+        "Carry out a study and judge it: beside the run of an earlier release, by conditions and by named cases.",
+        'The verdict has a `state`, "passed", "failed" or "unsure", and an `exit_status`; it prints as on the command '
+        "line, and `values` are plain.",
+        (
+            *parameters(GateInputs, study=study, out=PATH_OR_NONE),
+            *(replace(each, name="against") if each.name == "baseline" else each for each in asked),
+            *parameters(ExecutionOptions),
+            PROGRESS,
+        ),
+        1,
+        "GateResult",
+        "return check_asked(locals())",
+    )
+
+
 def module_name(panel: str) -> str:
     """`Where does it break?` → where_does_it_break."""
     return re.sub(r"\W+", "_", panel.lower()).strip("_")
 
 
 # What the functions of a module call, and where that is.
-CALLED = {START: ("running", "run_asked"), BETTER: ("train_and_harden", "harden_classifier, train_network")}
+CALLED = {
+    START: ("running", "run_asked"),
+    BETTER: ("train_and_harden", "harden_classifier, train_network"),
+    TABLES: ("check", "check_asked"),
+}
 
 
 def _module(panel: str, wanted: list[GeneratedFunction]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 import typer
@@ -15,24 +14,17 @@ from brittle.cli.parameters import OutputOptions
 from brittle.cli.specs import check_study
 from brittle.commands import TABLES, ExecutionOptions
 from brittle.files import write_durably
-from brittle.gate.options import GateOptions, GateOutputs
-from brittle.registry.options import option
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckOptions:
-    study: str = option(MISSING, "a study file (TOML), or the folder of a finished run", positional=True)
-    out: str | None = option(None, "keep the run and its report in this folder; the same again resumes it")
+from brittle.gate.options import GateInputs, GateOptions, GateOutputs
 
 
 def add_check(app: typer.Typer) -> None:
     about = "Carry out a study and judge it: beside an earlier run, by conditions and by named cases."
-    kinds = (CheckOptions, GateOptions, GateOutputs, ExecutionOptions, OutputOptions)
+    kinds = (GateInputs, GateOptions, GateOutputs, ExecutionOptions, OutputOptions)
     add_command(app, "check", about, [each for kind in kinds for each in parameters(kind)], _check, panel=TABLES)
 
 
 def _check(given: TypedArguments) -> None:
-    what, to = given.made(CheckOptions), given.made(GateOutputs)
+    what, to = given.made(GateInputs), given.made(GateOutputs)
     as_json = given.made(OutputOptions).as_json
     if what.study.endswith(".toml"):
         check_study(what.study)

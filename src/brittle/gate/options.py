@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Literal
 
 from brittle.registry.options import option
 
 WhenUnsure = Literal["stop", "pass", "fail"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateInputs:
+    """What is judged."""
+
+    study: str = option(MISSING, "a study file (TOML), or the folder of a finished run", positional=True)
+    out: str | None = option(None, "keep the run and its report in this folder; the same again resumes it")
 
 
 @dataclass(frozen=True, kw_only=True)

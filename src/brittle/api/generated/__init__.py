@@ -2,6 +2,7 @@
 
 from brittle.api.generated.how_do_several_compare import corruption_error, error_consistency, line, ranking
 from brittle.api.generated.how_robust_is_a_classifier import clean, robustness
+from brittle.api.generated.reports_and_tables import check
 from brittle.api.generated.start_here import run
 from brittle.api.generated.train_and_harden import harden, train
 from brittle.api.generated.what_does_it_look_at import augmentation, cue_conflict, interference, occlusion, shuffling
@@ -17,6 +18,7 @@ sample = weak_points
 __all__ = [
     "augmentation",
     "breaking_points",
+    "check",
     "clean",
     "compare",
     "connectedness",
