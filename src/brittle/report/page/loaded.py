@@ -149,7 +149,7 @@ def load(path: Path | Place, *, nothing: bool = False, unfinished: bool = False)
     plain, begun = folder.read_study(), folder.read_begun()
     if lacking := sorted(plain["classifiers"].keys() - begun["files"].keys()):
         raise UnfinishedRun(
-            f"the run in {folder.path} is not finished: {', '.join(lacking)} was added and not begun",
+            f"the run in {folder.path} is not finished: nothing is known yet of {', '.join(lacking)}",
             "Give the command that began it again: it resumes.",
         )
     try:
