@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow test-oldest test-python site test-browser fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs docs-browser api bundled sample clean
+.PHONY: demo test test-slow test-oldest test-python site test-browser test-gpu fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs docs-browser api bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -46,6 +46,11 @@ test-browser: .venv/test-ready
 	    echo 'These tests need Chromium: apt-get update && apt-get install -y chromium (Debian),'; \
 	    echo 'dnf install chromium (Fedora), or https://www.chromium.org.'; exit 1; } >&2
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests/browser
+
+# Nuisances, classifiers and measures on a GPU beside a CPU, with the Python that has a torch for it and pytest:
+# make test-gpu PYTHON=python3. Skipped by `make test` where there is no GPU.
+test-gpu:
+	PYTHONPATH=src $(PYTHON) -m pytest tests/gpu
 
 # Inputs made up by hypothesis, CASES of each target, fewer of costly ones: `make test` tries a few hundred. What came of
 # them is written to RESULT.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pytest
-from PIL import Image
+from everything import study_of_everything
 
 import brittle
 from brittle.measures import measures
@@ -32,90 +32,12 @@ from brittle.report.sections import register, section_of
 from brittle.report.sections.base import BaseSection
 
 pytestmark = pytest.mark.warned("")  # of a run as small as this one there is much to warn of
-NETS = """
-import torch
-
-def _scores(images, seed):
-    weights = torch.randn(images[0].numel(), 10, generator=torch.Generator().manual_seed(seed))
-    flat = images.flatten(1)
-    return 0.2 * (flat - flat.mean(1, keepdim=True)) @ weights
-
-def a(images):
-    return _scores(images, 1)
-
-def b(images):
-    return _scores(images, 2)
-
-def c(images):
-    return _scores(images, 3)
-"""
-COUNT = 12
-LAYERED, TEST = {"classifiers": ["plain", "augmented"]}, {"images": ["test"]}
-
-
-def _asked() -> dict[str, dict[str, Any]]:
-    """Every measure with options that make it cheap."""
-    noise, few = {"nuisances": ["noise"]}, {"nuisances": ["translation", "occlusion"]}
-    return {
-        "clean": {"images": ["test", "train", "stimuli"]},
-        "robustness": {"samples": 3} | few | TEST,
-        "weak-points": {"budget": 60, "count": 3} | few | LAYERED | TEST,
-        "breaking-points": {"step": 8.0} | noise | TEST,
-        "failure-points": {"severities": [20, 60]} | noise | TEST,
-        "ranking": {},
-        "corruption-error": {"reference": "a"},
-        "line": {},
-        "perturbation": {"count": 1, "steps": 20, "targets": "2"} | LAYERED | TEST,
-        "occlusion": {"shares": [0.3], "nuisances": ["patch"]} | TEST,
-        "shuffling": {"samples": 2} | TEST,
-        "interference": {},
-        "augmentation": {} | TEST,
-        "layer-noise": {"layers": "2", "step": 0.5} | LAYERED | TEST,
-        "layer-changes": {"layers": "2", "steps": 20} | LAYERED | TEST,
-        "connectedness": {} | LAYERED | TEST,
-        "cue-conflict": {"images": ["stimuli"], "resamples": 100} | LAYERED,
-        "error-consistency": {"resamples": 100} | TEST,
-        "before-after": {"before": "plain", "after": "augmented"} | LAYERED,
-    }
-
-
-def _write_images(folder: Path) -> None:
-    chosen = brittle.image_set("sample").choose(2 * COUNT, 0)
-    batch, classes = chosen.batch(range(2 * COUNT)), np.array(list(chosen.classes))
-    pixels, labels = (255 * batch.images[:, 0].numpy()).round().astype(np.uint8), batch.labels.numpy()
-    wrong = np.where(np.arange(COUNT) % 4, labels[:COUNT], (labels[:COUNT] + 1) % 10)
-    np.savez(folder / "test.npz", images=pixels[:COUNT], labels=wrong, classes=classes)
-    np.savez(folder / "train.npz", images=pixels[COUNT:], labels=labels[COUNT:], classes=classes)
-    for place, (shape, texture) in enumerate((s, t) for s in ("bag", "coat") for t in ("bag", "coat")):
-        (folder / "stimuli" / shape).mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pixels[place]).save(folder / "stimuli" / shape / f"{shape}1-{texture}1.png")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("everything")
-    _write_images(made)
-    (made / "nets.py").write_text(NETS)
-    study = {
-        "classifiers": {
-            "plain": "bundled:plain",
-            "augmented": "bundled:augmented",
-            **{name: f"python:{made}/nets.py:{name}" for name in "abc"},
-        },
-        "images": {
-            "test": {"spec": f"npz:{made}/test.npz", "train": "train"},
-            "train": f"npz:{made}/train.npz",
-            "stimuli": f"cue-conflict:{made}/stimuli",
-        },
-        "nuisances": {
-            "translation": "translation:sigma=0.2",
-            "occlusion": "occlusion:rectangles=1,scale=0.2",
-            "patch": "patch",
-            "noise": "noise",
-        },
-        "measures": {name: {"kind": name} | options for name, options in _asked().items()},
-    }
-    brittle.run(study, out=made / "run")
+    brittle.run(study_of_everything(made), out=made / "run")
     return made / "run"
 
 
@@ -196,8 +118,7 @@ def test_a_card_has_the_verdict_the_matrix_three_pictures_and_the_cautions(folde
 
 
 def test_the_csv_of_a_report_is_the_matrix_of_its_first_screen(folder: Path, written: Document) -> None:
-    with write_as(folder, "csv").local.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = list(csv.DictReader(io.StringIO(write_as(folder, "csv").read_text(), newline="")))
     matrix = next(block for block in written.top if isinstance(block, Matrix))
     squares = [square for row in matrix.squares for square in row if square is not None]
     assert len(rows) == len(squares)

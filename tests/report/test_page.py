@@ -70,7 +70,7 @@ def test_pictures_and_figures_have_words_ids_are_unique_and_links_lead_somewhere
 def test_same_run_gives_the_same_bytes(any_folder: Path, page_of: PageOf) -> None:
     page_of(any_folder)
     before = (any_folder / "report.html").read_bytes()
-    assert write_report(any_folder).read_bytes() == before
+    assert write_report(any_folder).read() == before
     assert not list(any_folder.glob("*.tmp"))
 
 

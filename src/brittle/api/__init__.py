@@ -1,4 +1,4 @@
-"""The public functions: `run`, one function per measure, training and hardening, and a run's tables."""
+"""The public functions: `run`, one function per measure, training and hardening, the gate, and a run's tables."""
 
 from brittle.api import generated
 from brittle.api.agreement import agreement

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from brittle.api.notices import ProgressOption
 from brittle.api.running import run_asked
 from brittle.commands import ExecutionOptions
 from brittle.comparison.comparable import refuse_other_study
@@ -18,6 +19,21 @@ from brittle.gate.options import GateOptions
 from brittle.registry.options import checked
 from brittle.report.page.loaded import LoadedRun, load, loaded_of
 from brittle.results import GateResult, RunPresentation
+
+PATHS = {"baseline", "cases"}
+SEVERAL = {"on", "require", "pair"}
+
+
+def check_asked(given: Mapping[str, Any]) -> GateResult:
+    """What `brittle.check` does with its arguments, by name."""
+    asked = {
+        key: _several(value) if key in SEVERAL else value if value is None or key not in PATHS else str(value)
+        for key, value in {**given, "baseline": given["against"]}.items()
+        if key in GateOptions.__dataclass_fields__
+    }
+    how = {key: given[key] for key in ExecutionOptions.__dataclass_fields__ if given[key] is not None}
+    options = GateOptions(**checked(GateOptions, asked, "check"))
+    return checked_study(given["study"], options, given["out"], given["progress"], how)
 
 
 def compare_runs(
@@ -32,33 +48,31 @@ def compare_runs(
     return write_comparison([Path(each) for each in (first, *others)], out, _several(pair))
 
 
-def run_check(given: Mapping[str, Any]) -> GateResult:
-    """What `brittle.check` and the command do with their arguments, by name. What can be refused before the work is."""
-    said = {name: given[name] for name in GateOptions.__dataclass_fields__ if given[name] is not None}
-    said |= {name: str(said[name]) for name in ("against", "cases") if name in said}
-    said |= {name: _several(said[name]) for name in ("on", "require", "pair") if name in said}
-    options = GateOptions(**checked(GateOptions, said, "check"))
-    study = given["study"]
+def checked_study(
+    study: Any, options: GateOptions, out: str | Path | None, progress: ProgressOption, how: Mapping[str, Any]
+) -> GateResult:
+    """What the function and the command do. What can be refused before the work is."""
     path = Path(study) if isinstance(study, (str, Path)) else None
     cases = cases_file(options, path if path is not None else Path("."))
     conditions(options, cases)
-    baseline = None if options.against is None else RecordedRun.read(folder_path(options.against))
+    baseline = None if options.baseline is None else RecordedRun.read(folder_path(options.baseline))
     if baseline is not None and path is not None and not is_run(path):
         refuse_other_study(str(path), open_inputs(path).study.resolved(), baseline)
-    run, loaded = _carried_out(path, given)
+    run, loaded = _carried_out(study, path, out, progress, how)
     return GateResult(**vars(judge(run, loaded, options, baseline, cases)))
 
 
-def _carried_out(path: Path | None, given: Mapping[str, Any]) -> tuple[RecordedRun, LoadedRun]:
-    study = given["study"]
+def _carried_out(
+    study: Any, path: Path | None, out: str | Path | None, progress: ProgressOption, how: Mapping[str, Any]
+) -> tuple[RecordedRun, LoadedRun]:
     if isinstance(study, RunPresentation):
         return RecordedRun.of(study.run), loaded_of(study.run)
     if path is not None and is_run(path):
-        if given["out"] is not None:
+        if out is not None:
             raise BrittleError(f"{path} is carried out already, and --out says where to", "Leave --out out.")
         return RecordedRun.read(path), load(path)
-    how = {key: given[key] for key in ("out", "progress", *ExecutionOptions.__dataclass_fields__)}
-    done = run_asked({"classifiers": study, "images": None, **how})
+    given = {"classifiers": study, "images": None, "out": out, "progress": progress}
+    done = run_asked({**dict.fromkeys(ExecutionOptions.__dataclass_fields__), **given, **how})
     return RecordedRun.of(done.run), loaded_of(done.run)
 
 
@@ -68,5 +82,5 @@ def is_run(path: Path) -> bool:
     return place.remote or place.local.is_dir()
 
 
-def _several(given: str | Iterable[str]) -> tuple[str, ...]:
+def _several(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)

@@ -1,4 +1,4 @@
-"""Writes `run`, the functions per measure, `train`, `harden` and `check` from the options that commands are made from.
+"""Writes `run`, the functions per measure, `train` and `harden` from the options that command lines are made from.
 
 `python -m brittle.api.generate` writes `api/generated/`, one module per panel of `brittle --help`, and the public names
 in `brittle/__init__.py`; with `--check` it only compares. An option is described in one place, its dataclass, and
@@ -179,21 +179,23 @@ def _hardening() -> GeneratedFunction:
 
 
 def _checking() -> GeneratedFunction:
-    paths = dict.fromkeys(("against", "cases"), PATH_OR_NONE)
-    study, out = parameters(
-        GateInputs,
-        study={**MAY_BE_OBJECT, "help": "a study, the folder of a finished run, or the result of a call"},
-        out=PATH_OR_NONE,
-    )
+    study = {"annotation": ANY, "help": "a study file, the folder of a finished run, or the result of a call"}
+    paths = dict.fromkeys(("baseline", "cases"), PATH_OR_NONE)
+    asked = parameters(GateOptions, **paths)
     return GeneratedFunction(
         "check",
-        "Carry a study out and judge it: beside an earlier run, by conditions and by named cases.",
-        'The verdict has a `state`, "passed", "failed" or "unsure", and an `exit_status`; it prints as the command '
-        "line shows it, and `values` are plain.",
-        (study, *parameters(GateOptions, **paths), out, *parameters(ExecutionOptions), PROGRESS),
+        "Carry out a study and judge it: beside the run of an earlier release, by conditions and by named cases.",
+        'The verdict has a `state`, "passed", "failed" or "unsure", and an `exit_status`; it prints as on the command '
+        "line, and `values` are plain.",
+        (
+            *parameters(GateInputs, study=study, out=PATH_OR_NONE),
+            *(replace(each, name="against") if each.name == "baseline" else each for each in asked),
+            *parameters(ExecutionOptions),
+            PROGRESS,
+        ),
         1,
         "GateResult",
-        "return run_check(locals())",
+        "return check_asked(locals())",
     )
 
 
@@ -206,7 +208,7 @@ def module_name(panel: str) -> str:
 CALLED = {
     START: ("running", "run_asked"),
     BETTER: ("train_and_harden", "harden_classifier, train_network"),
-    TABLES: ("check", "run_check"),
+    TABLES: ("check", "check_asked"),
 }
 
 
@@ -250,7 +252,7 @@ def _package(found: dict[str, list[GeneratedFunction]]) -> str:
     homes = {module_name(panel): sorted(each.name for each in several) for panel, several in found.items()}
     return "\n".join(
         [
-            '"""`run`, a function per measure, `train`, `harden` and `check`. Made by `make api`."""',
+            '"""`run`, a function per measure, `train` and `harden`. Made by `python -m brittle.api.generate`."""',
             "",
             *(f"from brittle.api.generated.{home} import {', '.join(there)}" for home, there in sorted(homes.items())),
             "",

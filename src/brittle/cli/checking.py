@@ -28,15 +28,15 @@ def _check(given: TypedArguments) -> None:
     as_json = given.made(OutputOptions).as_json
     if what.study.endswith(".toml"):
         check_study(what.study)
-    from brittle.api.check import is_run, run_check
+    from brittle.api.check import checked_study, is_run
     from brittle.gate.annotations import annotations_of, wanted
     from brittle.report.page.loaded import code_named
 
     if is_run(Path(what.study)) and (code := code_named(Path(what.study))):
         warn([f"code that the study in {what.study} names may be run: {', '.join(code)}"])
     with warnings_printed():
-        asked = {**vars(what), **vars(given.made(GateOptions)), **vars(given.made(ExecutionOptions))}
-        verdict = run_check({**asked, "progress": True})
+        how = vars(given.made(ExecutionOptions))
+        verdict = checked_study(what.study, given.made(GateOptions), what.out, True, how)
     if to.junit is not None:
         _write(Path(to.junit), verdict.junit())
     if to.markdown is not None:

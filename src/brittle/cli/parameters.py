@@ -11,7 +11,7 @@ from brittle.registry.options import option
 class ComparisonOptions:
     """Which other classifiers, and which of them belong together."""
 
-    compared_with: tuple[str, ...] = option((), "compare with this classifier, paired; may be repeated", flag="against")
+    against: tuple[str, ...] = option((), "compare with this classifier, paired; may be repeated")
     groups: tuple[str, ...] = option(
         (),
         "NAME=GROUP: a classifier's group, which several trainings of one model share; may be repeated",

@@ -23,7 +23,7 @@ from brittle.training import trainable
 # By the name of an option whose value is a spec, and of a study's table of specs.
 REGISTRIES: Mapping[str, Registry[Any]] = {
     "classifier": classifiers,
-    "compared_with": classifiers,
+    "against": classifiers,
     "classifiers": classifiers,
     "images": image_sets,
     "train": image_sets,

@@ -37,7 +37,7 @@ def cases_file(options: GateOptions, study: Path) -> Path | None:
 
 def conditions(options: GateOptions, cases: Path | None) -> list[Condition]:
     """What is asked of numbers, before any work; refuses a gate that asks for nothing."""
-    if options.against is None and not options.require and cases is None:
+    if options.baseline is None and not options.require and cases is None:
         raise BrittleError(
             "there is nothing to check",
             "Name a baseline (--against RUN), a condition (--require 'rho>=0.6') or named cases (--cases cases.toml).",

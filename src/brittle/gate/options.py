@@ -22,7 +22,7 @@ class GateInputs:
 class GateOptions:
     """The options of `brittle check`, without those of carrying a study out."""
 
-    against: str | None = option(None, "the run of an earlier release, a run folder")
+    baseline: str | None = option(None, "the run of an earlier release, a run folder", flag="against")
     allow: float = option(0.01, "by how much robustness may fall", least=0, below=1)
     on: tuple[Literal["rho", "accuracy", "clean"], ...] = option(
         ("rho", "accuracy"), "which numbers may not fall: rho, accuracy (under nuisances), clean (without)", fewest=1

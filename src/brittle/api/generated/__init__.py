@@ -1,4 +1,4 @@
-"""`run`, a function per measure, `train`, `harden` and `check`. Made by `make api`."""
+"""`run`, a function per measure, `train` and `harden`. Made by `python -m brittle.api.generate`."""
 
 from brittle.api.generated.how_do_several_compare import corruption_error, error_consistency, line, ranking
 from brittle.api.generated.how_robust_is_a_classifier import clean, robustness

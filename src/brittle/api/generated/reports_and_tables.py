@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from brittle.api.check import run_check
+from brittle.api.check import check_asked
 from brittle.api.notices import ProgressOption
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def check(
     study: Any,
     *,
+    out: str | Path | None = None,
     against: str | Path | None = None,
     allow: float = 0.01,
     on: Sequence[Literal["rho", "accuracy", "clean"]] = ("rho", "accuracy"),
@@ -28,7 +29,6 @@ def check(
     confidence: float = 0.95,
     unsure: Literal["stop", "pass", "fail"] = "stop",
     worst: int = 5,
-    out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
     engine: Literal["local", "ray"] = "local",
@@ -37,14 +37,15 @@ def check(
     time_limit: float | None = None,
     progress: ProgressOption = None,
 ) -> GateResult:
-    """Carry a study out and judge it: beside an earlier run, by conditions and by named cases.
+    """Carry out a study and judge it: beside the run of an earlier release, by conditions and by named cases.
 
-    The verdict has a `state`, "passed", "failed" or "unsure", and an `exit_status`; it prints as the command line shows
-    it, and `values` are plain.
+    The verdict has a `state`, "passed", "failed" or "unsure", and an `exit_status`; it prints as on the command line,
+    and `values` are plain.
 
     Parameters
     ----------
-    study: a study, the folder of a finished run, or the result of a call
+    study: a study file, the folder of a finished run, or the result of a call
+    out: keep the run and its report in this folder; the same again resumes it
     against: the run of an earlier release, a run folder
     allow: by how much robustness may fall [at least 0 and below 1]
     on: which numbers may not fall: rho, accuracy (under nuisances), clean (without)
@@ -54,7 +55,6 @@ def check(
     confidence: confidence of all intervals together [between 0 and 1 (exclusive)]
     unsure: what it comes to that it can't be told yet: stop (exit status 4), pass (0) or fail (3)
     worst: how many of the new weak points are named [at least 0]
-    out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
     engine: what carries it out: local (this process) or ray (several worker processes)
@@ -63,4 +63,4 @@ def check(
     time_limit: seconds that a unit may take on ray before another worker tries it; no limit by default [above 0]
     progress: shown in a terminal and a notebook; never with False
     """
-    return run_check(locals())
+    return check_asked(locals())

@@ -147,6 +147,11 @@ def load(path: Path | Place, *, nothing: bool = False, unfinished: bool = False)
     says nothing of measures."""
     folder, missing = RunFolder(path), list[str]()
     plain, begun = folder.read_study(), folder.read_begun()
+    if lacking := sorted(plain["classifiers"].keys() - begun["files"].keys()):
+        raise UnfinishedRun(
+            f"the run in {folder.path} is not finished: nothing is known yet of {', '.join(lacking)}",
+            "Give the command that began it again: it resumes.",
+        )
     try:
         summary = folder.read_summary()
     except UnfinishedRun:
