@@ -22,12 +22,15 @@ def in_precision(classifiers: Mapping[str, Classifier], precision: Precision) ->
 
 @contextmanager
 def products_in(precision: Precision) -> Iterator[None]:
-    """Within it, a GPU's matrix products have the precision that is asked for."""
-    products = torch.backends.cuda.matmul
-    before = products.allow_tf32
-    if precision == "tf32":
-        products.allow_tf32 = True
+    """Within it, matrix products and convolutions on a GPU have the precision that is asked for. Torch rounds the
+    convolutions of float32 to TF32 unless it is told not to."""
+    libraries = (torch.backends.cuda.matmul, torch.backends.cudnn)
+    before = [each.allow_tf32 for each in libraries]
+    if precision != "bf16":
+        for each in libraries:
+            each.allow_tf32 = precision == "tf32"
     try:
         yield
     finally:
-        products.allow_tf32 = before
+        for each, allowed in zip(libraries, before, strict=True):
+            each.allow_tf32 = allowed
