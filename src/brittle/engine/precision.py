@@ -24,13 +24,11 @@ def in_precision(classifiers: Mapping[str, Classifier], precision: Precision) ->
 def products_in(precision: Precision) -> Iterator[None]:
     """Within it, matrix products and convolutions on a GPU have the precision that is asked for. Torch rounds the
     convolutions of float32 to TF32 unless it is told not to."""
-    libraries = (torch.backends.cuda.matmul, torch.backends.cudnn)
-    before = [each.allow_tf32 for each in libraries]
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
     if precision != "bf16":
-        for each in libraries:
-            each.allow_tf32 = precision == "tf32"
+        matmul.allow_tf32 = cudnn.allow_tf32 = precision == "tf32"
     try:
         yield
     finally:
-        for each, allowed in zip(libraries, before, strict=True):
-            each.allow_tf32 = allowed
+        matmul.allow_tf32, cudnn.allow_tf32 = before
