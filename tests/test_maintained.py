@@ -15,6 +15,7 @@ import brittle
 from brittle.cli.assemble import make_app
 from brittle.engine.job import FORMAT, SUMMARY_VERSION
 from brittle.measures import measures
+from brittle.measures.commands import built_in
 from brittle.report import blocks
 from brittle.study import Study
 
@@ -30,7 +31,7 @@ PAGES = sorted(
 USED = [
     page for page in PAGES if page.parent in (ROOT, DOCS) and page.name != "CHANGELOG.md"
 ]  # which shows the past too
-GROUPS = ("start", "measure", "watch", "understand", "extend")
+GROUPS = ("start", "measure", "understand", "extend")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -96,6 +97,16 @@ def test_the_readme_has_every_page_in_the_same_groups():
     for group, part in zip(GROUPS, parts[2::2], strict=True):
         pages = {Path(target).name for target in LINK.findall(part) if target.startswith("docs/")} - {"README.md"}
         assert pages == {page.name for page in DOCS.glob("*.md") if f"› {group}\n" in text_of(page)}
+
+
+def test_every_measure_has_a_command_a_function_and_a_page_of_its_name():
+    commands = {command.measure: command for command in built_in()}
+    own = {name for name, kind in measures.loaded().items() if kind.__module__.startswith("brittle.measures.")}
+    assert own == commands.keys() | {"before-after"}  # which `brittle harden` asks for
+    for name, command in commands.items():
+        assert command.function == name.replace("-", "_")
+        assert command.function in brittle.__all__
+        assert (DOCS / f"{name}.md").is_file(), name
 
 
 def test_commands_that_people_are_told_to_type_exist():

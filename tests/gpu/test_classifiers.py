@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from on_gpu import DEVICE
 from torch import nn
 
 import brittle
@@ -71,9 +72,8 @@ def test_other_numbers_change_rho_by_as_little_as_they_say(precision: str, gpu: 
     assert found["rho"] == pytest.approx(plain["rho"], abs=0.02)
 
 
+@pytest.mark.skipif(DEVICE == "cpu", reason="compiling for a CPU takes minutes")
 def test_compiled_graphs_give_the_plain_rows(gpu: torch.device) -> None:
-    if gpu.type == "cpu":
-        pytest.skip("compiling for a CPU takes minutes")
     asked = {"count": 60, "samples": 5, "progress": False, "device": gpu.type}
     plain = brittle.measure("bundled:plain", "sample", "affine:alpha=50", compile="no", **asked)
     found = brittle.measure("bundled:plain", "sample", "affine:alpha=50", compile="yes", **asked)
