@@ -17,7 +17,7 @@ from playwright.sync_api import Page
 
 import brittle
 from brittle.cases import read_cases
-from brittle.explorer.serve import ExplorerServer
+from brittle.explorer.serve import LocalServer
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[ExplorerServer]:
+def server(folder: Path) -> Iterator[LocalServer]:
     with serving(folder) as found:
         yield found
 
 
 @pytest.fixture
-def explorer(server: ExplorerServer, visit: Callable[..., Any]) -> Callable[..., Page]:
+def explorer(server: LocalServer, visit: Callable[..., Any]) -> Callable[..., Page]:
     """`explorer("#nuisance=turned", phone=True)`: the page, once it shows answers; it must have no errors so far."""
 
     def call(state: str = "", **context: Any) -> Page:
@@ -297,7 +297,7 @@ def test_on_a_phone_nothing_is_wider_than_the_window(explorer: Callable[..., Pag
     assert page.locator("#pictures").is_visible()
 
 
-def test_without_the_token_the_page_says_so(server: ExplorerServer, visit: Callable[..., Any]) -> None:
+def test_without_the_token_the_page_says_so(server: LocalServer, visit: Callable[..., Any]) -> None:
     page = visit(server.origin).page
     page.wait_for_selector("#problem:not([hidden])")
     assert "brittle explore" in page.locator("#problem").inner_text()

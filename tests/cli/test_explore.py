@@ -78,7 +78,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path, cli):
 def test_listening_for_other_machines_warns_and_keeps_the_token(folder, cli, monkeypatch):
     here = socket.create_server(("127.0.0.1", 0))
     monkeypatch.setattr(serve, "_listening", lambda host, port: here)
-    monkeypatch.setattr(serve.ExplorerServer, "run", lambda self: None)
+    monkeypatch.setattr(serve.LocalServer, "run", lambda self: None)
     said = cli("explore", folder, "--host", "0.0.0.0")
     here.close()
     assert said.status == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import brittle
 from brittle.explorer.opened import OpenedRun
-from brittle.explorer.serve import ExplorerServer, explorer_server
+from brittle.explorer.serve import LocalServer, explorer_server
 
 STUDY = {
     "classifiers": {"plain": "bundled:plain", "augmented": "bundled:augmented"},
@@ -28,7 +28,7 @@ def explored_run(out: Path) -> Path:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[ExplorerServer]:
+def serving(folder: Path) -> Iterator[LocalServer]:
     """The explorer's server in a thread of its own; cases go beside the run."""
     found = explorer_server(OpenedRun(folder), folder.parent / "cases.toml")
     thread = threading.Thread(target=found.run, daemon=True)

@@ -47,7 +47,7 @@ def is_transformers(module: Any) -> bool:
 def transformers_configuration(module: Any) -> Configuration:
     """What a live model says of itself, and the image processor beside its weights, where that is on this machine."""
     where = str(getattr(module, "name_or_path", "") or getattr(module.config, "_name_or_path", ""))
-    processor = _processor(where, local_files_only=True) if where else None
+    processor = image_processor(where, local_files_only=True) if where else None
     return _configuration(module, processor, type(module).__name__)
 
 
@@ -114,7 +114,7 @@ def _sides(size: Any) -> tuple[int, int]:
     return int(size["height"]), int(size["width"])
 
 
-def _processor(where: str, **options: Any) -> Any:
+def image_processor(where: str, **options: Any) -> Any:
     """The image processor beside a model's weights; None where there is none."""
     with imported("transformers", "transformers", f"the classifier hf:{where}"):
         kind = importlib.import_module("transformers").AutoImageProcessor
@@ -142,9 +142,9 @@ class TransformersLoader(NamedModelOptions):
         where = str(folder) if folder.is_dir() else self.model
         _refuse_weights_elsewhere(folder, who)
         options = {"revision": self.revision} if self.revision and not folder.is_dir() else {}
-        with imported("transformers", "transformers", f"the classifier {who}"), _quiet():
+        with imported("transformers", "transformers", f"the classifier {who}"), quiet():
             module, local = self._made(where, options, folder.is_dir(), who)
-        processor = _processor(where, local_files_only=local, **options)
+        processor = image_processor(where, local_files_only=local, **options)
         settings = settings_with(self, _configuration(module, processor, who))
         return TorchClassifier(module, device=device, name=who, **settings)
 
@@ -204,7 +204,7 @@ def _unusable(who: str, error: Exception) -> BrittleError:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the bars that transformers draws while it reads weights."""
     logging: Any = importlib.import_module("transformers.utils.logging")
     drawn = not importlib.import_module("huggingface_hub.utils").are_progress_bars_disabled()

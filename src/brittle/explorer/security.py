@@ -90,9 +90,15 @@ class Guard:
     """Stands before the app and lets through what may pass."""
 
     def __init__(
-        self, app: ASGIApp, token: str, hosts: frozenset[str] | None, open_paths: Iterable[str], buckets: Buckets
+        self,
+        app: ASGIApp,
+        token: str,
+        hosts: frozenset[str] | None,
+        open_paths: Iterable[str],
+        buckets: Buckets,
+        command: str,
     ) -> None:
-        self.app, self.token, self.hosts, self.buckets = app, token, hosts, buckets
+        self.app, self.token, self.hosts, self.buckets, self.command = app, token, hosts, buckets, command
         self.open_paths = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,7 +137,8 @@ class Guard:
             and not path.startswith(REPORTS)
             and not hmac.compare_digest(headers.get(TOKEN_HEADER, "").encode(), self.token.encode())
         ):
-            raise Refused(401, "The token is missing or wrong: open the address that `brittle explore` has printed.")
+            said = f"The token is missing or wrong: open the address that `brittle {self.command}` has printed."
+            raise Refused(401, said)
 
 
 def _limited(receive: Receive) -> Receive:

@@ -1,14 +1,15 @@
-"""The server: one process, one run, one port of this machine."""
+"""The server: one process, one port of this machine, and an address with a token in it."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from brittle.errors import BrittleError
 from brittle.explorer.app import make_app, page_files
@@ -20,7 +21,7 @@ BACKLOG = 128
 
 
 @dataclass(frozen=True)
-class ExplorerServer:
+class LocalServer:
     """A server that listens, and answers once it runs."""
 
     host: str
@@ -46,12 +47,18 @@ class ExplorerServer:
         self.server.should_exit = True
 
 
-def explorer_server(run: OpenedRun, cases: Path, host: str = "127.0.0.1", port: int = 0) -> ExplorerServer:
+def explorer_server(run: OpenedRun, cases: Path, host: str = "127.0.0.1", port: int = 0) -> LocalServer:
     """A server for an opened run, which saves named cases in one file; port 0 is any that is free."""
+    return guarded_server(make_app(run, cases), page_files(), "explore", host, port)
+
+
+def guarded_server(app: ASGIApp, open_paths: Iterable[str], command: str, host: str, port: int) -> LocalServer:
+    """A server that answers those who have its token, which the command has printed; anybody may have what lies at
+    the open paths."""
     listening, token = _listening(host, port), new_token()
     hosts = hosts_of(host, listening.getsockname()[1])
     config = uvicorn.Config(
-        Guard(make_app(run, cases), token, hosts, page_files(), Buckets()),
+        Guard(app, token, hosts, open_paths, Buckets(), command),
         log_level="error",
         access_log=False,
         server_header=False,
@@ -62,7 +69,7 @@ def explorer_server(run: OpenedRun, cases: Path, host: str = "127.0.0.1", port: 
         lifespan="off",
         ws="none",
     )
-    return ExplorerServer(host, token, listening, uvicorn.Server(config))
+    return LocalServer(host, token, listening, uvicorn.Server(config))
 
 
 def serve(

@@ -1,7 +1,7 @@
 """CNS-Bench's published layout (Dünkel et al. 2025): SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg, scale in thousandths.
 
 The index is the class's place among ImageNet's 1,000. `annotations_cns.json`, where it is there, lists every image
-again and is compared with the folders.
+again and is compared with the folders. Another file of that form, such as `brittle filter` writes, chooses among them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
-from brittle.files import printable, real_path
+from brittle.files import printable, real_path, size_of
 from brittle.images import register
 from brittle.images.base import ImageSet
 from brittle.images.folder import image_files
@@ -41,19 +41,17 @@ class Cns(ResizedOptions):
     in_scales: ClassVar[bool] = True
 
     path: str = option(MISSING, "the folder that holds the shifts' folders", positional=True)
+    annotations: str | None = option(
+        None, f"only images that this file lists, in the form of {ANNOTATIONS}, such as those that `brittle filter` keeps"
+    )
 
     def load(self) -> ImageSet:
         root = Path(real_path(self.path))
-        if not root.is_dir():
-            raise BrittleError(f"there is no folder {self.path}", "Name the folder that holds the shifts' folders.")
         own = ContainedFiles(root, outside=self.outside)
-        found, odd = _entries(sorted(file for file in image_files(own) if file.count("/") == 2))
-        if not found:
-            raise BrittleError(
-                f"{self.path} has no images in CNS-Bench's layout",
-                "They are called SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg.",
-            )
-        right, wrong = _without_wrong_classes(found, _annotated(own))
+        found, odd = cns_files(own)
+        right, wrong = _without_wrong_classes(found, annotated(own.path(ANNOTATIONS)))
+        if self.annotations is not None:
+            right = listed_only(right, Path(real_path(self.annotations)))
         title = printable(root.resolve().name or str(root))
         shifts = set(chosen_shifts(title, {each.shift for each in right}, self.shifts))
         wanted = [each for each in right if each.shift in shifts or each.scale == 0]  # at 0 all shifts are the same
@@ -89,6 +87,33 @@ class CnsFile(NamedTuple):
         return f"{self.label:03d}_{self.name}/seed_{self.seed:04d}"
 
 
+def cns_files(own: ContainedFiles) -> tuple[list[CnsFile], list[str]]:
+    """All images below a folder by what their paths say, and a sentence about those that say nothing."""
+    if not own.folder.is_dir():
+        raise BrittleError(f"there is no folder {own.folder}", "Name the folder that holds the shifts' folders.")
+    found, odd = _entries(sorted(file for file in image_files(own) if file.count("/") == 2))
+    if not found:
+        raise BrittleError(
+            f"{own.folder} has no images in CNS-Bench's layout",
+            "They are called SHIFT/INDEX_CLASS/seed_0034_scale_1000.jpg.",
+        )
+    return found, odd
+
+
+def listed_only(entries: Sequence[CnsFile], path: Path) -> list[CnsFile]:
+    """The entries that a file of annotations lists; it may list no others."""
+    size_of(path)
+    listed = annotated(path)
+    there = {each.file for each in entries}
+    missing = sorted(set(listed) - there)
+    if missing:
+        raise BrittleError(
+            f"{path} lists {len(missing)} images that are not there: {some(missing)}",
+            "Name the folder that it was made for.",
+        )
+    return [each for each in entries if each.file in listed]
+
+
 def _entries(files: Sequence[str]) -> tuple[list[CnsFile], list[str]]:
     """What the paths say, and a sentence about those that say nothing."""
     found, odd = [], []
@@ -109,9 +134,8 @@ def _entries(files: Sequence[str]) -> tuple[list[CnsFile], list[str]]:
     return found, notes
 
 
-def _annotated(own: ContainedFiles) -> dict[str, int]:
+def annotated(path: Path) -> dict[str, int]:
     """File → class index, from the annotations; empty where there are none."""
-    path = own.path(ANNOTATIONS)
     if not path.is_file():
         return {}
     try:

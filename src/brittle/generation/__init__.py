@@ -1,0 +1,1 @@
+"""Generated shifts: making them, and telling which images still show their class."""

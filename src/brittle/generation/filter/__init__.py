@@ -1,0 +1,1 @@
+"""The out-of-class filter (CNS-Bench, section 3.4)."""

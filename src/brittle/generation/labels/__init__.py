@@ -1,0 +1,1 @@
+"""What people, or a stated proxy, say of generated images."""
