@@ -40,9 +40,11 @@ GROUND = (
     "commands",
     "cases",
     "terminal",
+    "libraries",
 )
 # From the bottom up: a name may import what stands on a lower floor. Those on one floor know nothing of each other.
 FLOORS = (
+    ("diffusion",),
     ("classifiers", "images", "nuisances"),
     ("extras", "mixing"),
     ("statistics",),

@@ -23,6 +23,7 @@ from brittle.classifiers.class_mapping import ClassMapping, ClassMappingOptions,
 from brittle.classifiers.preprocess import Preprocess
 from brittle.device import usable_device
 from brittle.errors import BrittleError, Failure, users_line
+from brittle.libraries import first_line
 from brittle.registry import did_you_mean, option, validated
 
 Output = Literal["auto", "logits", "probabilities"]
@@ -274,13 +275,6 @@ def layouts(images: Tensor) -> list[Tensor]:
     plain = images.clone(memory_format=torch.contiguous_format)
     alike = plain.is_contiguous(memory_format=torch.channels_last)
     return [plain] if alike else [plain, plain.contiguous(memory_format=torch.channels_last)]
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of another library's error, short enough to quote in one of ours."""
-    lines = str(error).strip().splitlines()
-    text = lines[0].strip().rstrip(".:") if lines else type(error).__name__
-    return text if len(text) <= 300 else text[:299] + "…"
 
 
 def no_file(path: Path, pattern: str) -> BrittleError:

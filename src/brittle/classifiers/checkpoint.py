@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from brittle.classifiers.base import first_line, no_file
+from brittle.classifiers.base import no_file
 from brittle.classifiers.model_files import not_weights, program_in
 from brittle.errors import BrittleError
 from brittle.files import read_whole, real_path
+from brittle.libraries import first_line
 
 LOSSES = ("diversity", "mix_diversity")
 MOST_HEADER = 10**8

@@ -7,7 +7,6 @@ decisions: whoever gives one option of the first two decides the whole of it.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import random
 import warnings
 from collections.abc import Iterator
@@ -16,9 +15,9 @@ from typing import Any, Literal
 
 import torch
 
-from brittle.classifiers.base import AdapterOptions, first_line
+from brittle.classifiers.base import AdapterOptions
 from brittle.classifiers.preprocess import Preprocess
-from brittle.errors import BrittleError, BrittleWarning, MissingPackage
+from brittle.errors import BrittleError, BrittleWarning
 from brittle.registry import option
 
 DECISIONS = (("size", "crop", "interpolation"), ("range", "mean", "std"), ("channels",), ("layout",))
@@ -67,36 +66,6 @@ def interpolation(word: Any, who: str) -> Literal["bilinear", "bicubic"]:
     told = f"{who} resizes its images by {name!r}; bicubic is used, the nearest there is."
     warnings.warn(told, BrittleWarning, stacklevel=3)
     return "bicubic"
-
-
-def library(name: str, extra: str, who: str) -> Any:
-    """The library that `who` needs, imported; one line where it is missing or broken."""
-    with imported(name.split(".")[0], extra, who):
-        return importlib.import_module(name)
-
-
-@contextmanager
-def imported(package: str, extra: str, who: str) -> Iterator[None]:
-    """Errors of an import within it as one line. Libraries import parts of themselves, and each other, when used."""
-    try:
-        yield
-    except BrittleError:
-        raise
-    except ModuleNotFoundError as error:
-        if error.name == package:
-            raise MissingPackage(package, extra, who) from None
-        raise _broken(package, error) from error
-    except (ImportError, RuntimeError) as error:
-        raise _broken(package, error) from error
-
-
-def _broken(package: str, error: BaseException) -> BrittleError:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    said = first_line(error)
-    torchvision = "torchvision" in said
-    remedy = "Install a build of torchvision that fits this torch." if torchvision else "Reinstall it."
-    return BrittleError(f"{package} can't be imported: {said}", remedy)
 
 
 @contextmanager

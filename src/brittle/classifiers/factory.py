@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
+from brittle.libraries import first_line
 from brittle.registry.arguments import argument
 from brittle.registry.source import line_of, resolve
 

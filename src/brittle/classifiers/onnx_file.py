@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers import register
-from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, first_line, no_file
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, no_file
 from brittle.classifiers.input_shape import is_channels_last, refuse_misfit
 from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import printable, real_path
+from brittle.libraries import first_line
 from brittle.registry import did_you_mean, option
 
 MOST_NUMBERS = 1 << 31  # in a batch of a fixed size: 8 GB

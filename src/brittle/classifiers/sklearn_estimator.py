@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers import register
-from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, first_line, no_file
+from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, no_file
 from brittle.classifiers.factory import make
 from brittle.errors import BrittleError, MissingPackage
+from brittle.libraries import first_line
 from brittle.registry import option
 
 PICKLES = (".pkl", ".pickle", ".joblib")

@@ -11,13 +11,11 @@ import torch
 from torch import nn
 
 from brittle.classifiers import register
-from brittle.classifiers.base import first_line
 from brittle.classifiers.checkpoint import load_weights, read_weights
 from brittle.classifiers.configured import (
     Configuration,
     NamedModelOptions,
     interpolation,
-    library,
     missing_weights,
     same_random_weights,
     settings_with,
@@ -25,6 +23,7 @@ from brittle.classifiers.configured import (
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
+from brittle.libraries import first_line, library
 from brittle.network_access import reachable
 from brittle.registry import did_you_mean, option
 from brittle.registry.arguments import argument

@@ -16,14 +16,11 @@ from typing import Any
 from torch import nn
 
 from brittle.classifiers import register
-from brittle.classifiers.base import first_line
 from brittle.classifiers.checkpoint import load_weights
 from brittle.classifiers.configured import (
     Configuration,
     NamedModelOptions,
-    imported,
     interpolation,
-    library,
     missing_weights,
     same_random_weights,
     settings_with,
@@ -32,6 +29,7 @@ from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import printable, read_whole, real_path
+from brittle.libraries import first_line, imported, library
 from brittle.network_access import hugging_face_hub, reachable
 from brittle.registry import option
 

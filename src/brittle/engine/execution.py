@@ -14,12 +14,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.classifiers.base import first_line
 from brittle.engine.check.classifier_trial import without_copies
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import asked_groups, planned_calls
 from brittle.engine.precision import products_in
 from brittle.errors import BrittleError
+from brittle.libraries import first_line
 from brittle.measures.answers import Answers
 from brittle.measures.changes import DrawnTheta, Untouched
 from brittle.measures.graphs import Graphs, untold

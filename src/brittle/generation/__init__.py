@@ -1,1 +1,1 @@
-"""Generated shifts: making them, and telling which images still show their class."""
+"""Generated shifts (Dünkel et al. 2025): pipelines, tokens and sliders are trained, and benchmarks written."""

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from brittle.classifiers.base import first_line
 from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError, Failure
 from brittle.hardening.pools import Pool, PoolBatch
+from brittle.libraries import first_line
 from brittle.memory import in_pieces, out_of_memory
 from brittle.random import draw_keys, fold, stream_root
 from brittle.training.augmentation import DrawnNumbers

@@ -12,8 +12,8 @@ from types import MappingProxyType
 import torch
 from torch import Tensor, nn
 
-from brittle.classifiers.base import first_line
 from brittle.errors import Failure
+from brittle.libraries import first_line
 from brittle.memory import out_of_memory
 from brittle.training.augmentation import DrawnNumbers
 from brittle.training.data import TrainingImages

@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
 from brittle.files import read_whole, write_durably
+from brittle.libraries import first_line
 
 State = dict[str, Tensor]
 CHECKSUM = "checksum"

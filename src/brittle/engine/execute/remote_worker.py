@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import torch
 
 from brittle.allocator import keep_mapped
-from brittle.classifiers.base import first_line
 from brittle.engine.assemble import assemble
 from brittle.engine.check.before_work import check_job
 from brittle.engine.execute.piece_worker import PieceWorker
@@ -30,6 +29,7 @@ from brittle.engine.store.place import Place
 from brittle.engine.store.unit_store import FolderStore
 from brittle.errors import BrittleError, Failure, ForeignError
 from brittle.images.selection import ChosenImages
+from brittle.libraries import first_line
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
 from brittle.study import Study

@@ -32,7 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from brittle.classifiers.base import AdaptedClassifier, first_line
+from brittle.classifiers.base import AdaptedClassifier
 from brittle.engine.hashes.code_parts import (
     attributes_of,
     contents,
@@ -53,6 +53,7 @@ from brittle.engine.hashes.torch_parts import (
     used_in_training,
 )
 from brittle.engine.hashes.value_bytes import array_parts, is_plain, plain_parts, tensor_parts
+from brittle.libraries import first_line
 
 ADAPTED_PARTS = ("module", "function", "estimator", "session", "service")  # what Brittle's own adapters hold
 KNOWN = frozenset(vars(nn.Module()))  # what every module has

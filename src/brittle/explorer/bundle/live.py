@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brittle.classifiers.base import first_line
 from brittle.engine.replay import Replay
 from brittle.errors import BrittleError
 from brittle.explorer.bundle.pictures import FEWEST_DRAWS, MOST_DRAWS, MOST_NUMBERS, KeptImages
@@ -29,6 +28,7 @@ from brittle.explorer.graphs.change import (
 from brittle.explorer.graphs.classifier import LOG_PROBS, SEEN, classifier_graph
 from brittle.explorer.graphs.joined import SharedWeights, joined
 from brittle.explorer.session import Session
+from brittle.libraries import first_line
 
 AGREE = 1e-3  # in probability: what differs more from Python is not shown
 TRIED_IMAGES, TRIED_DRAWS, TRIED_SEVERITIES = 3, 3, (0.5, 1.0, 1.5)

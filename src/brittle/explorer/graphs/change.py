@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
 from brittle.explorer.graphs.export import exported
+from brittle.libraries import first_line
 from brittle.measures.draws import draw_theta
 from brittle.nuisances import transformed
 from brittle.random import stream_root

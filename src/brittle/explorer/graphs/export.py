@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from brittle.cached import whole_tables
-from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
 from brittle.explorer.graphs.constants import fold_constants
 from brittle.explorer.graphs.translations import translations
+from brittle.libraries import first_line
 
 OPSET = 18  # the exporter's own, which needs no conversion afterwards
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brittle.classifiers.base import first_line
 from brittle.errors import BrittleError
+from brittle.libraries import first_line
 
 LEAST_SHARED = 1024  # bytes: smaller weights stay within the graph
 
