@@ -58,6 +58,7 @@ FLOORS = (
     ("generation",),
     ("report",),
     ("explorer",),
+    ("labelling",),
     ("gate",),
     ("results",),
     ("tracking",),

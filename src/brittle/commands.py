@@ -19,7 +19,8 @@ COMPARED = "How do several compare?"
 OTHERS = "Measures of other packages"
 TABLES = "Reports and tables"
 BETTER = "Train and harden"
-PANELS = (START, ROBUST, BREAKS, LOOKS, INSIDE, COMPARED, OTHERS, BETTER, TABLES)
+GENERATED = "Generated shifts"
+PANELS = (START, ROBUST, BREAKS, LOOKS, INSIDE, COMPARED, OTHERS, BETTER, GENERATED, TABLES)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from brittle import api
 from brittle.api.signatures import ANY, FunctionParameter, GeneratedFunction, literal, parameters
 from brittle.commands import (
     BETTER,
+    GENERATED,
     PANELS,
     START,
     TABLES,
@@ -28,6 +29,7 @@ from brittle.commands import (
     SubjectOptions,
 )
 from brittle.gate.options import GateInputs, GateOptions
+from brittle.generation.filter.options import FilterInputs, FilterOptions
 from brittle.hardening.options import HardeningInputs, HardeningOptions
 from brittle.measures.commands import built_in
 from brittle.results import KINDS
@@ -79,6 +81,7 @@ def functions() -> dict[str, list[GeneratedFunction]]:
     for command in built_in():
         found.setdefault(command.panel, []).append(_of_measure(command))
     found[BETTER] = [_training(), _hardening()]
+    found[GENERATED] = [_filtering()]
     found[TABLES] = [_checking()]
     return found
 
@@ -178,6 +181,20 @@ def _hardening() -> GeneratedFunction:
     )
 
 
+def _filtering() -> GeneratedFunction:
+    paths = {"folder": PATH, **dict.fromkeys(("labels", "thresholds", "out"), PATH_OR_NONE)}
+    return GeneratedFunction(
+        "filter",
+        "Keep the generated images that still show their class, by four scores and thresholds from labels.",
+        "`found.annotations` is the file that `cns:FOLDER,annotations=…` reads; TPR, FPR and accuracy are judged on "
+        "labels that chose no threshold; `found.values` are plain, as `brittle filter --json` prints them.",
+        (*parameters(FilterInputs, **paths), *parameters(FilterOptions), *parameters(DeviceOptions), PROGRESS),
+        1,
+        "FilteredBenchmark",
+        "return filter_asked(locals())",
+    )
+
+
 def _checking() -> GeneratedFunction:
     study = {"annotation": ANY, "help": "a study file, the folder of a finished run, or the result of a call"}
     paths = dict.fromkeys(("baseline", "cases"), PATH_OR_NONE)
@@ -208,6 +225,7 @@ def module_name(panel: str) -> str:
 CALLED = {
     START: ("running", "run_asked"),
     BETTER: ("train_and_harden", "harden_classifier, train_network"),
+    GENERATED: ("generated_images", "filter_asked"),
     TABLES: ("check", "check_asked"),
 }
 

@@ -9,11 +9,25 @@ import typer
 from brittle.cli.build import HelpPanels
 from brittle.cli.checking import add_check
 from brittle.cli.exploring import add_explore
+from brittle.cli.labelling import add_filter, add_label
 from brittle.cli.measuring import add_measures
 from brittle.cli.running import add_agreement, add_demo, add_export, add_list, add_report, add_run
 from brittle.cli.training import add_harden, add_train
 
-OTHERS = ("demo", "run", "report", "explore", "check", "export", "agreement", "train", "harden", "list")
+OTHERS = (
+    "demo",
+    "run",
+    "report",
+    "explore",
+    "check",
+    "export",
+    "agreement",
+    "train",
+    "harden",
+    "filter",
+    "label",
+    "list",
+)
 
 
 def make_app() -> typer.Typer:
@@ -36,6 +50,8 @@ def make_app() -> typer.Typer:
         add_agreement,
         add_train,
         add_harden,
+        add_filter,
+        add_label,
         add_list,
     ):
         add(app)

@@ -187,7 +187,7 @@ def _usable(parts: Any, who: str) -> Any:
     return parts
 
 
-def check_words(tokenizer: Any, prompts: Sequence[str]) -> None:
+def check_words(tokenizer: Any, prompts: Sequence[str], who: str = "the pipeline") -> None:
     """Refuses words that the tokenizer knows nothing of, and prompts that it would cut off."""
     unknown, longest = tokenizer.unk_token_id, tokenizer.model_max_length
     for prompt in prompts:
@@ -201,7 +201,7 @@ def check_words(tokenizer: Any, prompts: Sequence[str]) -> None:
         known = sorted(word for word in tokenizer.get_vocab() if word not in special)
         more = ", …" if len(known) > LONGEST_LIST else ""
         raise BrittleError(
-            f"the pipeline knows no word {words[0] if words else prompt!r}, of the prompt {prompt!r}",
+            f"{who} knows no word {words[0] if words else prompt!r}, of the prompt {prompt!r}",
             f"It knows: {', '.join(known[:LONGEST_LIST])}{more}.",
         )
 

@@ -1,15 +1,15 @@
 """Encoders of images and texts, by name or folder: any model of transformers that gives features.
 
-CLIP and its like (`get_image_features`, `get_text_features`) encode both. Of other models of images the features are the
-pooled output, or for want of one the first token, which in DINOv2 is the class token after its last norm. A folder is one
-that `save_pretrained` wrote, with the processor beside it; code that a repository brings along is never run.
+CLIP and its like (`get_image_features`, `get_text_features`) encode both. Of other models of images the features are
+the pooled output, or for want of one the first token, which in DINOv2 is the class token after its last norm. A folder
+is one that `save_pretrained` wrote, with the processor beside it; code that a repository brings along is never run.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from brittle.classifiers.base import first_line
-from brittle.classifiers.configured import imported, library, missing_weights
+from brittle.classifiers.configured import missing_weights
 from brittle.classifiers.preprocess import Preprocess
 from brittle.classifiers.transformers_model import image_processor, processor_steps, quiet
+from brittle.diffusion.pipeline import EXTRA, check_words
 from brittle.errors import BrittleError
 from brittle.files import printable, real_path
+from brittle.libraries import first_line, imported, library
 from brittle.network_access import hugging_face_hub, reachable
 
-EXTRA = "generate"
 AT_ONCE = 64  # images or texts encoded at once
 
 
@@ -66,23 +66,10 @@ class Encoder:
         return _unit(torch.cat(parts))
 
     def _texts(self, texts: Sequence[str]) -> Tensor:
-        for text in texts:
-            self._refuse_unknown_words(text)
+        check_words(self.tokenizer, texts, f"the encoder {self.name}")
         tokens = self.tokenizer(list(texts), padding=True, truncation=True, return_tensors="pt")
         known = {key: tokens[key].to(self.device) for key in ("input_ids", "attention_mask")}
         return _vectors(self.module.get_text_features(**known))  # type: ignore[operator]
-
-    def _refuse_unknown_words(self, text: str) -> None:
-        """Tokenizers of whole words have one number for all that they don't know."""
-        unknown = self.tokenizer.unk_token_id
-        special = unknown in (self.tokenizer.eos_token_id, self.tokenizer.pad_token_id)  # CLIP's own: it knows all
-        if unknown is None or special or unknown not in self.tokenizer(text)["input_ids"]:
-            return
-        wrong = next((word for word in text.split() if unknown in self.tokenizer(word)["input_ids"]), text)
-        raise BrittleError(
-            f"the encoder {self.name} does not know the word {wrong!r} of {text!r}",
-            "Change the prompt, or use an encoder that was trained with that word.",
-        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -169,14 +156,3 @@ def cosine(first: Tensor, second: Tensor) -> Tensor:
 def words(name: str) -> str:
     """A folder's name as words of a prompt: heavy_snow → heavy snow."""
     return " ".join(name.replace("_", " ").split())
-
-
-def filled(template: str, **names: str) -> str:
-    """A prompt from a template such as "a picture of a {class} in {shift}"."""
-    for key, name in names.items():
-        template = template.replace(f"{{{key}}}", words(name))
-    return template
-
-
-def all_filled(template: str, of: Iterable[str], key: str = "class") -> list[str]:
-    return [filled(template, **{key: name}) for name in of]

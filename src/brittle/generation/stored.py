@@ -9,17 +9,21 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
 from brittle.files import real_path, write_durably
-from brittle.images.folder import FolderReader, channels_of
+from brittle.images.folder import FolderReader, channels_of, path_id
 from brittle.images.limits import MEGAPIXELS
 from brittle.images.pixels import stack
 from brittle.images.scales.cns import CnsFile, cns_files, listed_only
+from brittle.random import shuffled
 from brittle.types import in_numbers
+
+STREAM = "labelled-images"
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,13 @@ def stored_images(folder: str, annotations: str | None = None) -> StoredImages:
     files, _ = cns_files(ContainedFiles(root))
     chosen = files if annotations is None else listed_only(files, Path(real_path(annotations)))
     return StoredImages(root, tuple(chosen))
+
+
+def drawn(images: StoredImages, count: int, seed: int) -> StoredImages:
+    """So many of the images, drawn by the seed and by what they are called, whatever others there are."""
+    ids = torch.tensor([path_id(each.file) for each in images.files], dtype=torch.int64)
+    chosen = shuffled(ids, seed, STREAM)[:count].tolist()
+    return StoredImages(images.root, tuple(images.files[place] for place in sorted(chosen)))
 
 
 def write_annotations(path: Path, files: Sequence[CnsFile], info: dict[str, object]) -> None:

@@ -72,9 +72,7 @@ class LabellingSession:
             before = done[: done.index(image)] if image in done else done
             if not before:
                 raise BrittleError("there is no image before this one", "Label this one.")
-            item = self._by_name[before[-1]]
-            self._queue.looking[person] = item.image
-            return self._shown(person, item)
+            return self._shown(person, self._queue.show(person, self._by_name[before[-1]]))
 
     def close(self) -> None:
         for each in self._files.values():
@@ -127,7 +125,8 @@ def examples_of(images: ImageSet, classes: Mapping[int, str]) -> dict[int, Tenso
     """Of every class, the first image of a set of real ones that has its label: by the class's name where the set's
     classes have names that match, otherwise by its index."""
     names = [words(each).lower() for each in images.classes]
-    by_name = {index: names.index(words(name).lower()) for index, name in classes.items() if words(name).lower() in names}
+    called = {index: words(name).lower() for index, name in classes.items()}
+    by_name = {index: names.index(name) for index, name in called.items() if name in names}
     found = {}
     labels = images.labels.tolist()
     for index in classes:

@@ -14,6 +14,7 @@ from brittle.results.derived import (
     RankingResult,
 )
 from brittle.results.gate import GateResult
+from brittle.results.generated import FilteredBenchmark, LabelledBenchmark
 from brittle.results.measured import (
     AugmentationResult,
     BreakingPointsResult,
@@ -40,9 +41,11 @@ __all__ = [
     "CueConflictResult",
     "ErrorConsistencyResult",
     "FailurePointsResult",
+    "FilteredBenchmark",
     "GateResult",
     "HardenResult",
     "InterferenceResult",
+    "LabelledBenchmark",
     "LayerChangesResult",
     "LayerNoiseResult",
     "LineResult",

@@ -1,5 +1,6 @@
 """`run`, a function per measure, `train` and `harden`. Made by `python -m brittle.api.generate`."""
 
+from brittle.api.generated.generated_shifts import filter
 from brittle.api.generated.how_do_several_compare import corruption_error, error_consistency, line, ranking
 from brittle.api.generated.how_robust_is_a_classifier import clean, robustness
 from brittle.api.generated.reports_and_tables import check
@@ -27,6 +28,7 @@ __all__ = [
     "error_consistency",
     "fail",
     "failure_points",
+    "filter",
     "harden",
     "interference",
     "layer_changes",

@@ -1,7 +1,7 @@
 """How well a filter tells out-of-class images: TPR, FPR and accuracy on labels that it has not seen (table 2b).
 
-Images of one (class, seed) begin as the same picture, and are no independent evidence. So such groups, or whole classes,
-are put on one side of the split together, and intervals come from drawing groups with replacement.
+Images of one (class, seed) begin as the same picture, and are no independent evidence. So such groups, or whole
+classes, are put on one side of the split together, and intervals come from drawing groups with replacement.
 """
 
 from __future__ import annotations
@@ -75,11 +75,19 @@ def rates(gone: Mask, out: Mask, group: NDArray[np.int64], confidence: float, se
     )
 
 
+def share_of(out: Mask, group: NDArray[np.int64], confidence: float, seed: int) -> Estimate:
+    """The share of images (n,) that are out of class."""
+    if not len(out):
+        return Estimate()
+    drawn = [each @ out / each.sum(1) for each in crossed_weights(len(out), [group], DRAWS, seed)]
+    return _estimate(out, np.ones_like(out), np.concatenate(drawn), group, confidence)
+
+
 def _estimate(hit: Mask, among: Mask, drawn: Array, group: NDArray[np.int64], confidence: float) -> Estimate:
     if not among.any():
         return Estimate()
     value = float(hit[among].mean())
-    return Estimate.between(value, share_interval(value, drawn, [group], among, confidence))
+    return Estimate.between(value, share_interval(value, drawn, [group], among.astype(float), confidence))
 
 
 def judged(

@@ -14,9 +14,10 @@ import pyarrow.parquet
 import torch
 from torch import Tensor
 
+from brittle.diffusion.prompts import check_template, prompt
 from brittle.errors import BrittleError
 from brittle.files import write_durably
-from brittle.generation.encoders import Encoder, cosine, filled
+from brittle.generation.encoders import Encoder, cosine, words
 from brittle.generation.filter.rule import SCORES, Array
 from brittle.generation.stored import StoredImages
 from brittle.images.scales.cns import CnsFile
@@ -37,12 +38,8 @@ class Scorer:
     prompt_in_shift: str  # with {class} and {shift}
 
     def __post_init__(self) -> None:
-        for template, keys in ((self.prompt, ["class"]), (self.prompt_in_shift, ["class", "shift"])):
-            missing = next((key for key in keys if f"{{{key}}}" not in template), None)
-            if missing is not None:
-                raise BrittleError(
-                    f"the prompt {template!r} does not name the {missing}", f"Write {{{missing}}} where it belongs."
-                )
+        check_template(self.prompt, shift=False)
+        check_template(self.prompt_in_shift, shift=True)
 
     def score(self, images: StoredImages, files: Sequence[CnsFile], origins: dict[str, tuple[Tensor, Tensor]]) -> Array:
         """files (B,) → scores (B, 4); `origins` are the features of images at scale 0 by (class, seed)."""
@@ -50,8 +47,8 @@ class Scorer:
         in_text = self.text.images(pixels)
         first = in_text if self.first is self.text else self.first.images(pixels)
         second = self.second.images(pixels)
-        prompts = [filled(self.prompt, **{"class": each.name}) for each in files]
-        shifted = [filled(self.prompt_in_shift, **{"class": each.name, "shift": each.shift}) for each in files]
+        prompts = [prompt(self.prompt, words(each.name)) for each in files]
+        shifted = [prompt(self.prompt_in_shift, words(each.name), words(each.shift)) for each in files]
         return np.stack(
             [
                 cosine(in_text, self._texts(prompts)).double().numpy(),
@@ -73,7 +70,8 @@ class Scorer:
         missing = next((key for key in keys if key not in images.origins), None)
         if missing is not None:
             raise BrittleError(
-                f"{images.root} has no image of {missing} at scale 0", "Generate scale 0, which others are compared with."
+                f"{images.root} has no image of {missing} at scale 0",
+                "Generate scale 0, which others are compared with.",
             )
         pixels = images.pixels([images.origins[key] for key in keys])
         pairs = zip(self.first.images(pixels), self.second.images(pixels), strict=True)

@@ -33,7 +33,7 @@ class Agreement(NamedTuple):
 def agreements(
     labellers: Sequence[Labeller], group_of: Mapping[str, str], confidence: float, seed: int
 ) -> list[Agreement]:
-    """Of every pair with images in common. `group_of` says which images belong together: those of one class and seed."""
+    """Of every pair with images in common. `group_of` says which belong together: those of one class and seed."""
     found = []
     for first, second in combinations(labellers, 2):
         common = sorted(first.generated.keys() & second.generated.keys())

@@ -1,17 +1,20 @@
 """Who labels which image next.
 
 Class by class: a real example first, then the generated images by shift and seed with rising scale. An image is shown
-to as many people as are wanted, and meanwhile kept for those to whom it was shown. Nothing here is remembered beyond
-the answers themselves, so whoever comes back goes on where they stopped.
+to as many people as are wanted, and meanwhile kept for those to whom it was shown, for a while. Nothing here is
+remembered beyond the answers themselves, so whoever comes back goes on where they stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brittle.generation.labels.store import EXAMPLE
 from brittle.images.scales.cns import CnsFile
+
+KEPT = 600.0  # seconds that an image is kept for somebody who does not answer
 
 
 @dataclass(frozen=True)
@@ -52,16 +55,21 @@ class Queue:
     items: Sequence[QueuedImage]
     people_per_image: int
     answered: Mapping[str, set[str]]  # person → images, kept up to date by whoever stores answers
-    looking: dict[str, str] = field(default_factory=dict)  # person → the image that is on their screen
+    clock: Callable[[], float] = time.monotonic
+    _looking: dict[str, tuple[str, float]] = field(default_factory=dict)  # person → their image, and since when
+
+    def show(self, person: str, item: QueuedImage) -> QueuedImage:
+        """The item, which the person now looks at."""
+        self._looking[person] = item.image, self.clock()
+        return item
 
     def next(self, person: str) -> QueuedImage | None:
         """The first image that the person has not labelled and that too few others have, or look at."""
         mine = self.answered.get(person, set())
         for item in self.items:
             if item.image not in mine and (item.is_example or self._others(item, person) < self.people_per_image):
-                self.looking[person] = item.image
-                return item
-        self.looking.pop(person, None)
+                return self.show(person, item)
+        self._looking.pop(person, None)
         return None
 
     def left(self, person: str) -> int:
@@ -73,7 +81,7 @@ class Queue:
     def _others(self, item: QueuedImage, person: str) -> int:
         done = sum(item.image in images for name, images in self.answered.items() if name != person)
         return done + sum(
-            image == item.image and item.image not in self.answered.get(name, ())
-            for name, image in self.looking.items()
+            image == item.image and self.clock() - since < KEPT and image not in self.answered.get(name, ())
+            for name, (image, since) in self._looking.items()
             if name != person
         )

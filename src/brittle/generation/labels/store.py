@@ -106,7 +106,8 @@ def read_labeller(path: Path) -> Labeller:
     try:
         header = json.loads(lines[0])
         found = Labeller(path.stem, str(header.get("proxy", "")))
-        for number, text in enumerate(lines[1:], 2):
+        for text in lines[1:]:
+            number += 1
             answer = _answer(json.loads(text))
             found.answers[answer.image] = answer
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:

@@ -110,9 +110,7 @@ def summary_of(
 
 def _only(labeller: Labeller, by_file: Mapping[str, CnsFile]) -> Labeller:
     kept = {
-        image: answer
-        for image, answer in labeller.answers.items()
-        if image in by_file or image.startswith(EXAMPLE)
+        image: answer for image, answer in labeller.answers.items() if image in by_file or image.startswith(EXAMPLE)
     }
     return Labeller(labeller.name, labeller.proxy, kept)
 

@@ -42,7 +42,8 @@ class Cns(ResizedOptions):
 
     path: str = option(MISSING, "the folder that holds the shifts' folders", positional=True)
     annotations: str | None = option(
-        None, f"only images that this file lists, in the form of {ANNOTATIONS}, such as those that `brittle filter` keeps"
+        None,
+        f"only images that this file lists, in the form of {ANNOTATIONS}, such as those `brittle filter` keeps",
     )
 
     def load(self) -> ImageSet:
