@@ -92,8 +92,9 @@ class TextToImage:
         """Images (B, C, H, W) in [0, 1] → latents, without the noise that some encoders add."""
         vae = self.parts.vae
         found = vae.encode((2 * images - 1).to(self.device, self.dtype))
-        latents: Tensor = found.latent_dist.mode() if hasattr(found, "latent_dist") else found.latents
-        return (latents - (getattr(vae.config, "shift_factor", None) or 0.0)) * vae.config.scaling_factor
+        latents = found.latent_dist.mode() if hasattr(found, "latent_dist") else found.latents
+        scaled: Tensor = (latents - (getattr(vae.config, "shift_factor", None) or 0.0)) * vae.config.scaling_factor
+        return scaled
 
     def noise_schedule(self) -> Tensor:
         """ᾱ_t (T,) of training: latents at time t are √ᾱ_t · x + √(1 − ᾱ_t) · ε."""
@@ -119,8 +120,7 @@ def load_pipeline(
 
 
 def _made(where: str, is_folder: bool, revision: str | None, dtype: torch.dtype | None, who: str) -> Any:
-    import diffusers  # an extra, imported where it is used
-
+    pipelines = library("diffusers", EXTRA, who).DiffusionPipeline
     options: dict[str, Any] = {
         "use_safetensors": True,
         "trust_remote_code": False,
@@ -131,7 +131,7 @@ def _made(where: str, is_folder: bool, revision: str | None, dtype: torch.dtype 
     said = f"{who} can't be loaded"
     remedy = "Name a text-to-image pipeline of diffusers, or a folder that save_pretrained wrote."
     try:
-        return diffusers.DiffusionPipeline.from_pretrained(where, local_files_only=True, **options)
+        return pipelines.from_pretrained(where, local_files_only=True, **options)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
         if is_folder or not isinstance(error, OSError):
             raise BrittleError(f"{said}: {first_line(error)}", remedy) from error
@@ -141,7 +141,7 @@ def _made(where: str, is_folder: bool, revision: str | None, dtype: torch.dtype 
                 "Connect, or name a folder that save_pretrained wrote.",
             ) from error
     try:
-        return diffusers.DiffusionPipeline.from_pretrained(where, **options)
+        return pipelines.from_pretrained(where, **options)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
         raise BrittleError(f"{said}: {first_line(error)}", remedy) from error
 
@@ -210,10 +210,7 @@ class _quiet:
     """Without the bars and the remarks that the libraries print while they load."""
 
     def __enter__(self) -> None:
-        import diffusers
-        import transformers
-
-        self._loggers = diffusers.utils.logging, transformers.utils.logging
+        self._loggers = [library(name, EXTRA, name).utils.logging for name in ("diffusers", "transformers")]
         self._levels = [each.get_verbosity() for each in self._loggers]
         for each in self._loggers:
             each.set_verbosity_error()

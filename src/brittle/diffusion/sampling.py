@@ -16,9 +16,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.diffusion.pipeline import TextToImage
+from brittle.diffusion.pipeline import EXTRA, TextToImage
 from brittle.diffusion.sliders import Dial, Sliders, applied
 from brittle.errors import BrittleError
+from brittle.libraries import library
 from brittle.memory import slices
 from brittle.registry import option
 
@@ -65,7 +66,7 @@ def sampled(
     times = scheduler.timesteps.tolist()
     early = len(times) - _active_steps(len(times), options.active)
     starts = list(dict.fromkeys((each.words, each.seed) for each in wanted))
-    begun = {}
+    begun: dict[tuple[int, int], tuple[Tensor, Any, int]] = {}
     for part in slices(len(starts), options.images_at_once):
         own, latents = copy.deepcopy(scheduler), pipeline.start_noise([seed for _, seed in starts[part]])
         latents = latents * own.init_noise_sigma
@@ -162,8 +163,7 @@ def _dial(scales: Tensor, *, twice: bool) -> _Chosen | None:
 
 def made_scheduler(pipeline: TextToImage, options: SamplingOptions) -> Any:
     """A scheduler of one's own, with its noise steps set."""
-    import diffusers  # an extra, imported where it is used
-
+    diffusers = library("diffusers", EXTRA, pipeline.name)
     own = pipeline.parts.scheduler
     kind = type(own) if options.sampler == "own" else getattr(diffusers, SCHEDULERS[options.sampler])
     made = kind.from_config(own.config)

@@ -18,9 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from brittle.diffusion.pipeline import EXTRA
 from brittle.errors import BrittleError
 from brittle.files import real_path, size_of, write_durably
-from brittle.libraries import first_line
+from brittle.libraries import first_line, library
 
 PREFIX = "unet."
 DOWN, UP = ".lora_A.weight", ".lora_B.weight"
@@ -169,16 +170,14 @@ def read_slider(path: Path | str, name: str = "") -> Sliders:
 
 def fresh_sliders(unet: nn.Module, names: Sequence[str], rank: int, seeds: Sequence[int]) -> Sliders:
     """Sliders that change nothing yet. peft chooses the layers by the ends of their names, and the first values."""
-    from peft import LoraConfig  # an extra, imported where it is used
-    from peft.utils import get_peft_model_state_dict
-
-    config = LoraConfig(r=rank, lora_alpha=rank, target_modules=list(CHANGED))
+    peft = library("peft", EXTRA, "a slider")
+    config = peft.LoraConfig(r=rank, lora_alpha=rank, target_modules=list(CHANGED))
     found = []
     for name, seed in zip(names, seeds, strict=True):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             unet.add_adapter(config, "slider")  # type: ignore[operator]
-        weights = get_peft_model_state_dict(unet, adapter_name="slider")  # type: ignore[no-untyped-call]
+        weights = peft.utils.get_peft_model_state_dict(unet, adapter_name="slider")
         unet.unload_lora()  # type: ignore[operator]
         layers = {
             key.removesuffix(DOWN): LowRank(

@@ -75,7 +75,12 @@ def small_pipeline(words: Sequence[str], shape: SmallShape | None = None, seed: 
         tokenizer=tokenizer,
         unet=unet,
         scheduler=diffusers.DDIMScheduler(
-            num_train_timesteps=1000, beta_schedule="squaredcos_cap_v2", clip_sample=True, steps_offset=1
+            num_train_timesteps=1000,
+            beta_schedule="squaredcos_cap_v2",
+            clip_sample=False,  # StableDiffusionPipeline allows no other; thresholds of 1 clip in the same way
+            thresholding=True,
+            sample_max_value=1.0,
+            steps_offset=1,
         ),
         safety_checker=None,
         feature_extractor=None,

@@ -1,0 +1,72 @@
+"""Learned words (IN*, Dünkel et al. 2025, section 3.1): one token per class, in files that plain diffusers loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from brittle.diffusion.pipeline import EXTRA, TextToImage
+from brittle.errors import BrittleError
+from brittle.files import read_whole, real_path, write_durably
+from brittle.libraries import first_line, library
+
+CLASS = "class"  # key of a file's metadata
+
+
+def write_token(path: Path, token: str, vector: Tensor, about: Mapping[str, str]) -> None:
+    """A token as `load_textual_inversion` of diffusers loads it."""
+    import safetensors.torch
+
+    found = {token: vector.detach().cpu().float().contiguous()}
+    write_durably(path, lambda file: file.write_bytes(safetensors.torch.save(found, dict(about))))
+
+
+def load_tokens(pipeline: TextToImage, folder: Path | str) -> dict[str, str]:
+    """Puts the tokens of a folder into a pipeline; returns the word that stands for each class."""
+    import safetensors
+
+    place = Path(real_path(str(folder)))
+    files = sorted(place.glob("*.safetensors"))
+    if not files:
+        raise BrittleError(f"{folder} holds no tokens", "Name a folder with .safetensors files of learned words.")
+    words = {}
+    for file in files:
+        try:
+            with safetensors.safe_open(file, "pt") as opened:
+                about, keys = opened.metadata() or {}, list(opened.keys())
+            token = keys[0] if len(keys) == 1 else ""
+            if token not in pipeline.parts.tokenizer.get_vocab():
+                pipeline.parts.load_textual_inversion(safetensors_of(file))
+        except (safetensors.SafetensorError, ValueError, OSError) as error:
+            raise BrittleError(f"{file} is not a learned word: {first_line(error)}", "Learn it again.") from error
+        words[about.get(CLASS, file.stem)] = token
+    return words
+
+
+def safetensors_of(file: Path) -> dict[str, Tensor]:
+    import safetensors.torch
+
+    return safetensors.torch.load(read_whole(file))
+
+
+def add_tokens(pipeline: TextToImage, tokens: Mapping[str, str]) -> list[int]:
+    """Puts new tokens in, each with the mean of the vectors of the words that it begins as; returns their numbers."""
+    library("transformers", EXTRA, "a learned word")
+    tokenizer, text = pipeline.parts.tokenizer, pipeline.parts.text_encoder
+    first = {}
+    for token, words in tokens.items():
+        if token in tokenizer.get_vocab():
+            raise BrittleError(f"the pipeline has a word {token!r} already", "Choose another token.")
+        ids = tokenizer(words, add_special_tokens=False).input_ids
+        first[token] = text.get_input_embeddings().weight[torch.tensor(ids, device=pipeline.device)].mean(0)
+    tokenizer.add_tokens(list(tokens))
+    text.resize_token_embeddings(len(tokenizer))
+    numbers = [int(tokenizer.convert_tokens_to_ids(token)) for token in tokens]
+    with torch.no_grad():
+        for number, vector in zip(numbers, first.values(), strict=True):
+            text.get_input_embeddings().weight[number] = vector
+    text.requires_grad_(False)
+    return numbers
