@@ -1,5 +1,7 @@
 """Diffusion models as classifiers, beside plain diffusers one image, one class and one noise at a time."""
 
+import json
+
 import pytest
 import torch
 
@@ -11,11 +13,12 @@ from brittle.generation.small import SmallShape, small_pipeline
 
 diffusers = pytest.importorskip("diffusers")
 
+pytestmark = pytest.mark.usefixtures("torchvision")
 NAMES = ("shirt", "bag", "boot")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, torchvision):
     """A tiny pipeline with random weights."""
     path = tmp_path_factory.mktemp("pipeline") / "small"
     small_pipeline(NAMES, SmallShape(channels=(8, 8), width=16, heads=2)).parts.save_pretrained(path)
@@ -113,8 +116,10 @@ def test_a_class_conditional_transformer_is_asked_by_number(tmp_path):
         torch.nn.init.normal_(each, std=0.1)  # as made, the last layer is zero and all classes are alike
     vae = diffusers.AutoencoderKL(block_out_channels=(8,), norm_num_groups=4, latent_channels=4, sample_size=8)
     scheduler = diffusers.DDIMScheduler(num_train_timesteps=100)
-    made = diffusers.DiTPipeline(transformer=transformer, vae=vae, scheduler=scheduler, id2label={0: "a", 1: "b", 2: "c"})
-    made.save_pretrained(tmp_path / "dit")
+    diffusers.DiTPipeline(transformer=transformer, vae=vae, scheduler=scheduler).save_pretrained(tmp_path / "dit")
+    index = tmp_path / "dit" / "model_index.json"
+    names = {"0": "a, first letter", "1": "b", "2": "c"}  # as in the published repository
+    index.write_text(json.dumps(json.loads(index.read_text()) | {"id2label": names}))
     found = classifier(f"diffusion:{tmp_path / 'dit'}", samples=2)
     pictures = torch.rand(2, 3, 8, 8)
     errors = torch.zeros(2, 3)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from brittle.diffusion.pipeline import INDEX, TextToImage, load_pipeline
+from brittle.diffusion.pipeline import EXTRA, INDEX, TextToImage, load_pipeline, quiet
 from brittle.diffusion.prompts import check_template, prompt, word_of
 from brittle.errors import BrittleError
 from brittle.files import real_path
@@ -141,9 +141,10 @@ def denoiser_of(where: str, names: Sequence[str] | None, template: str, device: 
 
 
 def _class_conditional(where: str, names: Sequence[str] | None, device: str) -> ClassDenoiser:
-    diffusers = library("diffusers", "generate", f"the classifier diffusion:{where}")
+    diffusers = library("diffusers", EXTRA, f"the classifier diffusion:{where}")
     try:
-        parts = diffusers.DiTPipeline.from_pretrained(where, use_safetensors=True)
+        with quiet():
+            parts = diffusers.DiTPipeline.from_pretrained(where, use_safetensors=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise BrittleError(
             f"the pipeline {where} can't be loaded: {first_line(error)}",
@@ -153,7 +154,9 @@ def _class_conditional(where: str, names: Sequence[str] | None, device: str) -> 
     for part in (parts.transformer, parts.vae):
         part.eval().requires_grad_(False)
     count = int(parts.transformer.config.num_embeds_ada_norm)
-    known = {place: name for name, place in parts.labels.items()} if getattr(parts, "labels", None) else {}
+    known: dict[int, str] = {}
+    for name, place in (getattr(parts, "labels", None) or {}).items():  # several names of a class, its first one first
+        known.setdefault(place, name)
     named = tuple(names) if names is not None else tuple(known.get(place, str(place)) for place in range(count))
     if len(named) > count:
         raise BrittleError(f"diffusion:{where} has {count} classes and {len(named)} labels", "Name its own classes.")

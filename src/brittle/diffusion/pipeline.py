@@ -114,7 +114,7 @@ def load_pipeline(
         _check_folder(folder, who)
     elif where.startswith((".", "/", "~")) or where.count("/") > 1:
         raise BrittleError(f"there is no folder {where}", "Name a folder that save_pretrained wrote, or a model.")
-    with imported("diffusers", EXTRA, who), _quiet():
+    with imported("diffusers", EXTRA, who), quiet():
         parts = _made(str(folder) if folder.is_dir() else where, folder.is_dir(), revision, dtype, who)
     return TextToImage(where, _usable(parts.to(device), who))
 
@@ -206,7 +206,7 @@ def check_words(tokenizer: Any, prompts: Sequence[str], who: str = "the pipeline
         )
 
 
-class _quiet:
+class quiet:
     """Without the bars and the remarks that the libraries print while they load."""
 
     def __enter__(self) -> None:
