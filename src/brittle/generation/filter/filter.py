@@ -122,7 +122,10 @@ def filter_benchmark(
     judgement = None if given is not None else _judgement(images, scores, labellers, options, warn)
     limits = given if judgement is None else judgement.limits
     assert limits is not None
-    return _written(images, scores, limits, judgement, labellers, options, folder)
+    found = _written(images, scores, limits, judgement, labellers, options, folder)
+    if not any(each.kept for each in found.shifts):
+        warn("no path stays: thresholds are higher than some score of every path")
+    return found
 
 
 def read_thresholds(path: Path) -> Array:
