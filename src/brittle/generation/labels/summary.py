@@ -61,7 +61,7 @@ class LabelSummary:
             "images": self.images,
             "images_labelled_twice": self.by_two,
             **self.out_of_class.named("out_of_class"),
-            "out_of_class_standard_error": self.standard_error,
+            "out_of_class_standard_error": None if math.isnan(self.standard_error) else self.standard_error,
             "scales": [
                 {
                     "scale": each.scale,

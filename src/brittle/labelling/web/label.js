@@ -2,6 +2,7 @@
 
 const HEADER = "X-Brittle-Token";
 const LABELS = { 1: "class", 2: "partly", 3: "not" };
+const SMALL = 128; // pixels; smaller pictures are shown pixel by pixel
 const at = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token") ?? "";
 const state = { person: "", item: null, label: null, busy: false };
@@ -85,6 +86,9 @@ function begin(person) {
   act("/api/next", {});
 }
 
+for (const picture of document.querySelectorAll("img")) {
+  picture.addEventListener("load", () => picture.classList.toggle("small", picture.naturalWidth <= SMALL));
+}
 for (const button of document.querySelectorAll("[data-label]")) {
   button.addEventListener("click", () => choose(button.dataset.label));
 }
