@@ -9,6 +9,7 @@ at once: pipeline.tar, tokens.tar, sliders.tar, numbers.json and grid.png. On a 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import tarfile
 import time
@@ -22,10 +23,11 @@ from PIL import Image
 from torch import Tensor
 
 from brittle.classifiers.bundled import FASHION_LABELS, BundledLoader
+from brittle.diffusion.collection import keep_slider, slider_file
 from brittle.diffusion.pipeline import TextToImage
 from brittle.diffusion.prompts import CLASS_PROMPT, SHIFT_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
-from brittle.diffusion.sliders import Sliders, write_slider
+from brittle.diffusion.sliders import Sliders
 from brittle.diffusion.tokens import write_token
 from brittle.generation.small import SmallShape, parameters_of, small_pipeline
 from brittle.generation.train_sliders import SliderOptions, SliderTask, made_latents, train_sliders
@@ -172,9 +174,11 @@ def _sliders(run: Run, pipeline: TextToImage, tokens: dict[str, str]) -> Sliders
     run.keep(sliders={"count": len(sliders), "steps": steps[0], "seconds": time.monotonic() - began})
     (run.out / "sliders").mkdir(exist_ok=True)
     halves = sliders.to(pipeline.device, torch.float16)
-    for place, task in enumerate(tasks):
-        about = {"prompt": task.prompt, "shifted": task.shifted, "eta": str(options.eta), "target": options.target}
-        write_slider(run.out / "sliders" / f"{task.name}.safetensors", halves, place, about)
+    for place, (name, shift) in enumerate(itertools.product(tokens, SHIFTS)):
+        if place < len(tasks):
+            task = tasks[place]
+            about = {"prompt": task.prompt, "shifted": task.shifted, "eta": str(options.eta), "target": options.target}
+            keep_slider(run.out / "sliders", name, shift, halves, place, about)
     _packed(run.out / "sliders")
     run.say("sliders.tar")
     return sliders
@@ -250,7 +254,8 @@ def _speed(run: Run, pipeline: TextToImage, tokens: dict[str, str], sliders: Sli
         options = SamplingOptions(steps=steps, images_at_once=1000, active=active)
         sampled(pipeline, embedded, wanted, own, options)
         timed(name, len(wanted), partial(sampled, pipeline, embedded, wanted, own, options))
-    pipeline.parts.load_lora_weights(str(run.out / "sliders" / f"{sliders.names[0]}.safetensors"), adapter_name="own")
+    file = slider_file(run.out / "sliders", CLASSES[0], next(iter(SHIFTS)))
+    pipeline.parts.load_lora_weights(str(file), adapter_name="own")
 
     def plain(scale: float, chosen: list[int]) -> None:
         pipeline.parts.set_adapters(["own"], [scale])

@@ -23,5 +23,5 @@ def check_template(template: str, *, shift: bool) -> None:
 
 
 def word_of(name: str, words: Mapping[str, str]) -> str:
-    """The word that stands for a class in prompts: one that was given or learned for it, or its name."""
-    return words.get(name, name.lower())
+    """The word that stands for a class in prompts: one that was learned for it (by its name in lower case), or that."""
+    return words.get(name.lower(), name.lower())

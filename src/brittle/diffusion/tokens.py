@@ -25,7 +25,8 @@ def write_token(path: Path, token: str, vector: Tensor, about: Mapping[str, str]
 
 
 def load_tokens(pipeline: TextToImage, folder: Path | str) -> dict[str, str]:
-    """Puts the tokens of a folder into a pipeline; returns the word that stands for each class."""
+    """Puts the tokens of a folder into a pipeline; returns the word that stands for each class, by its name
+    in lower case."""
     import safetensors
 
     place = Path(real_path(str(folder)))
@@ -42,7 +43,7 @@ def load_tokens(pipeline: TextToImage, folder: Path | str) -> dict[str, str]:
                 pipeline.parts.load_textual_inversion(safetensors_of(file))
         except (safetensors.SafetensorError, ValueError, OSError) as error:
             raise BrittleError(f"{file} is not a learned word: {first_line(error)}", "Learn it again.") from error
-        words[about.get(CLASS, file.stem)] = token
+        words[about.get(CLASS, file.stem).lower()] = token
     return words
 
 

@@ -74,7 +74,7 @@ def train_sliders(
     while rate.done < 1:
         losses = lesson.step(sliders, rate.step)
         optimiser.zero_grad(set_to_none=True)
-        losses.sum().backward()
+        losses.sum().backward()  # type: ignore[no-untyped-call]
         rate.set_rate(optimiser)
         optimiser.step()
         rate.step += 1
@@ -94,7 +94,7 @@ def made_latents(
     words = pipeline.embedded(prompts)
     seeds = range(options.seed << 20, (options.seed << 20) + options.pool)
     wanted = [Wanted(place, seed, ()) for place in range(len(prompts)) for seed in seeds]
-    images = sampled(pipeline, words, wanted, None, sampling).split(options.pool)
+    images = torch.split(sampled(pipeline, words, wanted, None, sampling), options.pool)
     return {prompt: pipeline.encoded(each) for prompt, each in zip(prompts, images, strict=True)}
 
 

@@ -50,7 +50,7 @@ class SmallTraining:
     bf16: bool = option(False, "compute in bfloat16")
 
 
-class Pictures(NamedTuple):
+class CaptionedImages(NamedTuple):
     """Images with captions, on the device."""
 
     pixels: Tensor  # (1 + shifts, n, H, W) uint8, first without a shift
@@ -61,7 +61,7 @@ class Pictures(NamedTuple):
 
 def shifted_pictures(
     images: Tensor, labels: Tensor, words: Sequence[str], shifts: Mapping[str, str], device: torch.device
-) -> Pictures:
+) -> CaptionedImages:
     """Images (n, h, w) uint8, brought to 32×32 by black borders, and each shift of them."""
     border = (SIDE - images.shape[-1]) // 2
     padded = torch.nn.functional.pad(images.to(device), (border,) * 4)
@@ -72,7 +72,7 @@ def shifted_pictures(
         for part in slices(len(padded), CHUNK):
             made[part] = _changed(space, padded[part], part.start, shift)
         found.append(made)
-    return Pictures(torch.stack(found), labels.to(device), tuple(words), tuple(shifts))
+    return CaptionedImages(torch.stack(found), labels.to(device), tuple(words), tuple(shifts))
 
 
 def _changed(space: Nuisance, images: Tensor, first: int, shift: str) -> Tensor:
@@ -91,7 +91,7 @@ def captions(words: Sequence[str], shifts: Sequence[str]) -> list[str]:
 
 def train_small(
     pipeline: TextToImage,
-    pictures: Pictures,
+    pictures: CaptionedImages,
     options: SmallTraining,
     *,
     limit: float | None = None,
@@ -137,7 +137,7 @@ def train_small(
     return rate.step
 
 
-def _drawn(pictures: Pictures, options: SmallTraining, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _drawn(pictures: CaptionedImages, options: SmallTraining, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Latents (B, 1, 32, 32), and which of the captions each has."""
     device, count, classes = pictures.pixels.device, len(pictures.labels), len(pictures.words)
 

@@ -71,7 +71,7 @@ def train_tokens(
         wrong = noise_in(found, given.latents, given.alpha, prediction).float() - given.noise.float()
         losses = wrong.square().view(len(pools), -1).mean(1)
         optimiser.zero_grad(set_to_none=True)
-        losses.sum().backward()
+        losses.sum().backward()  # type: ignore[no-untyped-call]
         rate.set_rate(optimiser)
         optimiser.step()
         rate.step += 1

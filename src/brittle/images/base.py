@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
 import torch
@@ -30,6 +30,15 @@ COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operato
 MOST_CLASSES = 10_000_000  # a label beyond is a mistake, and what counts by class would take all memory
 
 Reader = Callable[[Sequence[int]], Tensor | list[Array]]
+
+
+@runtime_checkable
+class MakesImages(Protocol):
+    """A reader whose images are made from what can be named, so that none need be looked at to tell them apart."""
+
+    @property
+    def identity(self) -> str:
+        """Everything that the images follow from."""
 
 
 class ShapeGroup(NamedTuple):

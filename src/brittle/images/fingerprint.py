@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.images.base import ImageSet
+from brittle.images.base import ImageSet, MakesImages, SubsetReader
 from brittle.images.pixels import in_bytes
 from brittle.images.selection import ChosenImages
 from brittle.types import Batch
@@ -25,8 +25,11 @@ def fingerprint(images: ImageSet, numbers: int = HASHED, read: Callable[[Tensor]
     over the set, as many as make up `numbers`. `read` gives a batch where images are at hand already."""
     digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
     digest.update(images.labels.numpy().tobytes())
-    seen = min(len(images), max(FEWEST, numbers // math.prod(images.shape)))
-    for rows in torch.split(torch.arange(seen) * len(images) // seen, READ_AT_ONCE):
+    inner = images.reader.base if isinstance(images.reader, SubsetReader) else images.reader
+    made = inner.identity if isinstance(inner, MakesImages) else ""
+    digest.update(made.encode())
+    seen = 0 if made else min(len(images), max(FEWEST, numbers // math.prod(images.shape)))
+    for rows in torch.split(torch.arange(seen) * len(images) // max(1, seen), READ_AT_ONCE) if seen else ():
         batches = [group.batch for group in images.groups(rows, stored=True)] if read is None else [read(rows)]
         for batch in batches:
             digest.update(in_bytes(batch.images))

@@ -216,7 +216,7 @@ def test_a_long_wait_is_mentioned_once(served, images, monkeypatch):
     found = warmed(served("500=3"), images)
     with pytest.warns(BrittleWarning, match=r"answers 500 \(out of order\); it is asked again") as told:
         found.log_probs(images)
-    assert len(told) == 1
+    assert sum(issubclass(each.category, BrittleWarning) for each in told) == 1
 
 
 def test_connections_are_kept(served, images):

@@ -1,0 +1,164 @@
+"""What makes the images of a benchmark: a pipeline with its learned words and sliders, as plain values that can be sent
+to another process, and the images that it has made.
+
+An image is known by its class, its seed and how far each slider is moved; those are the same numbers on every machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from brittle.device import pick_device
+from brittle.diffusion.collection import slider_of, sliders_in
+from brittle.diffusion.pipeline import TextToImage, load_pipeline
+from brittle.diffusion.prompts import CLASS_PROMPT, prompt, word_of
+from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
+from brittle.diffusion.sliders import Sliders, joined
+from brittle.diffusion.tokens import load_tokens
+from brittle.errors import BrittleError
+from brittle.files import real_path
+
+KEPT = 1 << 28  # bytes of images
+SEEDS = 1_000_000  # ids are label · SEEDS + seed
+
+
+class Made(NamedTuple):
+    """Which image: rounded to 1e-6, one scale is one image."""
+
+    label: int
+    seed: int
+    scales: tuple[tuple[str, float], ...] = ()  # shift and scale, of those that are not 0
+
+    @classmethod
+    def of(cls, identifier: int, scales: Mapping[str, float]) -> Made:
+        moved = tuple((shift, round(float(scale), 6)) for shift, scale in sorted(scales.items()) if abs(scale) > 1e-6)
+        return cls(identifier // SEEDS, identifier % SEEDS, moved)
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A pipeline by name or folder, with classes, words and sliders. Nothing is loaded until an image is wanted."""
+
+    pipeline: str
+    classes: tuple[str, ...]
+    labels: tuple[int, ...]  # of the classes
+    sliders: str | None = None  # folder
+    tokens: str | None = None  # folder
+    template: str = CLASS_PROMPT
+    sampling: SamplingOptions = field(default_factory=SamplingOptions)
+    crop: int | None = None  # pixels of the central square that is kept
+    device: str | None = None
+
+    def images(self, wanted: Sequence[Made]) -> Tensor:
+        """(n, C, H, W) uint8, on the CPU: as a file without losses would hold them."""
+        return _loaded(self).images(wanted)
+
+    def shifts(self) -> dict[str, set[str]]:
+        """Shift → the classes, in lower case, that there is a slider for."""
+        found: dict[str, set[str]] = {}
+        for name, shift in sliders_in(self.sliders) if self.sliders is not None else ():
+            found.setdefault(shift, set()).add(name)
+        return found
+
+    @property
+    def identity(self) -> str:
+        """Everything that images follow from, as text: also the contents of files, where they are on this machine."""
+        places = [each for each in (self.pipeline, self.sliders, self.tokens) if each is not None]
+        options = {**vars(self.sampling), "images_at_once": 0}
+        return repr(
+            (self.classes, self.labels, self.template, self.crop, sorted(options.items()), [_digest(p) for p in places])
+        )
+
+
+def _digest(place: str) -> str:
+    """A hash of the weights in a folder; the name of what is elsewhere."""
+    folder = Path(real_path(place))
+    files = sorted(folder.rglob("*.safetensors")) if folder.is_dir() else []
+    if not files:
+        return place
+    digest = hashlib.blake2b(digest_size=12)
+    for file in files:
+        digest.update(str(file.relative_to(folder)).encode())
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=2)
+def _loaded(plan: Generator) -> _Loaded:
+    return _Loaded(plan)
+
+
+class _Loaded:
+    """A generator with its pipeline in memory, and the images that it has made last."""
+
+    def __init__(self, plan: Generator) -> None:
+        self.plan = plan
+        self.pipeline: TextToImage = load_pipeline(plan.pipeline, device=pick_device(plan.device))
+        words = {} if plan.tokens is None else load_tokens(self.pipeline, plan.tokens)
+        self.words = dict(zip(plan.labels, (word_of(name, words) for name in plan.classes), strict=True))
+        self.names = dict(zip(plan.labels, plan.classes, strict=True))
+        self.files = {} if plan.sliders is None else sliders_in(plan.sliders)
+        self._embedded: dict[int, Tensor] = {}
+        self._sliders: OrderedDict[tuple[int, str], Sliders] = OrderedDict()
+        self._kept: OrderedDict[Made, Tensor] = OrderedDict()
+
+    def images(self, wanted: Sequence[Made]) -> Tensor:
+        lacking = list(dict.fromkeys(each for each in wanted if each not in self._kept))
+        made = dict(zip(lacking, self._made(lacking), strict=True)) if lacking else {}
+        found = torch.stack([made[each] if each in made else self._kept[each] for each in wanted])
+        self._kept |= made
+        while self._kept and len(self._kept) * found[0].numel() > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def _made(self, wanted: Sequence[Made]) -> Sequence[Tensor]:
+        labels = list(dict.fromkeys(each.label for each in wanted))
+        unknown = next((label for label in labels if label not in self.words), None)
+        if unknown is not None:
+            raise BrittleError(
+                f"the image set has no class with the label {unknown}", "Use slider shifts on their own image set."
+            )
+        words = torch.cat([self._words(label) for label in labels])
+        used = list(dict.fromkeys((each.label, shift) for each in wanted for shift, _ in each.scales))
+        sliders = joined([self._slider(*each) for each in used]) if used else None
+        asked = []
+        for each in wanted:
+            scales = [0.0] * len(used)
+            for shift, scale in each.scales:
+                scales[used.index((each.label, shift))] = scale
+            asked.append(Wanted(labels.index(each.label), each.seed, tuple(scales)))
+        images = _cropped(sampled(self.pipeline, words, asked, sliders, self.plan.sampling), self.plan.crop)
+        return images.mul(255).round().to(torch.uint8).unbind()
+
+    def _words(self, label: int) -> Tensor:
+        if label not in self._embedded:
+            self._embedded[label] = self.pipeline.embedded([prompt(self.plan.template, self.words[label])])
+        return self._embedded[label]
+
+    def _slider(self, label: int, shift: str) -> Sliders:
+        if (label, shift) not in self._sliders:
+            found = slider_of(self.files, self.names[label], shift)
+            self._sliders[label, shift] = found.to(self.pipeline.device, self.pipeline.dtype)
+            if len(self._sliders) > 256:
+                self._sliders.popitem(last=False)
+        return self._sliders[label, shift]
+
+
+def _cropped(images: Tensor, side: int | None) -> Tensor:
+    if side is None:
+        return images
+    height, width = images.shape[-2:]
+    if side > min(height, width):
+        raise BrittleError(f"images of {width}×{height} can't be cropped to {side}", "Leave crop=… out.")
+    top, left = (height - side) // 2, (width - side) // 2
+    return images[..., top : top + side, left : left + side]
