@@ -40,7 +40,7 @@ def small_pipeline(words: Sequence[str], shape: SmallShape | None = None, seed: 
     """An untrained pipeline that knows the words of the templates and these."""
     shape = shape or SmallShape()
     diffusers, transformers = library("diffusers", EXTRA, "a pipeline"), library("transformers", EXTRA, "a pipeline")
-    tokenizer = _tokenizer(words, transformers)
+    tokenizer = word_tokenizer(words, transformers)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         text = transformers.CLIPTextModel(
@@ -92,7 +92,7 @@ def small_pipeline(words: Sequence[str], shape: SmallShape | None = None, seed: 
     return TextToImage("small", parts)
 
 
-def _tokenizer(words: Sequence[str], transformers: Any) -> Any:
+def word_tokenizer(words: Sequence[str], transformers: Any) -> Any:
     """One token per word, in plain files."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
