@@ -14,7 +14,7 @@ import brittle
 from brittle.errors import BrittleError
 from brittle.generation.encoders import encoder
 from brittle.generation.filter.rule import SCORES
-from brittle.generation.labels.store import Answer, write_labels
+from brittle.generation.labels.store import ImageLabel, write_labels
 
 pytestmark = pytest.mark.usefixtures("torchvision")
 FILES = [relative(*each) for each in itertools.product(SHIFTS, CLASSES, SEEDS, SCALES)]
@@ -22,7 +22,9 @@ FILES = [relative(*each) for each in itertools.product(SHIFTS, CLASSES, SEEDS, S
 
 def labelled(folder, wrong):
     """Labels of all images by a stand-in, those of `wrong` out of class."""
-    write_labels(folder / "all.jsonl", "made up", [Answer(each, "not" if each in wrong else "class") for each in FILES])
+    write_labels(
+        folder / "all.jsonl", "made up", [ImageLabel(each, "not" if each in wrong else "class") for each in FILES]
+    )
     return folder
 
 

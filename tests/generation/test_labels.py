@@ -19,7 +19,7 @@ from brittle.errors import BrittleError
 from brittle.generation.labels.agreement import agreements
 from brittle.generation.labels.queue import KEPT, Queue, in_order
 from brittle.generation.labels.rule import described, verdict, verdicts
-from brittle.generation.labels.store import Answer, LabelFile, Labeller, read_labeller, read_labels, write_labels
+from brittle.generation.labels.store import ImageLabel, LabelFile, Labeller, read_labeller, read_labels, write_labels
 from brittle.generation.labels.summary import summary_of
 from brittle.generation.stored import drawn, stored_images
 from brittle.images.scales.cns import cns_files
@@ -27,10 +27,10 @@ from brittle.images.scales.cns import cns_files
 WRITER = """
 import sys
 from pathlib import Path
-from brittle.generation.labels.store import Answer, LabelFile
+from brittle.generation.labels.store import ImageLabel, LabelFile
 file = LabelFile(Path(sys.argv[1]), "anna")
 for number in range(1_000_000):
-    file.add(Answer(f"image-{number}", "class", number % 2 == 0))
+    file.add(ImageLabel(f"image-{number}", "class", number % 2 == 0))
     print(number, flush=True)
 """
 
@@ -62,18 +62,18 @@ def test_every_answer_that_was_given_survives_a_kill(tmp_path):
     found = read_labeller(tmp_path / "anna.jsonl")
     assert set(found.answers) >= {f"image-{number}" for number in range(last + 1)}
     assert len(found.answers) <= last + 2
-    assert found.answers["image-1"] == Answer("image-1", "class", False)
+    assert found.answers["image-1"] == ImageLabel("image-1", "class", False)
 
 
 def test_half_a_line_is_dropped_and_the_next_answer_stands_on_a_line_of_its_own(tmp_path):
     first = LabelFile(tmp_path, "anna")
-    first.add(Answer("one", "class"))
+    first.add(ImageLabel("one", "class"))
     first.close()
     with (tmp_path / "anna.jsonl").open("a") as file:
         file.write('{"image": "two", "lab')
     assert list(read_labeller(tmp_path / "anna.jsonl").answers) == ["one"]
     again = LabelFile(tmp_path, "anna")
-    again.add(Answer("three", "not"))
+    again.add(ImageLabel("three", "not"))
     again.close()
     assert list(read_labeller(tmp_path / "anna.jsonl").answers) == ["one", "three"]
     assert all(json.loads(line) for line in (tmp_path / "anna.jsonl").read_text().splitlines())
@@ -81,12 +81,12 @@ def test_half_a_line_is_dropped_and_the_next_answer_stands_on_a_line_of_its_own(
 
 def test_a_full_disk_leaves_whole_lines_alone(tmp_path, monkeypatch):
     file = LabelFile(tmp_path, "anna")
-    file.add(Answer("one", "class"))
+    file.add(ImageLabel("one", "class"))
     monkeypatch.setattr("brittle.generation.labels.store._write_all", _failing)
     with pytest.raises(BrittleError, match="the disk is full"):
-        file.add(Answer("two", "class"))
+        file.add(ImageLabel("two", "class"))
     monkeypatch.undo()
-    file.add(Answer("three", "class"))
+    file.add(ImageLabel("three", "class"))
     file.close()
     assert list(read_labeller(tmp_path / "anna.jsonl").answers) == ["one", "three"]
 
@@ -99,9 +99,9 @@ def _failing(descriptor, content):
 def test_a_later_answer_replaces_an_earlier_one(tmp_path):
     file = LabelFile(tmp_path, "anna")
     for label in ("class", "not"):
-        file.add(Answer("one", label))
+        file.add(ImageLabel("one", label))
     file.close()
-    assert read_labeller(tmp_path / "anna.jsonl").answers == {"one": Answer("one", "not")}
+    assert read_labeller(tmp_path / "anna.jsonl").answers == {"one": ImageLabel("one", "not")}
 
 
 def test_mistakes_are_one_line(tmp_path):
@@ -112,7 +112,7 @@ def test_mistakes_are_one_line(tmp_path):
     with pytest.raises(BrittleError, match="in use by another process"):
         LabelFile(tmp_path, "anna")
     file.close()
-    write_labels(tmp_path / "machine.jsonl", "bundled:plain", [Answer("one", "class")])
+    write_labels(tmp_path / "machine.jsonl", "bundled:plain", [ImageLabel("one", "class")])
     with pytest.raises(BrittleError, match="holds labels of a proxy"):
         LabelFile(tmp_path, "machine")
     with pytest.raises(BrittleError, match="of people and of proxies"):
@@ -182,7 +182,7 @@ def test_whoever_comes_back_goes_on_where_they_stopped(files, tmp_path):
         for _ in range(4):
             item = queue.next("anna")
             order.append(item.image)
-            file.add(Answer(item.image, "class"))
+            file.add(ImageLabel(item.image, "class"))
             queue = Queue(items, 2, {"anna": set(file.labeller.answers)})
         file.close()
     assert order == [each.image for each in items[:12]]
@@ -195,7 +195,7 @@ def people_saying(generator, images):
     second = np.where(generator.random(len(images)) < 0.7, first, generator.integers(0, 3, len(images)))
     return [
         Labeller(
-            name, answers={image: Answer(image, str(words[said])) for image, said in zip(images, each, strict=True)}
+            name, answers={image: ImageLabel(image, str(words[said])) for image, said in zip(images, each, strict=True)}
         )
         for name, each in (("anna", first), ("ben", second))
     ]
@@ -217,8 +217,8 @@ def test_the_summary_counts_by_scale_and_gives_an_exact_interval(files):
     images = [each.file for each in files]
     people = people_saying(np.random.default_rng(1), images)
     for who in people:
-        who.answers["example:1"] = Answer("example:1", "class")
-        who.answers["elsewhere.jpg"] = Answer("elsewhere.jpg", "not")
+        who.answers["example:1"] = ImageLabel("example:1", "class")
+        who.answers["elsewhere.jpg"] = ImageLabel("elsewhere.jpg", "not")
     found = summary_of(people, files)
     said = verdicts(people)
     wrong = sum(said[image] == "out of class" for image in images)
@@ -234,7 +234,7 @@ def test_the_summary_counts_by_scale_and_gives_an_exact_interval(files):
 
 def test_the_share_that_sees_the_shift_is_one_of_answers(files):
     images = [each.file for each in files if each.scale == 2.5]
-    answers = {image: Answer(image, "class", number % 4 != 0) for number, image in enumerate(images)}
+    answers = {image: ImageLabel(image, "class", number % 4 != 0) for number, image in enumerate(images)}
     (found,) = summary_of([Labeller("anna", answers=answers)], files).scales
     assert found.shift_visible.value == pytest.approx(0.75)
     assert found.shift_visible.low < 0.75 < found.shift_visible.high
@@ -257,7 +257,7 @@ def test_a_random_sample_depends_on_names_alone(benchmark):
 def test_python_and_the_command_say_the_same(benchmark, files, tmp_path, cli):
     file = LabelFile(tmp_path / "labels", "anna")
     for number, each in enumerate(files[:10]):
-        file.add(Answer(each.file, ("class", "not")[number % 2], True if each.scale else None))
+        file.add(ImageLabel(each.file, ("class", "not")[number % 2], True if each.scale else None))
     file.close()
     found = brittle.labels_of(benchmark, tmp_path / "labels")
     assert found.out_of_class.value == 0.5

@@ -91,7 +91,7 @@ def _save(folder: Path, model: Any, tokenizer: Any) -> None:
 
 
 def _tested(out: Path, test: tuple[Tensor, Tensor], device: str) -> dict[str, float]:
-    """Of images that neither has seen, the share whose nearest caption names their class, and whose nearest neighbour is of it."""
+    """Of images that neither has seen: is the nearest caption of their class, and is their nearest neighbour?"""
     images = torch.nn.functional.pad(test[0], (2,) * 4)[:, None].float() / 255
     clip, views = (encoder(str(out / name), device) for name in ("clip", "views"))
     texts = clip.texts([prompt(CLASS_PROMPT, name) for name in CLASSES])

@@ -13,7 +13,7 @@ from torch import Tensor
 from brittle.errors import BrittleError
 from brittle.generation.encoders import words
 from brittle.generation.labels.queue import Queue, QueuedImage, in_order
-from brittle.generation.labels.store import LABELS, SUFFIX, Answer, LabelFile, read_labeller
+from brittle.generation.labels.store import LABELS, SUFFIX, ImageLabel, LabelFile, read_labeller
 from brittle.generation.stored import StoredImages
 from brittle.images.base import ImageSet
 from brittle.report.page.pictures import data_uri
@@ -60,8 +60,8 @@ class LabellingSession:
                 raise BrittleError(f"{label!r} is not a label", f"Give one of {', '.join(LABELS)}.")
             asked = self._asks_shift(item)
             if asked and shift_visible is None:
-                raise BrittleError("whether the shift is visible was not answered", "Answer it with y or n.")
-            self._file(person).add(Answer(image, label, shift_visible if asked else None))
+                raise BrittleError("whether the shift is visible was not answered", "ImageLabel it with y or n.")
+            self._file(person).add(ImageLabel(image, label, shift_visible if asked else None))
             self._answered[person].add(image)
             return self._shown(person, self._queue.next(person))
 

@@ -18,7 +18,7 @@ from brittle.classifiers.base import AdaptedClassifier
 from brittle.errors import BrittleError
 from brittle.files import printable
 from brittle.generation.encoders import words
-from brittle.generation.labels.store import SUFFIX, Answer, write_labels
+from brittle.generation.labels.store import SUFFIX, ImageLabel, write_labels
 from brittle.generation.stored import StoredImages
 from brittle.images.scales.cns import CnsFile
 from brittle.progress import Progress
@@ -34,7 +34,7 @@ def label_by_proxy(
     for number, spec in enumerate(specs):
         progress.at(f"labels of {spec}")
         model = classifier(spec, device=device)
-        answers: list[Answer] = []
+        answers: list[ImageLabel] = []
         for start in range(0, len(images), BATCH):
             files = images.files[start : start + BATCH]
             answers += answers_of(model, images, files, partly)
@@ -44,14 +44,16 @@ def label_by_proxy(
 
 
 @torch.no_grad()
-def answers_of(model: AdaptedClassifier, images: StoredImages, files: Sequence[CnsFile], partly: int) -> list[Answer]:
+def answers_of(
+    model: AdaptedClassifier, images: StoredImages, files: Sequence[CnsFile], partly: int
+) -> list[ImageLabel]:
     """One classifier's answers to some images."""
     logs = model.log_probs(images.pixels(files))
     place = class_places(model, images.classes)
     own = torch.tensor([place[each.label] for each in files])
     rank = (logs > logs.gather(1, own[:, None])).sum(1).tolist()
     said = ["class" if each == 0 else "partly" if each < partly else "not" for each in rank]
-    return [Answer(each.file, label) for each, label in zip(files, said, strict=True)]
+    return [ImageLabel(each.file, label) for each, label in zip(files, said, strict=True)]
 
 
 def class_places(model: AdaptedClassifier, classes: Mapping[int, str]) -> dict[int, int]:

@@ -27,7 +27,7 @@ PERSON = re.compile(r"[\w-]{1,40}")
 
 
 @dataclass(frozen=True)
-class Answer:
+class ImageLabel:
     """What one labeller says of one image."""
 
     image: str  # its path below the benchmark's folder, or that of a real example
@@ -41,10 +41,10 @@ class Labeller:
 
     name: str
     proxy: str = ""  # what it is, where it is not a person
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, ImageLabel] = field(default_factory=dict)
 
     @property
-    def generated(self) -> dict[str, Answer]:
+    def generated(self) -> dict[str, ImageLabel]:
         """Answers about generated images, without real examples."""
         return {image: each for image, each in self.answers.items() if not image.startswith(EXAMPLE)}
 
@@ -71,7 +71,7 @@ class LabelFile:
         except OSError as error:
             raise unusable(self.path, "written", error) from error
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: ImageLabel) -> None:
         """Returns once the answer is on disk."""
         line = _line(answer)
         try:
@@ -90,7 +90,7 @@ class LabelFile:
         os.close(self._file)
 
 
-def write_labels(path: Path, proxy: str, answers: Iterable[Answer]) -> None:
+def write_labels(path: Path, proxy: str, answers: Iterable[ImageLabel]) -> None:
     """All labels of a proxy at once."""
     lines = b"".join(map(_line, answers))
     write_header(path, {"proxy": proxy}, lines)
@@ -131,14 +131,14 @@ def read_labels(folder: Path) -> list[Labeller]:
     return found
 
 
-def _answer(record: Mapping[str, Any]) -> Answer:
+def _answer(record: Mapping[str, Any]) -> ImageLabel:
     if record["label"] not in LABELS:
         raise ValueError(record["label"])
     seen = record.get("shift_visible")
-    return Answer(str(record["image"]), record["label"], None if seen is None else bool(seen))
+    return ImageLabel(str(record["image"]), record["label"], None if seen is None else bool(seen))
 
 
-def _line(answer: Answer) -> bytes:
+def _line(answer: ImageLabel) -> bytes:
     record: dict[str, Any] = {"image": answer.image, "label": answer.label}
     if answer.shift_visible is not None:
         record["shift_visible"] = answer.shift_visible

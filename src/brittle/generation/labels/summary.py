@@ -16,7 +16,7 @@ import numpy as np
 
 from brittle.generation.labels.agreement import DRAWS, Agreement, agreements
 from brittle.generation.labels.rule import VERDICTS, Verdict, described, verdicts
-from brittle.generation.labels.store import EXAMPLE, Answer, Labeller
+from brittle.generation.labels.store import EXAMPLE, ImageLabel, Labeller
 from brittle.images.scales.cns import CnsFile
 from brittle.statistics.crossed import crossed_weights, share_interval
 from brittle.statistics.estimate import Estimate
@@ -134,7 +134,7 @@ def _at(
     return LabelsAtScale(scale, counts, _visible(asked, by_file, confidence, seed))
 
 
-def _visible(answers: Sequence[Answer], by_file: Mapping[str, CnsFile], confidence: float, seed: int) -> Estimate:
+def _visible(answers: Sequence[ImageLabel], by_file: Mapping[str, CnsFile], confidence: float, seed: int) -> Estimate:
     """The share of answers that see the shift; images of one class and seed are drawn together."""
     if not answers:
         return Estimate()
