@@ -33,8 +33,7 @@ ON_A_GPU = """
 ## On a GPU
 
 {device}; time by the clock. A measurement is everything from arrays in memory to the summary with its intervals; beside
-it stands the bare forward pass of the same network, which transforms nothing, in the fastest of several ways. Ranges
-are those of the turns.
+it stands the bare forward pass of the same network, compiled, which transforms nothing. Ranges are those of the turns.
 """
 BARE = "A bare forward pass does less than a measurement: its ratio says what is left to gain, and cannot pass 1."
 

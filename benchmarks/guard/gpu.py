@@ -1,9 +1,10 @@
 """The guard on a GPU: `python -m benchmarks.guard.gpu --out DIR`, which is `make bench-gpu`. Writes DIR/gpu.json.
 
-1,000 images × 100 draws through `brittle.measure`, beside the bare forward pass of the same network in the same
-numbers: eager, compiled, and compiled with its batch norms folded, each at the best of a few batch sizes. It keeps to a
-budget of minutes, the most telling cases first; what there was no time for is named. torch, torchvision or timm and
-what Brittle imports are all it needs. `--device cpu --tiny` tries the code where there is no GPU.
+1,000 images × 100 draws through `brittle.measure`, compiled, beside the compiled forward pass of the same network in
+the same numbers; of a small network so many draws that they take a second. The eager pass, and the compiled one with
+batch norms folded, are timed too, at the same batch. It keeps to a budget of minutes, the most telling cases first;
+what there was no time for is named. torch, torchvision or timm and what Brittle imports are all it needs.
+`--device cpu --tiny` tries the code where there is no GPU, without compiling.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ NUISANCES = ("affine:alpha=50", "piecewise-affine", "occlusion", "noise:sigma=0.
 NAMED = {"ResNet-50": "resnet50", "VGG-16": "vgg16", "ViT-B/16": "vit_b_16"}
 TIMM = {"resnet50": "resnet50", "vgg16": "vgg16", "vit_b_16": "vit_base_patch16_224"}
 SMALL = "CNN 32/64"
+COMPILED = "compiled"
+WORDS = {torch.bfloat16: "bf16", torch.float32: "float32"}
 CLOSE = {torch.bfloat16: 0.05, torch.float32: 1e-3}  # of the spread of log p, between two ways to compute a network
 
 
@@ -43,20 +46,22 @@ CLOSE = {torch.bfloat16: 0.05, torch.float32: 1e-3}  # of the spread of log p, b
 class Size:
     images: int
     draws: int
+    small_draws: int  # of the small network
     side: int  # of large images
-    batches: tuple[int, ...]
-    small_batches: tuple[int, ...]
+    batch: int
+    small_batch: int
     turns: int  # of large networks; small ones take a few more
     seconds: float  # of a turn of the bare side
+    compiles: bool = True  # for a CPU it takes minutes, and shows nothing
 
 
-FULL = Size(1000, 100, 224, (256, 512), (8192, 32768), 3, 1.0)
-TINY = Size(8, 2, 64, (4, 8), (4, 8), 2, 0.01)
+FULL = Size(1000, 100, 5000, 224, 512, 32768, 3, 1.0)
+TINY = Size(8, 2, 2, 64, 8, 8, 2, 0.01, compiles=False)
 
 
 @dataclass
 class Subject:
-    """A network, what it computes in, and its bare forward passes at their best batches."""
+    """A network, and what is measured of it."""
 
     name: str
     network: nn.Module
@@ -64,6 +69,8 @@ class Subject:
     channels: int
     side: int
     classes: int
+    draws: int
+    batch: int  # of the bare forward passes
 
 
 def main() -> None:
@@ -88,9 +95,9 @@ def main() -> None:
 def plan(bench: Bench) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The most telling first."""
     yield "ResNet-50", NUISANCES
-    yield SMALL, NUISANCES
-    yield "ViT-B/16", NUISANCES[:1]
-    yield "VGG-16", NUISANCES[:1]
+    yield SMALL, NUISANCES[:2]
+    yield "ViT-B/16", NUISANCES[:2]
+    yield "VGG-16", NUISANCES[:2]
 
 
 class Bench:
@@ -126,9 +133,9 @@ class Bench:
     def subject(self, name: str) -> Subject:
         torch.manual_seed(0)
         if name == SMALL:
-            return Subject(name, cnn().eval(), torch.float32, 1, 28, 10)
+            return Subject(name, cnn().eval(), torch.float32, 1, 28, 10, self.size.small_draws, self.size.small_batch)
         network = by_name(NAMED[name], self.size.side).to(self.device)
-        subject = Subject(name, network, torch.bfloat16, 3, self.size.side, 1000)
+        subject = Subject(name, network, torch.bfloat16, 3, self.size.side, 1000, self.size.draws, self.size.batch)
         settle(network, self.images(subject)[0][:32].to(self.device).float().div(255))
         return subject
 
@@ -140,28 +147,24 @@ class Bench:
         return fine.mul(255).round().byte(), torch.arange(self.size.images) % subject.classes
 
     def ways(self, subject: Subject) -> dict[str, Callable[[], Any]]:
-        """The bare forward pass in every way at its best batch: what works through about a turn's time, by name; how
-        many images that are stands in `bare`."""
+        """The bare forward pass in every way: what works through about a turn's time, by name; how many images that are
+        stands in `bare`."""
         network = subject.network.to(self.device, subject.numbers, memory_format=torch.channels_last)
-        sizes = self.size.small_batches if subject.name == SMALL else self.size.batches
         pixels, _ = self.images(subject)
-        resident = pixels[torch.arange(max(sizes)) % len(pixels)].to(self.device).to(subject.numbers).div(255)
-        backend = "eager" if self.size is TINY else "inductor"  # compiling for a CPU takes minutes, and shows nothing
-        made = {"eager": network, "compiled": torch.compile(network, backend=backend, dynamic=False)}
+        resident = pixels[torch.arange(subject.batch) % len(pixels)].to(self.device).to(subject.numbers).div(255)
+        batch = resident.contiguous(memory_format=torch.channels_last)
+        backend = "inductor" if self.size.compiles else "eager"
+        made = {COMPILED: torch.compile(network, backend=backend, dynamic=False), "eager": network}
         if folded := with_folded_norms(network):
             made["folded, compiled"] = torch.compile(folded, backend=backend, dynamic=False)
         found = {}
         self.bare[subject.name] = {}
         for way, module in made.items():
-            rates = {}
-            for size in sizes:
-                batch = resident[:size].contiguous(memory_format=torch.channels_last)
-                rates[size] = self.rate(partial(forward, module, batch), size)
-            best = max(rates, key=lambda size: rates[size])
-            batch = resident[:best].contiguous(memory_format=torch.channels_last)
-            calls = max(1, round(self.size.seconds * rates[best] / best))
+            rate = self.rate(partial(forward, module, batch), subject.batch)
+            calls = max(1, round(self.size.seconds * rate / subject.batch))
             found[way] = partial(several, module, batch, calls)
-            self.bare[subject.name][way] = {"batch": best, "rate": float(f"{rates[best]:.5g}"), "images": calls * best}
+            about = {"batch": subject.batch, "rate": float(f"{rate:.5g}"), "images": calls * subject.batch}
+            self.bare[subject.name][way] = about
         return found
 
     def rate(self, work: Callable[[], Any], images: int) -> float:
@@ -171,10 +174,10 @@ class Bench:
         return images / min(timed(work, self.finish)[0].wall for _ in range(3))
 
     def beside_bare(self, name: str, subject: Subject, nuisance: str, ways: dict[str, Callable[[], Any]]) -> None:
-        """One case for each way, with the turns of all of them in one loop: theirs share ours."""
+        """One case: a measurement against the compiled forward pass."""
         import brittle
 
-        images, draws = self.size.images, self.size.draws
+        images, draws = self.size.images, subject.draws
         pixels, labels = (each.numpy() for each in self.images(subject))
         measure = partial(
             brittle.measure,
@@ -182,22 +185,22 @@ class Bench:
             samples=draws,
             device=str(self.device),
             progress=False,
-            **options(brittle, subject),
+            **self.options(brittle, subject),
         )
-        best = max(ways, key=lambda way: self.bare[subject.name][way]["rate"])
+        bare = self.bare[subject.name][COMPILED]
         count = images * (draws + 1)
         about = (
             f"{subject.name} in {str(subject.numbers).removeprefix('torch.')}, {images:,} images of "
-            f"{subject.side}×{subject.side} × {draws} draws of {nuisance}, against its bare forward pass, {best}, at "
-            f"batch {self.bare[subject.name][best]['batch']:,}"
+            f"{subject.side}×{subject.side} × {draws:,} draws of {nuisance}, against its bare forward pass, compiled, "
+            f"at batch {bare['batch']:,}"
         )
         case = Case(
             name=name,
             about=about,
             ours=measure,
-            theirs=ways[best],
+            theirs=ways[COMPILED],
             equal=partial(self.equal, subject, pixels, labels, count),
-            work=(count, self.bare[subject.name][best]["images"]),
+            work=(count, bare["images"]),
         )
         try:
             turns = self.size.turns + (2 if subject.name == SMALL else 0)
@@ -217,7 +220,7 @@ class Bench:
             raise Unequal(f"{subject.name}: {found['calls']} images were classified, and {count} were meant to be")
         some = min(64, len(labels))
         how: dict[str, Any] = {"device": str(self.device), "progress": False}
-        how |= options(brittle, subject, brittle.clean)
+        how |= self.options(brittle, subject, brittle.clean)
         rows = brittle.clean(as_measured(brittle, subject), (pixels[:some], labels[:some]), **how).rows
         batch = torch.from_numpy(pixels[:some]).to(self.device).to(subject.numbers).div(255)
         log_p = forward(subject.network, batch.contiguous(memory_format=torch.channels_last)).float().log_softmax(1)
@@ -228,6 +231,12 @@ class Bench:
         if not apart <= CLOSE[subject.numbers] * spread:
             raise Unequal(f"{subject.name}: log p of untouched images differs by up to {apart:.3g} of {spread:.3g}")
         return f"log p(label) of {some} untouched images ({apart:.2g} apart, where all log p spread by {spread:.2g})"
+
+    def options(self, brittle: Any, subject: Subject, function: Any = None) -> dict[str, Any]:
+        """The network's precision, and compiled graphs, as far as this version of Brittle can be told."""
+        known = inspect.signature(function or brittle.measure).parameters
+        wanted = {"precision": WORDS[subject.numbers], "compile": "yes" if self.size.compiles else "no"}
+        return {name: value for name, value in wanted.items() if name in known}
 
     def result(self) -> dict[str, Any]:
         gpu = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
@@ -307,17 +316,9 @@ def refuse_missing() -> None:
         raise SystemExit(f"Brittle imports {error.name}, which is not here: put it on PYTHONPATH") from None
 
 
-def options(brittle: Any, subject: Subject, function: Any = None) -> dict[str, Any]:
-    """What this version of Brittle can be told about precision, in the network's numbers; {} where it is told nothing:
-    the module itself is then in these numbers."""
-    known = inspect.signature(function or brittle.measure).parameters
-    words = {torch.bfloat16: "bf16", torch.float32: "float32"}
-    return {"precision": words[subject.numbers]} if "precision" in known else {}
-
-
 def as_measured(brittle: Any, subject: Subject) -> nn.Module:
     """The network as it is given to Brittle: in float32 where Brittle itself is told the precision."""
-    if options(brittle, subject):
+    if "precision" in inspect.signature(brittle.measure).parameters:
         return copy.deepcopy(subject.network).float()
     return subject.network
 

@@ -2,8 +2,9 @@
 
 `grid` is every depth with every number of parameters, on all training images. `variants` are the networks of one number
 of parameters on parts of them (UREM, section 4). A part is seen as often more as it is smaller, so that every network
-takes about the same number of steps; `half-short` has half of them, which is what equal epochs give. Seeds are of
-weights and order, and also of which images or classes a part has.
+takes about the same number of steps; `half-short` has half of them, which is what equal epochs give. `skips` are the
+networks of the grid with skip connections, those of twice the greatest depth, and the plain ones of that depth. Seeds
+are of weights and order, and also of which images or classes a part has.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import torch
 from measuring import Tables, layer_rows, measured, told
-from networks import BUDGETS, CLASSES, DEPTHS, Plain, name_of, parameters, width_for
+from networks import BUDGETS, CLASSES, DEEPEST, DEPTHS, Plain, name_of, parameters, width_for
 
 import brittle
 from brittle.images.variants import Subclass, Subsample
@@ -32,6 +33,7 @@ BATCH, SMALL_BATCH = 2048, 64  # on a GPU, and on a CPU
 RATES = (0.005, 0.001)  # of Adam, on values in [0, 1]: 1.3 and 0.26 of 255 per step
 SEEDS = (0, 1, 2)
 VARIED = 100_000  # the number of parameters of the networks that are trained on parts
+PLAIN, SKIP = "full", "skip"  # on all images, without and with skip connections
 
 
 class Variant(NamedTuple):
@@ -50,7 +52,8 @@ class Variant(NamedTuple):
 
 
 VARIANTS = {
-    "full": Variant(),
+    PLAIN: Variant(),
+    SKIP: Variant(),
     "half": Variant(images=0.5, longer=2),
     "half-short": Variant(images=0.5),
     "tenth": Variant(images=0.1, longer=10),
@@ -104,8 +107,19 @@ def grid(seeds: tuple[int, ...] = SEEDS) -> list[Trained]:
 
 def variants(seeds: tuple[int, ...] = SEEDS) -> list[Trained]:
     """Those on parts; the networks on all images are the grid's."""
-    parts = [name for name in VARIANTS if name != "full"]
+    parts = [name for name in VARIANTS if name not in (PLAIN, SKIP)]
     return [Trained(depth, VARIED, part, seed) for seed in seeds for depth in reversed(DEPTHS) for part in parts]
+
+
+def skips(seeds: tuple[int, ...] = SEEDS) -> list[Trained]:
+    """Seed by seed, so that what there is after any while can be compared."""
+    kinds = [(DEEPEST, SKIP), (DEEPEST, PLAIN), *((depth, SKIP) for depth in reversed(DEPTHS))]
+    return [
+        Trained(depth, budget, kind, seed) for seed in seeds for budget in reversed(BUDGETS) for depth, kind in kinds
+    ]
+
+
+PARTS = {"grid": grid, "variants": variants, "skips": skips}
 
 
 def idx(folder: Path, split: str) -> str:
@@ -126,7 +140,7 @@ def trained_and_measured(which: Trained, settings: Settings, progress: Progress 
     testing = images_of(settings.data, "t10k", settings.small)
     own = part.of(testing, which.seed) if part.classes < 1 else testing
     told_of = train(
-        Plain(which.depth, which.budget, which.classes),
+        Plain(which.depth, which.budget, which.classes, which.variant == SKIP),
         training,
         settings.weights / f"{which.name}.safetensors",
         test=own,
@@ -148,12 +162,12 @@ def trained_and_measured(which: Trained, settings: Settings, progress: Progress 
         own.only([id for id in chosen.ids.tolist() if id in there]),
         [id for id in few if id in there],
         about,
-        rates=settings.rates if which.variant == "full" else settings.rates[:1],
+        rates=settings.rates if which.variant == PLAIN and which.depth in DEPTHS else settings.rates[:1],
         steps=settings.steps,
         device=settings.device,
         batch=batch,
     )
-    if which.variant == "full" and which.budget == VARIED and which.seed == 0:
+    if which.variant in (PLAIN, SKIP) and which.budget == VARIED and which.seed == 0:
         found["layers"] = layer_rows(
             classifier, chosen, about, count=100, repeats=5, networks=20, device=settings.device, batch=batch
         )
@@ -178,25 +192,27 @@ def carried_out(
     wanted: list[Trained], settings: Settings, workers: int, seconds: float
 ) -> Iterator[tuple[Trained, Tables]]:
     """Every network as it is finished; none is begun once the time is up."""
-    end = time.monotonic() + seconds
+    end = time.time() + seconds
     if workers == 1:
         for each in wanted:
-            if time.monotonic() < end:
+            if time.time() < end:
                 with ProgressBar() as progress:
                     yield each, trained_and_measured(each, settings, progress)
         return
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_alone) as pool:
-        begun = {pool.submit(trained_and_measured, each, settings): each for each in wanted}
+        begun = {pool.submit(_in_time, each, settings, end): each for each in wanted}
         for future in as_completed(begun):
-            if time.monotonic() >= end:
-                for other in begun:
-                    other.cancel()
-            if future.cancelled():
-                continue
             try:
-                yield begun[future], future.result()
+                found = future.result()
             except Exception as error:  # one network's failure must not cost the others
                 print(f"{begun[future].name} failed: {error!r}", file=sys.stderr, flush=True)
+                continue
+            if found is not None:
+                yield begun[future], found
+
+
+def _in_time(which: Trained, settings: Settings, end: float) -> Tables | None:
+    return trained_and_measured(which, settings) if time.time() < end else None
 
 
 def _alone() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from fashion import VARIED
+import skips
+from fashion import PLAIN, VARIED
 from found import WHITE, Columns, Key, Network, chosen, networks, read
 from tables import matrix, outcomes
 
@@ -28,6 +29,8 @@ def draw(found: Path, out: Path) -> None:
     if (found / "grid-networks.parquet").exists():
         nets = networks(found, "grid")
         save(grid(nets), out / "grid.png")
+    if (found / "skips-networks.parquet").exists():
+        save(skips.drawn(skips.trained(found), plt), out / "skips.png")
     if nets and (found / "variants-networks.parquet").exists():
         save(matrices(nets | networks(found, "variants")), out / "matrices.png")
     if (found / "lite-networks.parquet").exists():
@@ -44,6 +47,11 @@ def layer_tables(found: Path) -> dict[str, Columns]:
     if (found / "grid-layers.parquet").exists():
         whole = read(found / "grid-layers.parquet")
         made |= {f"{depth} convolutions": chosen(whole, depth=depth) for depth in np.unique(whole["depth"])}
+    if (found / "skips-layers.parquet").exists():
+        whole = read(found / "skips-layers.parquet")
+        for depth, kind in sorted(set(zip(whole["depth"].tolist(), whole["variant"].tolist(), strict=True))):
+            words = "convolutions" if kind == PLAIN else "with skips"
+            made[f"{depth} {words}"] = chosen(whole, depth=depth, variant=kind)
     if (found / "lite-layers.parquet").exists():
         whole = read(found / "lite-layers.parquet")
         made |= {name: chosen(whole, network=name) for name in np.unique(whole["network"])}

@@ -16,6 +16,7 @@ import torch
 import brittle
 
 NOISES = ("path", "fresh")
+COMPILE = "no"  # each network is asked once, and others are being measured meanwhile
 MOST_CLASSES = 1000  # where an image set has no names for them, a class is its number
 Tables = dict[str, pa.Table]
 
@@ -40,7 +41,9 @@ def measured(
     clean = clean_rows(classifier, images, numbers, device, batch)
     breaking = []
     for noise in NOISES:
-        found = brittle.breaking_points(classifier, images, noise=noise, limit=limit, device=device, batch=batch).rows
+        found = brittle.breaking_points(
+            classifier, images, noise=noise, limit=limit, device=device, batch=batch, compile=COMPILE
+        ).rows
         breaking.append(
             pa.table(
                 {
@@ -91,7 +94,15 @@ def targeted_rows(
 ) -> pa.Table:
     """One row per image and target."""
     found = brittle.perturb(
-        classifier, images, targets=targets, rate=rate, steps=steps, count=None, device=device, batch=batch
+        classifier,
+        images,
+        targets=targets,
+        rate=rate,
+        steps=steps,
+        count=None,
+        device=device,
+        batch=batch,
+        compile=COMPILE,
     ).rows
     return pa.table(
         {
@@ -128,6 +139,7 @@ def layer_rows(
         limit=limit,
         device=device,
         batch=batch,
+        compile=COMPILE,
     )
     rows = [
         {key: each[key] for key in ("number", "layer")}

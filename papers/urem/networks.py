@@ -4,7 +4,9 @@
 
 A network has `depth` convolutions 3×3 of one width, each with batch normalisation and ReLU; images are halved after one
 half of them and after the other, then averaged down to 3×3 places, from which a linear layer reads the classes. The
-width is the one that brings the number of parameters nearest to the budget.
+width is the one that brings the number of parameters nearest to the budget. With skip connections (s4_100k in place of
+d4_100k) each convolution but the first, with what follows it, is added to what it was given: the same layers and
+parameters, and nothing else is different.
 """
 
 from __future__ import annotations
@@ -20,22 +22,31 @@ from brittle.registry import option
 from brittle.training.augmentation import Transform
 from brittle.training.options import Recipe
 
-DEPTHS = (2, 4, 8)
+DEPTHS, DEEPEST = (2, 4, 8), 16  # of the grid; the last only beside networks with skip connections
 BUDGETS = (20_000, 100_000, 500_000)
 CLASSES = 10
 PLACES = 3 * 3
-_NAME = re.compile(r"d(\d+)_(\d+)k(?:_of_(\d+))?")
+_NAME = re.compile(r"([ds])(\d+)_(\d+)k(?:_of_(\d+))?")
+
+
+class Skip(nn.Sequential):
+    """Layers whose output is added to what they are given."""
+
+    def forward(self, given: Tensor) -> Tensor:
+        added: Tensor = given + super().forward(given)
+        return added
 
 
 class PlainNet(nn.Module):
     """Images (B, 1, 28, 28) in [0, 1] → logits (B, classes)."""
 
-    def __init__(self, depth: int, width: int, classes: int) -> None:
+    def __init__(self, depth: int, width: int, classes: int, skips: bool = False) -> None:
         super().__init__()
         layers: list[nn.Module] = []
         for place in range(depth):
-            layers += [nn.Conv2d(width if place else 1, width, 3, padding=1, bias=False)]
-            layers += [nn.BatchNorm2d(width), nn.ReLU()]
+            convolution = nn.Conv2d(width if place else 1, width, 3, padding=1, bias=False)
+            block = [convolution, nn.BatchNorm2d(width), nn.ReLU()]
+            layers += [Skip(*block)] if skips and place else block
             if place + 1 in (depth // 2, depth):
                 layers.append(nn.MaxPool2d(2))
         self.features = nn.Sequential(*layers, nn.AvgPool2d(3, 2), nn.Flatten())
@@ -57,17 +68,17 @@ def width_for(depth: int, budget: int) -> int:
     return min(range(1, 1000), key=lambda width: abs(parameters(depth, width) - budget))
 
 
-def name_of(depth: int, budget: int, classes: int = CLASSES) -> str:
-    return f"d{depth}_{budget // 1000}k" + ("" if classes == CLASSES else f"_of_{classes}")
+def name_of(depth: int, budget: int, classes: int = CLASSES, skips: bool = False) -> str:
+    return f"{'s' if skips else 'd'}{depth}_{budget // 1000}k" + ("" if classes == CLASSES else f"_of_{classes}")
 
 
 def __getattr__(name: str) -> Callable[[], PlainNet]:
-    """A function without arguments that makes the network of a name, such as d8_500k or d4_100k_of_3."""
+    """A function without arguments that makes the network of a name, such as d8_500k, s8_500k or d4_100k_of_3."""
     found = _NAME.fullmatch(name)
     if found is None:
         raise AttributeError(name)
-    depth, thousands, classes = int(found[1]), int(found[2]), int(found[3] or CLASSES)
-    return lambda: PlainNet(depth, width_for(depth, 1000 * thousands), classes)
+    depth, thousands, classes = int(found[2]), int(found[3]), int(found[4] or CLASSES)
+    return lambda: PlainNet(depth, width_for(depth, 1000 * thousands), classes, found[1] == "s")
 
 
 @dataclass(frozen=True)
@@ -83,13 +94,14 @@ class Plain:
     depth: int = option(4, "convolutions", least=2)
     budget: int = option(100_000, "parameters, about", least=1000)
     classes: int = option(CLASSES, "how many it tells apart", least=2)
+    skips: bool = option(False, "whether it has skip connections")
 
     @property
     def factory(self) -> str:
-        return f"{__file__}:{name_of(self.depth, self.budget, self.classes)}"
+        return f"{__file__}:{name_of(self.depth, self.budget, self.classes, self.skips)}"
 
     def module(self) -> nn.Module:
-        return PlainNet(self.depth, width_for(self.depth, self.budget), self.classes)
+        return PlainNet(self.depth, width_for(self.depth, self.budget), self.classes, self.skips)
 
     def transform(self) -> Transform | None:
         return None

@@ -2,8 +2,8 @@
 
     python papers/urem/page.py [--found FOLDER --out FOLDER]
 
-Writes results.md, grid.png, matrices.png, bubbles.png and layers.png into --out; what redo.py has not written is left
-out.
+Writes results.md, grid.png, skips.png, matrices.png, bubbles.png and layers.png into --out; what redo.py has not
+written is left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import figures
+import skips
 import tables
 
 HERE = Path(__file__).parent
@@ -25,6 +26,8 @@ def sections(found: Path) -> Iterator[str]:
         yield tables.lite(found)
     if (found / "grid-networks.parquet").exists():
         yield tables.grid(found)
+    if (found / "skips-networks.parquet").exists():
+        yield skips.section(found)
     if (found / "variants-networks.parquet").exists():
         yield tables.variants(found)
     if (found / "grid-networks.parquet").exists():

@@ -1,8 +1,9 @@
 """UREM redone: trains and measures all networks, and writes what was found as Parquet.
 
-    python papers/urem/redo.py [--device cuda --workers 12]            # grid, variants and lite, one after the other
+    python papers/urem/redo.py [--device cuda --workers 12]            # all parts, one after the other
     python papers/urem/redo.py --small --out build/urem-small          # minutes on two CPU cores, to see that it works
     python papers/urem/redo.py --only grid variants --minutes 8        # begins no network after 8 minutes
+    python papers/urem/redo.py --only skips --workers 14 --minutes 3   # the grid with skip connections
     python papers/urem/redo.py --only grid variants --beside FOLDER    # goes on where the run in FOLDER stopped
 
 Then `python papers/urem/page.py` makes the tables and figures of the page. What was trained already (in --weights) is
@@ -35,7 +36,7 @@ from measuring import Tables
 from brittle.engine.store.run_folder import environment
 
 HERE = Path(__file__).parent
-PARTS = ("grid", "variants", "lite")
+PARTS = (*fashion.PARTS, "lite")
 
 
 def write(out: Path, part: str, found: Iterable[Tables], beside: Path | None = None) -> None:
@@ -61,15 +62,15 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def trained(part: str, options: argparse.Namespace, end: float) -> None:
-    """The grid or the variants: written again after every few networks, so that a kill loses little."""
+    """A part on FashionMNIST: written again after every few networks, so that a kill loses little."""
     settings = fashion.Settings(options.data / "fashion-mnist", options.weights, options.device)
     seeds = fashion.SEEDS
     if options.small:
         settings = replace(settings, epochs=1, images=10, per_class=1, rates=fashion.RATES[:1], steps=40, small=True)
         seeds = seeds[:1]
-    wanted = fashion.grid(seeds) if part == "grid" else fashion.variants(seeds)
+    wanted = fashion.PARTS[part](seeds)
     if options.small:
-        wanted = wanted[-2:] if part == "grid" else wanted[-5:]  # the smallest of the grid
+        wanted = wanted[-2:] if part == "grid" else wanted[-5:]  # the smallest networks, or one of each variant
     wanted = [each for each in wanted if each not in known(part, options.beside)]
     begun, found = time.monotonic(), {}
     for which, tables in fashion.carried_out(wanted, settings, options.workers, end - begun):

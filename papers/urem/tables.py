@@ -140,7 +140,7 @@ def _fitted(design: Array, outcome: Array) -> tuple[Array, Array, Array]:
 def outcomes(nets: dict[Key, Network]) -> dict[str, Array]:
     """What the grid's networks are compared by, over images that all of them get right."""
     common = frozenset.intersection(*(net.right for net in nets.values()))
-    rates = sorted(next(iter(nets.values())).linf, reverse=True)
+    rates = sorted(set.intersection(*(set(net.linf) for net in nets.values())), reverse=True)
     made = {"accuracy, %": np.asarray([100 * net.facts["accuracy"] for net in nets.values()])}
     for noise in ("path", "fresh"):
         made[f"σ*, {noise}"] = np.asarray([net.random(noise, common) for net in nets.values()])

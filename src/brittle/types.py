@@ -97,7 +97,8 @@ class Layered(Protocol):
 
     def perturbed(self, layer: str, change: LayerChange) -> AbstractContextManager[None]:
         """Within it, `change` replaces what the layer gives, (B, …) for a call with B images. "input" is the images
-        themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was."""
+        themselves; "weights" are all of them as one row (1, n), changed once. Afterwards all is as it was. Changes of
+        several layers may stand within one another, and gradients flow through what a change returns."""
         ...
 
 

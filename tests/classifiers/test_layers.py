@@ -114,6 +114,56 @@ def test_all_weights_come_as_one_row(shared, images):
         assert torch.equal(shared.logits(images), torch.zeros(5, 3))
 
 
+def test_gradients_flow_through_changed_weights_as_through_a_call_with_others(shared, images):
+    module, parameters = shared.module, dict(shared.module.named_parameters())
+    change = torch.zeros(sum(each.numel() for each in parameters.values()), requires_grad=True)
+    with shared.perturbed("weights", lambda row: row + 0.1 + change):
+        shared.logits(images)[:, 1].sum().backward()
+    others = {name: each.detach().add(0.1).requires_grad_() for name, each in parameters.items()}
+    torch.func.functional_call(module, others, images)[:, 1].sum().backward()
+    assert torch.allclose(change.grad, torch.cat([each.grad.flatten() for each in others.values()]), atol=1e-6)
+    assert list(module.named_parameters()) == list(parameters.items())
+    assert all(each.grad is None for each in parameters.values())
+
+
+def test_changes_of_several_layers_stand_within_one_another(shared, images):
+    module = shared.module
+    with torch.no_grad():
+        hidden = module.act(module.first(2 * images.flatten(1))) + 1
+        by_hand = 2 * module.act(module.second(hidden))
+    with shared.perturbed("act", lambda values: values + 1), shared.perturbed("input", lambda values: 2 * values):
+        assert torch.allclose(shared.logits(images), by_hand, atol=1e-6)
+
+
+class Weightless(nn.Module):
+    """A recurrent part keeps its weights in a list of its own, and one weight is used twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.again = nn.LSTM(4, 3, batch_first=True), nn.Linear(3, 3)
+        self.last = nn.Linear(3, 3)
+        self.last.weight = self.again.weight
+
+    def forward(self, images):
+        return self.last(self.again(self.rows(images[:, 0])[0][:, -1]))
+
+
+def test_recurrent_and_shared_weights_are_changed_and_put_back_too(images):
+    torch.manual_seed(0)
+    found = classifier(Weightless())
+    before, names = found.logits(images), [name for name, _ in found.module.named_parameters()]
+    change = torch.zeros(sum(each.numel() for each in found.module.parameters()), requires_grad=True)
+    found.check(images)
+    with found.perturbed("weights", lambda row: 2 * row + change):
+        changed = found.logits(images)
+        changed.sum().backward()
+    assert bool((change.grad != 0).all())
+    with found.perturbed("weights", lambda row: 2 * row):
+        assert torch.allclose(found.logits(images), changed, atol=1e-6)
+    assert torch.equal(found.logits(images), before)
+    assert [name for name, _ in found.module.named_parameters()] == names
+
+
 def test_an_unknown_layer_is_answered_with_the_nearest(shared):
     with pytest.raises(BrittleError, match=r"has no layer 'frist'.*first"), shared.perturbed("frist", torch.zeros_like):
         pass

@@ -39,6 +39,49 @@ def test_a_network_has_its_depth_and_nearly_its_parameters(module, depth, budget
     assert made(torch.zeros(2, 1, 28, 28)).shape == (2, 10)
 
 
+def test_skip_connections_add_what_each_convolution_but_the_first_was_given(module):
+    networks = module("networks")
+    plain, skipping = (networks.PlainNet(4, 3, 10, skips).eval() for skips in (False, True))
+    assert [each.shape for each in plain.parameters()] == [each.shape for each in skipping.parameters()]
+    with torch.no_grad():
+        for mine, theirs in zip(skipping.parameters(), plain.parameters(), strict=True):
+            mine.copy_(theirs)
+        images = torch.rand(2, 1, 28, 28)
+        layers = [part for part in plain.modules() if isinstance(part, (nn.Conv2d, nn.BatchNorm2d))]
+        values = torch.relu(layers[1](layers[0](images)))
+        for place in (1, 2, 3):
+            values = values + torch.relu(layers[2 * place + 1](layers[2 * place](values)))
+            values = nn.functional.max_pool2d(values, 2) if place in (1, 3) else values
+        by_hand = plain.classes(nn.functional.avg_pool2d(values, 3, 2).flatten(1))
+        assert torch.allclose(skipping(images), by_hand, atol=1e-5)
+        assert not torch.allclose(plain(images), by_hand, atol=1e-3)
+
+
+def test_a_spec_makes_a_network_with_skip_connections(module):
+    networks = module("networks")
+    wanted = networks.Plain(8, 20_000, skips=True)
+    found = brittle.classifier(f"torch:{wanted.factory}").module
+    assert [name for name, _ in found.named_parameters()] == [name for name, _ in wanted.module().named_parameters()]
+    assert sum(type(part).__name__ == "Skip" for part in found.modules()) == 7
+
+
+def test_networks_with_skip_connections_are_paired_with_plain_ones(module):
+    skips, tables = module("skips"), module("tables")
+
+    def network(accuracy, sigma, size):
+        noises = {noise: {1: sigma} for noise in ("path", "fresh")}
+        facts = {"classes": (0, 1), "accuracy": accuracy}
+        return tables.Network(facts, {1: 0}, frozenset([1]), noises, {}, {0.005: {(1, 1): size}})
+
+    nets = {
+        (4, 20, "full", 0): network(0.9, 50.0, 8.0),
+        (4, 20, "skip", 0): network(0.92, 53.0, 7.0),
+        (4, 20, "skip", 1): network(0.92, 99.0, 7.0),
+        (8, 20, "skip", 0): network(0.5, 1.0, 1.0),
+    }
+    assert skips.pairs(nets, 4) == pytest.approx(np.array([[2.0, 3.0, 3.0, -1.0]]))
+
+
 def test_a_spec_makes_a_network_of_fewer_classes(module):
     networks = module("networks")
     wanted = networks.Plain(2, 20_000, 3)

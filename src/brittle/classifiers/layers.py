@@ -8,7 +8,7 @@ gives other than one row per image, as parts that work on windows or with the se
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -88,16 +88,43 @@ def changed_layer(module: nn.Module, layer: str, change: LayerChange, who: str) 
 @contextmanager
 def changed_weights(module: nn.Module, change: LayerChange) -> Iterator[None]:
     """Within it the module computes with changed weights, all of them as one row (1, n); then with its own, bit for
-    bit."""
+    bit. Gradients flow through the change, where there are any."""
     weights = [each for each in dict.fromkeys(module.parameters()) if each.is_floating_point()]
     kept = [each.detach().clone() for each in weights]
+    changed = change(torch.cat([each.flatten().float() for each in kept])[None])[0]
+    parts = torch.split(changed, [each.numel() for each in kept])
+    made = [numbers.view(weight.shape).to(weight.dtype) for weight, numbers in zip(weights, parts, strict=True)]
+    if changed.requires_grad:
+        with _in_their_places(module, dict(zip(weights, made, strict=True))):
+            yield
+        return
     try:
         with torch.no_grad():
-            changed = change(torch.cat([each.flatten().float() for each in kept])[None])[0]
-            for weight, numbers in zip(weights, torch.split(changed, [each.numel() for each in kept]), strict=True):
-                weight.copy_(numbers.view(weight.shape))
+            for weight, values in zip(weights, made, strict=True):
+                weight.copy_(values)
         yield
     finally:
         with torch.no_grad():
             for weight, own in zip(weights, kept, strict=True):
                 weight.copy_(own)
+
+
+@contextmanager
+def _in_their_places(module: nn.Module, made: Mapping[nn.Parameter, Tensor]) -> Iterator[None]:
+    """Within it, tensors stand where the module's parameters stand: a gradient flows through no parameter's copy."""
+    before = [(part, dict(part._parameters)) for part in module.modules()]
+    try:
+        for part, own in before:
+            for name, weight in own.items():
+                if weight is not None and weight in made:
+                    delattr(part, name)
+                    setattr(part, name, made[weight])
+        yield
+    finally:
+        for part, own in before:
+            for name, weight in own.items():
+                if name not in part._parameters:
+                    part.__dict__.pop(name, None)
+                    setattr(part, name, weight)
+            part._parameters.clear()
+            part._parameters.update(own)  # in their order

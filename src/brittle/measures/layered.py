@@ -1,4 +1,4 @@
-"""What measures of one layer at a time share: which layers and places on the axis a unit is of, and what a layer gives.
+"""What measures of layers share: which layers and places on the axis a unit is of, and what a layer gives.
 
 All images are measured against their own clean prediction; only those that are classified correctly are averaged.
 """
@@ -21,7 +21,7 @@ from brittle.measures.arrays import Mask
 from brittle.measures.base import ON_IMAGES, About, Measure, MeasureInputs, RunView, Task, two_by_two
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
-from brittle.measures.layer_choice import MOST
+from brittle.measures.layer_choice import MOST, ChosenLayers
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.types import Layered
 
@@ -34,29 +34,29 @@ FEWEST_LAYERS = 4  # of which it can be said that something rises or falls
 class LayerPlaces(NamedTuple):
     """What pairs (P,) of an image and a place on the axis are about."""
 
-    layer: NDArray[np.int64]  # its number
+    layer: NDArray[np.int64]  # its number, or that of a set
     repeat: NDArray[np.int64]  # the field of noise, the noisy network, or which target
 
 
 class LayerMeasure(Measure):
-    """Disturbs one layer at a time. A unit is some repeats of one layer for some images, and the axis is layer by
-    layer, repeat by repeat."""
+    """Disturbs one layer at a time, or a set of layers at once. A unit is some repeats of these for some images, and
+    the axis is layer by layer, repeat by repeat."""
 
     over: ClassVar = ON_IMAGES
     reads: ClassVar = (CLEAN,)
     needs: ClassVar[tuple[type, ...]] = (Layered,)
 
     @abstractmethod
-    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
-        """Numbers, rising, of the layers that are disturbed."""
+    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[ChosenLayers, ...]:
+        """The layers that are disturbed, and the sets of layers."""
 
     @abstractmethod
     def width(self, classes: int) -> int:
         """Places on the axis per layer: fields of noise, or targets of an image."""
 
-    def length(self, chosen: Sequence[int], layers: Sequence[str], width: int) -> int:
-        """Places on the whole axis."""
-        return len(chosen) * width
+    def widths(self, chosen: Sequence[ChosenLayers], layers: Sequence[str], width: int) -> list[int]:
+        """Places on the axis of each of these."""
+        return [width] * len(chosen)
 
     def check(self, about: About, asked: MeasureInputs) -> None:
         if about.classifier.layers:
@@ -66,29 +66,33 @@ class LayerMeasure(Measure):
         there, classes = about.classifier.layers, max(2, len(about.classifier.labels))
         chosen, width = self.chosen(there) if there else (), self.width(classes)
         paths = max(FEWEST_PATHS, min(MOST_PATHS, rows_per_unit(about.numbers) // 8))
-        length = self.length(chosen, there, width)
-        columns = places(np.arange(length), chosen, width)._asdict() if there else {}
-        return Grid(about.count, length, max(1, paths // width), width, columns=columns)
+        widths = self.widths(chosen, there, width)
+        columns = places(np.arange(sum(widths)), chosen, widths)._asdict() if there else {}
+        return Grid(about.count, sum(widths), max(1, paths // width), width, columns=columns)
 
     def by_layer(
-        self, task: Task, name: str, work: Callable[[str, Tensor, Tensor], T]
+        self, task: Task, name: str, work: Callable[[tuple[str, ...], Tensor, Tensor], T]
     ) -> tuple[dict[str, Any], list[T], Tensor]:
-        """The first columns of the rows, a row per pair; the work on each layer with its pairs; and the order that puts
-        them back."""
+        """The first columns of the rows, a row per pair; the work on each layer, or set, with its pairs; and the order
+        that puts them back."""
         facts = task.facts[name]
-        at = places(task.pairs.axis.numpy(), self.chosen(facts.layers, name), self.width(len(facts.labels)))
+        chosen = self.chosen(facts.layers, name)
+        at = places(task.pairs.axis.numpy(), chosen, self.widths(chosen, facts.layers, self.width(len(facts.labels))))
         repeat, parts, order = torch.from_numpy(at.repeat).to(task.device), [], []
+        numbered = {each.number: each for each in chosen}
         for number in dict.fromkeys(at.layer.tolist()):
             order.append(torch.from_numpy((at.layer == number).nonzero()[0]).to(task.device))
-            parts.append(work(facts.layers[number], task.rows[order[-1]], repeat[order[-1]]))
+            parts.append(work(numbered[number].names(facts.layers), task.rows[order[-1]], repeat[order[-1]]))
         keys = task.keys() | {"layer": at.layer.astype(np.int32), "repeat": at.repeat.astype(np.int32)}
         return keys, parts, torch.cat(order).argsort()
 
 
-def places(axis: NDArray[np.int64], chosen: Sequence[int], width: int) -> LayerPlaces:
+def places(axis: NDArray[np.int64], chosen: Sequence[ChosenLayers], widths: Sequence[int]) -> LayerPlaces:
     """What places (P,) on the axis stand for."""
-    layer = np.minimum(axis // width, len(chosen) - 1)  # all that is left are networks
-    return LayerPlaces(np.array(chosen, np.int64)[layer], axis - layer * width)
+    ends = np.cumsum(widths, dtype=np.int64)
+    which = np.searchsorted(ends, axis, side="right")
+    numbers = np.array([each.number for each in chosen], np.int64)
+    return LayerPlaces(numbers[which], axis - (ends - widths)[which])
 
 
 def clean_predictions(task: Task, name: str) -> Tensor:
@@ -127,7 +131,7 @@ class Disturbed(NamedTuple, Generic[L]):
     """All that was found of one classifier on one image set."""
 
     layers: tuple[str, ...]  # all that it has
-    found: Mapping[int, L]  # by number, of those that were disturbed
+    found: Mapping[ChosenLayers, L]  # of those that were disturbed
     right: Mask  # (M,)
     calls: int
 
@@ -162,21 +166,25 @@ def summed_up(
 
 
 def _alike(found: Mapping[str, Disturbed[L]]) -> Iterator[tuple[dict[str, Any], L, L]]:
-    """Layers that mean the same in both of a pair: all where they have the same ones, otherwise the input and the
-    weights."""
+    """Layers and sets that mean the same in both of a pair: all where they have the same layers, otherwise the input
+    and the weights."""
     for names, one, other in two_by_two(found):
         both = one.right & other.right
-        for number, mine in one.found.items():
-            layer = one.layers[number]
-            same = one.layers == other.layers or layer in (INPUT, WEIGHTS)
-            theirs = other.found.get(other.layers.index(layer)) if same else None
+        named = {chosen.names(other.layers): theirs for chosen, theirs in other.found.items()}
+        for chosen, mine in one.found.items():
+            layers = chosen.names(one.layers)
+            same = one.layers == other.layers or {INPUT, WEIGHTS}.issuperset(layers)
+            theirs = named.get(layers) if same else None
             if theirs is not None:
-                yield names | {"layer": layer, "number": number}, mine.of(both), theirs.of(both)
+                yield names | chosen.entry(one.layers), mine.of(both), theirs.of(both)
 
 
-def rank_correlation(pairs: Sequence[tuple[int, float | None]]) -> float | None:
-    """Spearman's, of a layer's number with what was found of it. No interval: layers are not a sample of anything."""
-    known = np.array([pair for pair in pairs if pair[1] is not None], np.float64).reshape(-1, 2)
+def rank_correlation(layers: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    """Spearman's, of a layer's number with what was found of it, without the weights and sets of layers. No interval:
+    layers are not a sample of anything."""
+    single = [each for each in layers if each["number"] is not None and each["layer"] != WEIGHTS]
+    known = np.array([(each["number"], each[key]) for each in single if each[key] is not None], np.float64)
+    known = known.reshape(-1, 2)
     if len(known) < FEWEST_LAYERS or len(np.unique(known[:, 1])) == 1:
         return None
     return float(spearmanr(known[:, 0], known[:, 1]).statistic)

@@ -83,11 +83,12 @@ class LayerResult(Result):
     """What was found layer by layer: `layers`, one entry each, and what stands beside them."""
 
     def layer(self, layer: str | int) -> dict[str, Any]:
-        """What was found of one layer, by its name or number."""
-        for found in self["layers"]:
-            if layer in (found["layer"], found["number"]):
+        """What was found of one layer, by its name or number, or of layers that were disturbed at once: "1+4"."""
+        numbers = ["+".join(map(str, each.get("members", ()))) or each["number"] for each in self["layers"]]
+        for found, number in zip(self["layers"], numbers, strict=True):
+            if layer in (found["layer"], number):
                 return dict(found)
-        known = ", ".join(f"{each['number']} {each['layer']}" for each in self["layers"])
+        known = ", ".join(f"{number} {each['layer']}" for each, number in zip(self["layers"], numbers, strict=True))
         raise BrittleError(f"there is no layer {layer!r} among those that were disturbed", f"Known: {known}.")
 
 

@@ -113,22 +113,69 @@ def test_more_targets_than_other_classes_are_all_of_them():
     assert brittle.layer_changes(module, (images, labels), layers="input", targets=9, **SEARCH).rows.num_rows == 7
 
 
-def test_weights_are_left_out_and_refused_by_name():
+def test_weights_are_left_out_unless_they_are_named():
     module, images, labels = linear()
-    assert [each["layer"] for each in brittle.layer_changes(module, (images, labels), **SEARCH)["layers"]] == [
-        "input",
-        "1",
-    ]
-    with pytest.raises(BrittleError, match="has no layer 'weights'"):
-        brittle.layer_changes(module, (images, labels), layers="weights", **SEARCH)
+    for layers, searched in (((), ["input", "1"]), ("*", ["input", "1"]), ("1-2", ["1", "weights"])):
+        found = brittle.layer_changes(module, (images, labels), layers=layers, **SEARCH)
+        assert [each["layer"] for each in found["layers"]] == searched
+
+
+def test_the_change_of_the_weights_is_nearly_the_smallest_and_never_below():
+    """Every weight moves the margin by an image's number, and every bias by 1: (ln 9 − margin) / (2‖x‖₁ + 2)."""
+    module, images, labels = linear()
+    found = brittle.layer_changes(module, (images, labels), layers="weights", rate=0.01, batch=56)
+    rows = found.rows.sort_by("image")
+    with torch.no_grad():
+        logits = module(images)
+        rms = torch.cat([each.flatten() for each in module.parameters()]).square().mean().sqrt().item()
+    margin = (logits.amin(1) - logits.amax(1)).numpy()
+    smallest = (math.log(9) - margin) / (2 * images.flatten(1).abs().sum(1).numpy() + 2)
+    linf = rows["linf"].to_numpy()
+    assert all(rows["reached"].to_pylist())
+    assert (linf >= smallest * (1 - 1e-4)).all()
+    assert (linf <= smallest * 1.05).all()
+    assert rows["rms"].to_numpy() == pytest.approx(rms, rel=1e-5)
+    assert rows["layer"].to_pylist() == [2] * 7
+
+
+def test_layers_are_changed_at_once_each_in_units_of_its_own():
+    """With u in units of r₀ on the input and r₁ on the outputs the margin moves by u (r₀‖w‖₁ + 2 r₁)."""
+    module, images, labels = linear()
+    found = brittle.layer_changes(module, (images, labels), layers="input+[1]", rate=0.01, batch=56)
+    rows = found.rows.sort_by("image")
+    with torch.no_grad():
+        logits = module(images)
+        slope = float((module[1].weight[1] - module[1].weight[0]).abs().sum())
+    own = images.flatten(1).square().mean(1).sqrt().numpy()
+    out = logits.square().mean(1).sqrt().numpy()
+    margin = (logits.amin(1) - logits.amax(1)).numpy()
+    smallest = (math.log(9) - margin) / (own * slope + 2 * out) * np.maximum(own, out)
+    linf = rows["linf"].to_numpy()
+    assert (linf >= smallest * (1 - 1e-4)).all()
+    assert (linf <= smallest * 1.05).all()
+    assert rows["rms"].to_numpy() == pytest.approx(np.sqrt((12 * own**2 + 2 * out**2) / 14), rel=1e-5)
+    assert set(rows["layer"].to_pylist()) == {found.rows["layer"][0].as_py()}
+    assert found.rows["layer"][0].as_py() < 0
+    assert found.layer("0+1")["relative"] == pytest.approx(np.median(rows["relative"].to_numpy()), rel=1e-6)
+
+
+def test_a_change_of_the_weights_is_the_same_in_any_company():
+    module, images, labels = linear()
+    whole = brittle.layer_changes(module, (images, labels), layers="0+weights", rate=0.02, batch=56).rows
+    alone = brittle.layer_changes(module, (images[4:5], labels[4:5]), layers="0+weights", rate=0.02, batch=1).rows
+    row = next(each for each in whole.to_pylist() if each["image"] == 4)
+    for column in ("layer", "target", "reached", "calls"):
+        assert alone[column][0].as_py() == row[column]
+    for column in ("linf", "l2", "rms", "relative", "log_p"):
+        assert alone[column][0].as_py() == pytest.approx(row[column], rel=1e-5)
 
 
 def test_of_many_layers_the_same_are_searched_as_are_disturbed():
     many = ("input", *(f"block{number}" for number in range(99)), "weights")
     noisy, searched = LayerNoise().chosen(many), LayerChanges().chosen(many)
     assert searched == noisy[:-1]
-    assert searched[-1] == 99
-    assert LayerChanges(layers=("*",)).chosen(many) == tuple(range(100))
+    assert searched[-1].number == 99
+    assert [each.number for each in LayerChanges(layers=("*",)).chosen(many)] == list(range(100))
 
 
 class Opaque:
@@ -163,8 +210,10 @@ def test_a_layered_classifier_without_gradients_takes_noise_and_is_refused_a_sea
 
 def test_nothing_is_left_behind_by_a_search():
     module, images, labels = linear()
+    parameters = dict(module.named_parameters())
     before = [each.clone() for each in module.parameters()]
-    brittle.layer_changes(module, (images, labels), **SEARCH)
+    brittle.layer_changes(module, (images, labels), layers="0,1,weights,0+weights", **SEARCH)
+    assert list(module.named_parameters()) == list(parameters.items())
     assert all(map(torch.equal, before, module.parameters()))
     assert all(each.grad is None for each in module.parameters())
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())

@@ -17,7 +17,7 @@ from brittle.errors import BrittleError
 from brittle.measures.answers import Answers
 from brittle.measures.graphs import Graphs
 from brittle.measures.layer_choice import chosen_layers
-from brittle.measures.layer_noise.noise import NoisyLayer
+from brittle.measures.layer_noise.noise import NoisyLayers
 from brittle.progress import Progress
 from brittle.types import Batch
 
@@ -168,7 +168,7 @@ def test_no_noise_changes_nothing_and_nothing_is_left_behind(layer):
     before = [each.clone() for each in classifier.module.parameters()]
     expected = classifier.log_probs(images).gather(1, labels[:, None])[:, 0]
     answers = Answers(Batch(images, labels, torch.arange(23)), {"it": classifier}, 8)
-    noise = NoisyLayer(answers, "it", layer, labels, torch.tensor([0.0, 1e-6]), False, 0)
+    noise = NoisyLayers(answers, "it", (layer,), labels, torch.tensor([0.0, 1e-6]), False, 0)
     with torch.inference_mode():
         found = noise.crossings(torch.arange(23), torch.zeros(23).long())
         still = noise.crossings(torch.arange(23), torch.arange(23) % 2)
@@ -189,7 +189,7 @@ def test_a_compiled_classifier_is_disturbed_all_the_same(layer, monkeypatch):
     for graphs in (Graphs(), Graphs({"it": copy.deepcopy(classifier).log_probs})):
         answers = Answers(Batch(images, labels, every), {"it": classifier}, 8, graphs=graphs)
         with torch.inference_mode():
-            noise = NoisyLayer(answers, "it", layer, labels, torch.arange(0.5, 5, 0.5), False, 0)
+            noise = NoisyLayers(answers, "it", (layer,), labels, torch.arange(0.5, 5, 0.5), False, 0)
             broke.append(noise.crossings(every, torch.zeros_like(every)).place)
     assert len(broke[0].unique()) > 1
     assert torch.equal(*broke)
@@ -276,6 +276,53 @@ def test_a_network_that_ends_in_a_softmax_is_measured_at_its_output_too():
     assert pc.min(found.rows["predicted"]).as_py() >= 0
 
 
+def test_noise_on_two_layers_at_once_breaks_as_often_as_by_hand():
+    """z = Wx + b with noise on x and on z at once, drawn a second time by numpy."""
+    module, image, weight, bias = linear()
+    found = brittle.layer_noise(
+        module, (image, torch.ones(1).long()), layers="input+[1]", step=1, limit=1, repeats=COUNT, batch=4096
+    )
+    random = np.random.default_rng(7)
+    x = image.double().numpy().ravel() * (1 + random.normal(size=(100_000, SIDE * SIDE)))
+    outputs = (x @ weight.T + bias) * (1 + random.normal(size=(100_000, 2)))
+    expected = (outputs[:, 0] > outputs[:, 1]).mean()
+    alone = norm.cdf(-4 / deviation("input"))
+    assert expected > alone + 0.03
+    assert pc.mean(found.rows["broke"]).as_py() == pytest.approx(expected, abs=KOLMOGOROV / math.sqrt(COUNT))
+    (layer,) = found["layers"]
+    assert (layer["layer"], layer["number"], layer["members"]) == ("input+1", None, [0, 1])
+    assert found.layer("0+1") == found.layer("input+1") == layer
+
+
+@pytest.mark.warned("have no label")
+@pytest.mark.parametrize("layer", ["[1]", "weights"])
+def test_a_layer_keeps_its_noise_in_the_company_of_one_that_takes_none(layer):
+    """Noise multiplies: on black images that on the input is nothing."""
+    torch.manual_seed(3)
+    module, black = nn.Sequential(nn.Flatten(), nn.Linear(64, 4)), torch.zeros(3, 1, 8, 8)
+    options = {"step": 0.25, "limit": 3, "repeats": 4, "networks": 6, "batch": 8}
+    for noise in ("path", "fresh"):
+        alone, both = (
+            brittle.layer_noise(module, black, layers=layers, noise=noise, **options).rows
+            for layers in (layer, f"input+{layer}")
+        )
+        assert pc.any(alone["broke"]).as_py()
+        assert both["layer"].to_pylist()[0] < 0
+        for column in EXACT:
+            assert column == "layer" or both[column].equals(alone[column]), column
+
+
+def test_sets_have_the_same_rows_at_any_batch_size_and_when_layers_are_added():
+    options = {"step": 0.25, "limit": 1.5, "repeats": 2, "networks": 3}
+    whole = brittle.layer_noise(network(), pictures(7), layers="4,0+4+6,weights,1+weights", **options, batch=512).rows
+    for layers, batch in (("0+4+6,1+weights", 1), ("6+4+0,0,1+weights", 13)):
+        some = brittle.layer_noise(network(), pictures(7), layers=layers, **options, batch=batch).rows
+        order = [(name, "ascending") for name in ("layer", "image", "repeat")]
+        here, there = (each.filter(pc.less(each["layer"], 0)).select(EXACT).sort_by(order) for each in (some, whole))
+        assert here.num_rows == 7 * (2 + 3)
+        assert here.equals(there)
+
+
 LAYERS = ("input", "stem.conv", "stem.act", "head.conv", "head.act", "fc", "weights")
 
 
@@ -291,13 +338,26 @@ LAYERS = ("input", "stem.conv", "stem.act", "head.conv", "head.act", "fc", "weig
     ],
 )
 def test_layers_are_chosen_by_name_pattern_and_number(asked, numbers):
-    assert chosen_layers(asked, LAYERS) == numbers
+    assert tuple(each.number for each in chosen_layers(asked, LAYERS)) == numbers
+
+
+def test_sets_come_after_single_layers_and_what_the_weights_are_part_of_comes_last():
+    found = chosen_layers(("weights", "fc+stem.*", "3-5", "6+0", "1+1"), LAYERS)
+    assert [each.members for each in found] == [(1,), (3,), (4,), (5,), (1, 2, 5), (6,), (0, 6)]
+    assert [each.number for each in found if not each.together] == [1, 3, 4, 5, 6]
+    assert all(each.number < 0 for each in found if each.together)
+
+
+def test_a_set_has_the_same_number_in_any_order_and_another_than_other_sets():
+    (one,), (same,), (other,) = (chosen_layers([asked], LAYERS) for asked in ("1+4", "head.act + stem.conv", "1+3"))
+    assert one == same
+    assert one.number != other.number
 
 
 def test_of_many_layers_twelve_are_chosen_with_input_output_and_weights():
     many = ("input", *(f"block{number}" for number in range(99)), "weights")
-    numbers = chosen_layers((), many)
-    assert (len(numbers), numbers[0], numbers[-2:]) == (12, 0, (99, 100))
+    numbers = [each.number for each in chosen_layers((), many)]
+    assert (len(numbers), numbers[0], numbers[-2:]) == (12, 0, [99, 100])
     assert set(np.diff(numbers[:-1])) <= {9, 10}
 
 

@@ -77,3 +77,20 @@ def test_images_without_labels_count_against_their_clean_predictions():
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
     found = brittle.layer_noise(module, torch.rand(9, 1, 8, 8), layers="input", **OPTIONS)
     assert (found["reference"], found["correct"], found["images"]) == ("clean prediction", 9, 9)
+
+
+def test_sets_of_layers_stand_after_the_layers_from_input_to_output(tmp_path):
+    study = {
+        "classifiers": {"plain": "bundled:plain"},
+        "images": {"sample": {"spec": "sample", "count": 6}},
+        "layer-noise": {"layers": ["0-3", "8+9", "9+weights"], **OPTIONS},
+    }
+    found = brittle.run(study, out=tmp_path / "run")
+    (row,) = found["measures"]["layer-noise"]["results"]
+    assert [each["layer"] for each in row["layers"]][-2:] == ["layers.8+layers.9", "layers.9+weights"]
+    assert row["depth_correlation"] is not None
+    text = write_report(tmp_path / "run").read_text(encoding="utf-8")
+    assert "4 of 11 layers and 2 sets of several, as asked" in text
+    assert "the layers layers.9 + weights at once" in text
+    assert "8+9 at once" in text
+    assert "2 fields per image and layer; 3 noisy networks" in text

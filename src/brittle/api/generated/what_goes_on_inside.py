@@ -125,8 +125,8 @@ def layer_changes(
     ----------
     classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
-    layers: which layers: names, shell patterns, or numbers such as 0-5 (0 is the input; weights are not changed);
-        by default all, or 11 evenly spaced where there are more
+    layers: which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights);
+        those joined by + at once, such as 1+4; by default all but the weights, or 11 evenly spaced where there are more
     targets: other classes per image, drawn by the seed [between 1 and 1000000]
     share: the probability that the target must reach [between 0 and 1 (exclusive)]
     rate: Adam's step, in root mean squares of what the layer gives [above 0 and at most 10]
@@ -193,7 +193,7 @@ def layer_noise(
     classifiers: a spec or an object (a module, a function …), or several by name in a dictionary
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     layers: which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights);
-        by default all, or 12 evenly spaced where there are more
+        those joined by + at once, such as 1+4; by default all, or 12 evenly spaced where there are more
     noise: one field per image and repeat that σ scales, or another one at every σ
     step: by which σ rises [above 0]
     limit: the largest σ; what has not changed there is censored [above 0]

@@ -1,4 +1,4 @@
-"""Layer changes: the change of what a layer gives that is searched for until a target is predicted (UREM, figure 2)."""
+"""Layer changes: the change of what layers give that is searched for until a target is predicted (UREM, figure 2)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from brittle.classifiers.layers import WEIGHTS
 from brittle.measures import register
 from brittle.measures.base import Pending, RunView, Task, tabled
 from brittle.measures.layer_changes.options import LayerChangesOptions
 from brittle.measures.layer_changes.search import EXPECTED_CALLS, LayerChangeResult, LayerSearch
 from brittle.measures.layer_changes.summary import summarise_changes
-from brittle.measures.layer_choice import chosen_layers
+from brittle.measures.layer_choice import ChosenLayers, chosen_layers
 from brittle.measures.layered import LayerMeasure, clean_predictions
 from brittle.measures.plan import Unit
 from brittle.types import Differentiable, Layered
@@ -26,13 +27,14 @@ KIND = "layer-changes"
 @register(KIND)
 @dataclass(frozen=True)
 class LayerChanges(LayerChangesOptions, LayerMeasure):
-    """Size of the targeted change of what each layer gives at which a target is predicted."""
+    """Size of the targeted change of layers, one by one or several at once, at which a target is predicted."""
 
     needs: ClassVar = (Layered, Differentiable)
 
-    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
-        """The same as for noise, without the weights, which are last."""
-        return chosen_layers(self.layers, layers[:-1], classifier) if self.layers else chosen_layers((), layers)[:-1]
+    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[ChosenLayers, ...]:
+        """The same as for noise, without the weights, which are last, unless they are named."""
+        found = chosen_layers(self.layers, layers, classifier, by_name_only=(WEIGHTS,))
+        return found if self.layers else found[:-1]
 
     def width(self, classes: int) -> int:
         return min(self.targets, classes - 1)
@@ -51,8 +53,8 @@ class LayerChanges(LayerChangesOptions, LayerMeasure):
 
         answers, origin = task.answers.of(task.batch), clean_predictions(task, name)
 
-        def search(layer: str, rows: Tensor, slot: Tensor) -> LayerChangeResult:
-            of = LayerSearch(self, answers, task.classifiers[name], layer, origin, task.about.seed)
+        def search(layers: tuple[str, ...], rows: Tensor, slot: Tensor) -> LayerChangeResult:
+            of = LayerSearch(self, answers, task.classifiers[name], layers, origin, task.about.seed)
             return of.changes(rows, slot)
 
         keys, parts, order = self.by_layer(task, name, search)

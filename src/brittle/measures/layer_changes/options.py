@@ -14,8 +14,8 @@ class LayerChangesOptions:
 
     layers: tuple[str, ...] = option(
         (),
-        "which layers: names, shell patterns, or numbers such as 0-5 (0 is the input; weights are not changed); by "
-        "default all, or 11 evenly spaced where there are more",
+        "which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights); those "
+        "joined by + at once, such as 1+4; by default all but the weights, or 11 evenly spaced where there are more",
         extends=True,
     )
     targets: int = option(1, "other classes per image, drawn by the seed", least=1, most=10**6, extends=True)

@@ -1,20 +1,24 @@
-"""The targeted attack on a layer (UREM, figure 2): the change δ of what it gives at which p(target) reaches a share.
+"""The targeted attack on layers (UREM, figure 2): the change δ of what they give at which p(target) reaches a share.
 
 The search is that for images, on what a layer gives: a ↦ a + δ. It works in units of the layer's root mean square for
-the image at hand, δ = rms(a)·u, so that one step size serves layers of every scale. Nothing is clipped.
+the image at hand, δ = rms(a)·u, so that one step size serves layers of every scale. Nothing is clipped. Of a set of
+layers each is changed in units of its own, and one search moves them all. The weights w ↦ w + rms(w)·u are changed for
+each pair of an image and a target by itself: every pair has a network of its own.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from brittle.classifiers.layers import WEIGHTS
 from brittle.measures.answers import Answers
-from brittle.measures.lanes import lane_size
+from brittle.measures.lanes import lane_size, lanes_on
 from brittle.measures.layer_changes.options import LayerChangesOptions
 from brittle.measures.layered import activations
 from brittle.measures.targeted_search import Search, SearchGoal, SearchResult, adam_search
@@ -34,21 +38,28 @@ class LayerChangeResult(NamedTuple):
     reached: Tensor  # (n,) bool
     linf: Tensor  # (n,) of δ, where the search ended
     l2: Tensor  # (n,)
-    rms: Tensor  # (n,) of what the layer gives of the untouched image
-    relative: Tensor  # (n,) root mean square of δ over that of what the layer gives
+    rms: Tensor  # (n,) of what the layers give of the untouched image
+    relative: Tensor  # (n,) root mean square of u: of δ over that of what the layer gives
     log_p: Tensor  # (n,) of the target
     calls: Tensor  # (n,)
     finite: Tensor  # (n,) bool
 
 
+class LayerScale(NamedTuple):
+    """What one layer gives of an image: how many numbers, and their root mean square."""
+
+    count: int
+    rms: Tensor  # (M,)
+
+
 @dataclass(frozen=True)
 class LayerSearch:
-    """The search on one layer, for the images (M, C, H, W) that a classifier is asked about."""
+    """The search on layers, all at once, for the images (M, C, H, W) that a classifier is asked about."""
 
     options: LayerChangesOptions
     answers: Answers
     classifier: Any  # Layered and Differentiable
-    layer: str
+    layers: tuple[str, ...]
     origin: Tensor  # (M,) clean predictions
     seed: int
 
@@ -60,58 +71,78 @@ class LayerSearch:
         """The change of each pair: an image (P,) and which of its targets (P,)."""
         ids, classes = self.answers.batch.ids[image], len(self.classifier.labels)
         target = drawn_targets(self.seed, ids, self.origin[image], slot, classes)
-        shape, rms = self._scale()
+        scales = [self._scale(layer) for layer in self.layers]
+        count = sum(scale.count for scale in scales)
         parts = []
-        for part in slices(len(image), max(1, HELD // math.prod(shape))):
-            found = self._searched(image[part], target[part], shape, rms)
-            scale = rms[image[part]]
-            relative = found.l2 / math.sqrt(math.prod(shape))
+        for part in slices(len(image), max(1, HELD // count)):
+            found = self._searched(image[part], target[part], scales)
+            linf, l2, rms = self._sizes(found, [scale.rms[image[part]] for scale in scales], scales)
+            relative = found.l2 / math.sqrt(count)
             parts.append(
                 LayerChangeResult(
-                    target[part],
-                    found.reached,
-                    scale * found.linf,
-                    scale * found.l2,
-                    scale,
-                    relative,
-                    found.log_p,
-                    found.calls,
-                    found.finite,
+                    target[part], found.reached, linf, l2, rms, relative, found.log_p, found.calls, found.finite
                 )
             )
         return LayerChangeResult(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
-    def _searched(self, image: Tensor, target: Tensor, shape: torch.Size, rms: Tensor) -> SearchResult:
+    def _sizes(
+        self, found: SearchResult, units: list[Tensor], scales: list[LayerScale]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """L∞ and L2 (n,) of δ, and the root mean square of all that the layers give, from the units (n,) of each."""
+        if len(scales) == 1:
+            return units[0] * found.linf, units[0] * found.l2, units[0]
+        counts = [scale.count for scale in scales]
+        moved = [
+            unit[:, None] * part for unit, part in zip(units, found.values.flatten(1).split(counts, 1), strict=True)
+        ]
+        square = sum(count * unit.square() for count, unit in zip(counts, units, strict=True))
+        linf = torch.stack([each.abs().amax(1) for each in moved]).amax(0)
+        l2 = torch.stack([each.norm(dim=1) for each in moved]).norm(dim=0)
+        return linf, l2, (square / sum(counts)).sqrt()
+
+    def _searched(self, image: Tensor, target: Tensor, scales: list[LayerScale]) -> SearchResult:
+        counts = [scale.count for scale in scales]
+
         def start(pair: Tensor) -> Tensor:
-            return torch.zeros(len(pair), *shape, device=pair.device)
+            return torch.zeros(len(pair), sum(counts), device=pair.device)
+
+        def logits(here: Tensor, change: Tensor) -> Tensor:
+            with ExitStack() as changes:
+                for layer, scale, part in zip(self.layers, scales, change.split(counts, 1), strict=True):
+                    changes.enter_context(self.classifier.perturbed(layer, added(scale.rms[here], part)))
+                found: Tensor = self.classifier.logits(self.images[here])
+            return found
 
         def answer(pair: Tensor, change: Tensor) -> Tensor:
             here = image[pair]
-            with self.classifier.perturbed(self.layer, added(rms[here], change)):
-                logits: Tensor = self.classifier.logits(self.images[here])
-            return logits
+            if WEIGHTS not in self.layers:
+                return logits(here, change)
+            return torch.cat([logits(*each) for each in zip(here.split(1), change.split(1), strict=True)])
 
         def tick(pairs: int) -> None:
             self.answers.tick(EXPECTED_CALLS * pairs)
 
         goal = SearchGoal(self.origin[image], target, self.options.share)
         size = lane_size(self.answers.size, image.device)
+        if WEIGHTS in self.layers:  # asked one by one, so that nothing depends on how many there are at once
+            size = min(size, max(1, HELD // (lanes_on(image.device) * sum(counts))))
         search = Search(len(image), size, start, answer, goal, tick=tick)
         return adam_search(search, rate=self.options.rate, steps=self.options.steps)
 
     @torch.no_grad()
-    def _scale(self) -> tuple[torch.Size, Tensor]:
-        """The shape of what the layer gives of an image, and its root mean square (M,) for each."""
+    def _scale(self, layer: str) -> LayerScale:
         found = []
         for part in slices(len(self.images), self.answers.size):
-            values = activations(self.classifier, self.layer, self.images[part])
-            found.append(values.float().flatten(1).square().mean(1).sqrt())
-        return values.shape[1:], torch.cat(found).to(self.images.device)
+            some = self.images[part] if layer != WEIGHTS else self.images[:1]
+            values = activations(self.classifier, layer, some)
+            rms = values.float().flatten(1).square().mean(1).sqrt()
+            found.append(rms.expand(part.stop - part.start))
+        return LayerScale(math.prod(values.shape[1:]), torch.cat(found).to(self.images.device))
 
 
 def added(rms: Tensor, change: Tensor) -> LayerChange:
-    """What a layer gives of B images plus rms·u, for rms (B,) and u (B, …)."""
-    return lambda values: values + (rms.view(-1, *(1,) * (change.ndim - 1)) * change).to(values)
+    """What a layer gives of B images plus rms·u, for rms (B,) and u (B, n)."""
+    return lambda values: values + (rms[:, None] * change).view(values.shape).to(values)
 
 
 def drawn_targets(seed: int, ids: Tensor, origin: Tensor, slot: Tensor, classes: int) -> Tensor:

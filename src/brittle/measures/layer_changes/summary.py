@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LayerSizes(NamedTuple):
-    """One layer of one classifier: M images × T targets; ∞ where the target was not reached."""
+    """One layer of one classifier, or a set of them: M images × T targets; ∞ where the target was not reached."""
 
     relative: Array  # (M, T) root mean square of the change over that of what the layer gives
     linf: Array  # (M, T)
@@ -43,7 +43,7 @@ def found_of(measure: LayerChanges, run: RunView, classifier: str, images: str) 
     with np.errstate(divide="ignore", invalid="ignore"):
         columns = relative, linf, linf / rms
     pairs = {
-        each: LayerSizes(*(spread(values, np.inf, reached & (number == each)) for values in columns))
+        each: LayerSizes(*(spread(values, np.inf, reached & (number == each.number)) for values in columns))
         for each in measure.chosen(facts.layers, classifier)
     }
     right = clean_right(run, classifier, images)
@@ -55,10 +55,9 @@ def summarise_changes(measure: LayerChanges, run: RunView) -> dict[str, Any]:
 
     def result(images: str, name: str, found: Disturbed[LayerSizes]) -> dict[str, Any]:
         layers = [
-            {"layer": found.layers[number], "number": number, **_sizes(measure, those.of(found.right))}
-            for number, those in found.found.items()
+            chosen.entry(found.layers) | _sizes(measure, those.of(found.right)) for chosen, those in found.found.items()
         ]
-        trend = rank_correlation([(one["number"], one["relative"]) for one in layers])
+        trend = rank_correlation(layers, "relative")
         return {
             **found.protocol(measure.layers, run, images),
             "targets": measure.width(len(run.classifiers[name].labels)),

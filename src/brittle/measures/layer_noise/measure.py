@@ -12,12 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from brittle.classifiers.layers import WEIGHTS
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import About, MeasureInputs, Pending, RunView, Tables, Task, tabled
 from brittle.measures.lanes import lane_size
-from brittle.measures.layer_choice import chosen_layers
-from brittle.measures.layer_noise.noise import NoisyLayer
+from brittle.measures.layer_choice import ChosenLayers, chosen_layers
+from brittle.measures.layer_noise.noise import NoisyLayers
 from brittle.measures.layer_noise.options import LayerNoiseOptions
 from brittle.measures.layer_noise.summary import summarise_noise
 from brittle.measures.layered import LayerMeasure, clean_predictions
@@ -33,7 +34,7 @@ MOST_SEVERITIES = 10**5
 @register(KIND)
 @dataclass(frozen=True)
 class LayerNoise(LayerNoiseOptions, LayerMeasure):
-    """σ of multiplicative noise on each layer, and on the weights, at which the prediction changes."""
+    """σ of multiplicative noise on layers, one by one or several at once, at which the prediction changes."""
 
     @property
     def severities(self) -> Tensor:
@@ -45,16 +46,15 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
         """The last σ, which may lie below the limit."""
         return self.step * len(self.severities)
 
-    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[int, ...]:
+    def chosen(self, layers: Sequence[str], classifier: str = "") -> tuple[ChosenLayers, ...]:
         return chosen_layers(self.layers, layers, classifier)
 
     def width(self, classes: int) -> int:
         return self.repeats
 
-    def length(self, chosen: Sequence[int], layers: Sequence[str], width: int) -> int:
-        """After the layers, network by network, where the weights are among them."""
-        networks = self.networks if chosen and chosen[-1] == len(layers) - 1 else 0
-        return (len(chosen) - bool(networks)) * width + networks
+    def widths(self, chosen: Sequence[ChosenLayers], layers: Sequence[str], width: int) -> list[int]:
+        """Fields of noise, or noisy networks where the weights are among the layers."""
+        return [self.networks if WEIGHTS in each.names(layers) else width for each in chosen]
 
     def check(self, about: About, asked: MeasureInputs) -> None:
         if not 1 <= self.limit / self.step + 1e-9 < MOST_SEVERITIES:
@@ -80,8 +80,8 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
         severities, references = self.severities.float().to(task.device), clean_predictions(task, name)
         answers = replace(task.answers, batch=task.batch, size=lane_size(task.batch_size, task.device))
 
-        def along(layer: str, rows: Tensor, repeat: Tensor) -> Crossings:
-            noise = NoisyLayer(answers, name, layer, references, severities, self.noise == "fresh", task.about.seed)
+        def along(layers: tuple[str, ...], rows: Tensor, repeat: Tensor) -> Crossings:
+            noise = NoisyLayers(answers, name, layers, references, severities, self.noise == "fresh", task.about.seed)
             return noise.crossings(rows, repeat)
 
         keys, parts, order = self.by_layer(task, name, along)

@@ -15,8 +15,8 @@ class LayerNoiseOptions:
 
     layers: tuple[str, ...] = option(
         (),
-        "which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights); by "
-        "default all, or 12 evenly spaced where there are more",
+        "which layers: names, shell patterns, or numbers such as 0-5 (0 is the input, the last are the weights); those "
+        "joined by + at once, such as 1+4; by default all, or 12 evenly spaced where there are more",
         extends=True,
     )
     noise: Literal["path", "fresh"] = option(

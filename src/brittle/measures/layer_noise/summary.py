@@ -18,6 +18,7 @@ from brittle.classifiers.layers import WEIGHTS
 from brittle.measures.arrays import Array, Mask, Spread, probability
 from brittle.measures.base import ImageSetFacts, RunView
 from brittle.measures.clean.measure import clean_right
+from brittle.measures.layer_choice import ChosenLayers
 from brittle.measures.layered import Disturbed, rank_correlation, summed_up
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -30,7 +31,7 @@ OVER_DRAWS = "draws of the noise, for these images: every draw is one noisy netw
 
 
 class LayerPaths(NamedTuple):
-    """One layer of one classifier: M images × R repeats."""
+    """One layer of one classifier, or a set of them: M images × R repeats."""
 
     sigma: Array  # (M, R) where the prediction first changed, or the last σ that was tried
     broke: Mask  # (M, R) whether it changed
@@ -52,15 +53,17 @@ class LayerPaths(NamedTuple):
 def found_of(measure: LayerNoise, run: RunView, classifier: str, images: str) -> Disturbed[LayerPaths]:
     rows, layers = run.table(run.cell(classifier, images)), run.classifiers[classifier].layers
     paths = {
-        number: _paths(measure, rows.filter(rows["layer"].to_numpy() == number), run.images[images], layers[number])
-        for number in measure.chosen(layers, classifier)
+        each: _paths(measure, rows.filter(rows["layer"].to_numpy() == each.number), run.images[images], each, layers)
+        for each in measure.chosen(layers, classifier)
     }
     right = clean_right(run, classifier, images)
     return Disturbed(layers, paths, right, int((rows["place"].to_numpy() + 1).sum()))
 
 
-def _paths(measure: LayerNoise, rows: pa.Table, subject: ImageSetFacts, layer: str) -> LayerPaths:
-    clustered = layer == WEIGHTS
+def _paths(
+    measure: LayerNoise, rows: pa.Table, subject: ImageSetFacts, chosen: ChosenLayers, layers: Sequence[str]
+) -> LayerPaths:
+    clustered = WEIGHTS in chosen.names(layers)
     spread = Spread(subject, rows, "repeat", measure.networks if clustered else measure.repeats)
     sigma = (rows["place"].to_numpy() + 1) * measure.step
     return LayerPaths(spread(sigma), spread(rows["broke"]), spread(probability(rows["log_p_predicted"])), clustered)
@@ -76,10 +79,10 @@ def summarise_noise(measure: LayerNoise, run: RunView) -> dict[str, Any]:
 
     def result(images: str, name: str, found: Disturbed[LayerPaths]) -> dict[str, Any]:
         layers = [
-            {"layer": found.layers[number], "number": number}
+            chosen.entry(found.layers)
             | _averages(measure, paths.of(found.right), family)
             | {"common": _averages(measure, paths.of(common[images]), family) if several else None}
-            for number, paths in found.found.items()
+            for chosen, paths in found.found.items()
         ]
         return {
             **found.protocol(measure.layers, run, images),
@@ -87,7 +90,7 @@ def summarise_noise(measure: LayerNoise, run: RunView) -> dict[str, Any]:
             "step": measure.step,
             "limit": measure.end,
             "confidence": measure.confidence,
-            "depth_correlation": _trends([each for each in layers if each["layer"] != WEIGHTS]),
+            "depth_correlation": _trends(layers),
             "layers": layers,
         }
 
@@ -97,7 +100,7 @@ def summarise_noise(measure: LayerNoise, run: RunView) -> dict[str, Any]:
 
 def _trends(layers: Sequence[Mapping[str, Any]]) -> dict[str, float | None] | None:
     """Whether σ* and P* rise or fall from input to output (rank correlation with the number)."""
-    trends = {key: rank_correlation([(each["number"], each[key]) for each in layers]) for key in ("mean", "p_star")}
+    trends = {key: rank_correlation(layers, key) for key in ("mean", "p_star")}
     return None if trends["mean"] is None else trends
 
 
@@ -144,11 +147,11 @@ def _difference(measure: LayerNoise, first: LayerPaths, second: LayerPaths, fami
 
 def _odd(classifier: str, images: str, found: Disturbed[LayerPaths]) -> list[str]:
     said = []
-    for number, paths in found.found.items():
+    for chosen, paths in found.found.items():
         odd = int((paths.broke & ~np.isfinite(paths.p_star)).sum())
         if odd:
             said.append(
-                f"noise on the layer {found.layers[number]!r} of {classifier!r} made outputs infinite or NaN on {odd} "
-                f"of {paths.broke.size} paths on {images}: they count as changed there, and have no P*"
+                f"noise on the layer {chosen.entry(found.layers)['layer']!r} of {classifier!r} made outputs infinite "
+                f"or NaN on {odd} of {paths.broke.size} paths on {images}: they count as changed there, and have no P*"
             )
     return said

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from brittle.classifiers.layers import WEIGHTS
 from brittle.report.blocks import Block, Group, Sentence
 from brittle.report.blocks.figure import Axis, category_axis
 from brittle.report.blocks.text import Styled, Text
 from brittle.report.page.section import Row, Summary
-from brittle.report.page.words import number
+from brittle.report.page.words import counted, number
 from brittle.report.sections.base import BaseSection
 from brittle.report.sections.comparisons import FIRST, SECOND
 from brittle.report.sections.tables import Titled, table, who
@@ -33,10 +34,30 @@ def with_same_layers(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def which(row: Row, there: int) -> str:
-    """all 11 layers; 12 of 60 layers, evenly spaced"""
+    """all 11 layers; 12 of 60 layers, evenly spaced; 3 of 11 layers and 1 set of several, as asked"""
     if row["chosen"] == "all":
         return f"all {there} layers"
-    return f"{len(row['layers'])} of {there} layers, {row['chosen']}"
+    single = sum(not at_once(each) for each in row["layers"])
+    sets = len(row["layers"]) - single
+    besides = f" and {counted(sets, 'set')} of several" if sets else ""
+    return f"{single} of {there} layers{besides}, {row['chosen']}"
+
+
+def at_once(layer: Row) -> bool:
+    """Whether several layers are disturbed at once."""
+    return layer["number"] is None
+
+
+def on_the_way(row: Row, layer: Row) -> bool:
+    """Whether it is one layer between input and output, neither the weights nor a set."""
+    return not at_once(layer) and bool(layer["number"] != row["last"])
+
+
+def called(layer: Row) -> str:
+    """the weights; the layer conv1; the layers conv1 + fc at once"""
+    if at_once(layer):
+        return f"the layers {layer['layer'].replace('+', ' + ')} at once"
+    return "the weights" if layer["layer"] == WEIGHTS else f"the layer {layer['layer']}"
 
 
 def moves(correlation: float) -> str:
@@ -47,11 +68,13 @@ def moves(correlation: float) -> str:
 
 
 def layer_axis(layers: Sequence[Row]) -> Axis:
-    """Numbers and names of the layers."""
+    """Numbers and names of the layers, and numbers of those in a set."""
     return category_axis([layer_name(each) for each in layers], slanted=True)
 
 
 def layer_name(layer: Row) -> str:
+    if at_once(layer):
+        return f"{'+'.join(map(str, layer['members']))} at once"
     return f"{layer['number']} {layer['layer']}"
 
 

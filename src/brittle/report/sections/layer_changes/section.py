@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from brittle.report.blocks import Block, Group, Sentence, Weighted
-from brittle.report.blocks.figure import Axis, Figure, Line, Mark
+from brittle.report.blocks.figure import Axis, Figure, Line, Mark, Points
 from brittle.report.blocks.text import Estimate, Styled, Text
 from brittle.report.blocks.wording import estimate
 from brittle.report.page.section import MeasureRun, Row, Summary
@@ -17,6 +17,7 @@ from brittle.report.sections.grouped import by_set, of_set, on_set
 from brittle.report.sections.layered import (
     LayeredSection,
     apart,
+    called,
     compared_layers,
     each_layer,
     layer_axis,
@@ -35,6 +36,8 @@ LIMITS = (
     "Sizes are upper bounds on the smallest change: Adam minimises cross-entropy, not the size.",
     "Nobody can change what a layer gives without changing the network: only the input is open to whoever hands in "
     "images. The other layers say where a change does most, and no attack on them is proposed.",
+    "A change of the weights is for one image and one target: another network for each. It is no update that could be "
+    "shipped, and says how near in weights a network lies that errs as wished on this image.",
     "A size relative to a layer’s root mean square compares layers by one yardstick among several: numbers that are "
     "almost always near zero, as after a ReLU, make a layer’s root mean square small beside its greatest values.",
 )
@@ -71,8 +74,9 @@ class LayerChangesSection(LayeredSection):
             Sentence(
                 "How far what a layer gives must be changed for a target to be predicted (UREM, figure 2): Adam adds "
                 f"to it, until p(target) ≥ {first['share']:g}. The relative size is the root mean square of the change "
-                "over that of what the layer gives of the image. Sizes are upper bounds: Adam finds a change, not the "
-                f"smallest one.{unlabelled}"
+                "over that of what the layer gives of the image. Of layers changed at once each is measured by its own "
+                "root mean square; the weights are changed for each image and target by themselves. Sizes are upper "
+                f"bounds: Adam finds a change, not the smallest one.{unlabelled}"
             ),
             *(_part(run, images, rows) for images, rows in by_set(run.summary["results"]).items()),
             *remarks(
@@ -118,6 +122,7 @@ def _closing(row: Row) -> str:
 def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
     """One image set: a figure for every group of classifiers with the same layers."""
     which = "; ".join(f"{row['classifier']}: {_which(row)}" for row in rows)
+    left_out = "" if any(map(_with_weights, rows)) else "; the weights are left out"
     compared = of_set(run.summary["comparisons"], images)
     note = (
         "Share of images on which the first needs the larger relative change, ties counted half; intervals hold for "
@@ -126,7 +131,7 @@ def _part(run: MeasureRun, images: str, rows: Sequence[Row]) -> Group:
     return Group(
         on_set(run, images, "Targeted changes from input to output"),
         (
-            pairs(("search", _how(rows[0])), ("median", MEDIAN), ("layers", f"{which}; the weights are left out")),
+            pairs(("search", _how(rows[0])), ("median", MEDIAN), ("layers", f"{which}{left_out}")),
             *map(_figure, with_same_layers(rows)),
             *(Sentence(f"{row['classifier']}: {said}. {WOULD_FALL}") for row in rows if (said := _trend(row))),
             *map(_layers, rows),
@@ -178,8 +183,13 @@ def _trend(row: Row) -> str:
 
 
 def _which(row: Row) -> str:
-    """all 10 layers; 11 of 59 layers, evenly spaced: the weights are not among them"""
-    return layered.which(row, row["last"])
+    """all 10 layers; 11 of 59 layers, evenly spaced: the weights are not among them unless they are named"""
+    return layered.which(row, row["last"] + _with_weights(row))
+
+
+def _with_weights(row: Row) -> bool:
+    """Whether the weights are changed, alone or with others."""
+    return any(row["last"] in each.get("members", [each["number"]]) for each in row["layers"])
 
 
 def _extremes(row: Row) -> Text:
@@ -187,12 +197,12 @@ def _extremes(row: Row) -> Text:
     if not known:
         return f"No layer of {row['classifier']} could be changed so that targets are predicted on half of the images."
     least, most = known[0], known[-1]
-    said = f"the layer {least['layer']} (", _size(least, "relative"), " of its rms)"
+    said = f"{called(least)} (", _size(least, "relative"), " of its rms)"
     if least is most:
         return "A targeted change of ", *said, f" makes {row['classifier']} predict a target."
     return (
         *(f"The smallest targeted changes of {row['classifier']} are those of ", *said),
-        *(f", the largest those of the layer {most['layer']} (", _size(most, "relative"), ")."),
+        *(f", the largest those of {called(most)} (", _size(most, "relative"), ")."),
     )
 
 
@@ -204,7 +214,11 @@ def _figure(rows: Sequence[Row]) -> Figure:
         known = [(x, each["relative"], each["relative_interval"]) for x, each in layers if each["relative"] is not None]
         at = tuple(x for x, _, _ in known)
         ends = ((low, middle if high is None else high) for _, middle, (low, high) in known)
-        marks.append(Line(who(row), at, tuple(middle for _, middle, _ in known), weight="thin", markers=True))
+        path = sum(layered.on_the_way(row, each) for each in row["layers"] if each["relative"] is not None)
+        middles = tuple(middle for _, middle, _ in known)
+        marks.append(Line(who(row), at[:path], middles[:path], weight="thin", markers=True))
+        if path < len(at):
+            marks.append(Points(who(row), at[path:], middles[path:]))
         marks.append(intervals(who(row), at, ends, weight="thick"))
     names = ", ".join(row["classifier"] for row in rows)
     return chart(

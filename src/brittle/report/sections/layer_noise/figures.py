@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from brittle.report.blocks.figure import Axis, Figure, Line, Mark, Panel, Points, Rule
 from brittle.report.page.section import Row
 from brittle.report.page.words import percent
-from brittle.report.sections.layer_noise.words import is_weights
-from brittle.report.sections.layered import apart, layer_axis
+from brittle.report.sections.layered import apart, layer_axis, on_the_way
 from brittle.report.sections.marks import chart, curve, intervals
 from brittle.report.sections.tables import who
 
@@ -16,7 +15,8 @@ from brittle.report.sections.tables import who
 def layer_figure(rows: Sequence[Row]) -> Figure:
     """Two curves per classifier, over layers that all of them have."""
     first, axis = rows[0], layer_axis(rows[0]["layers"])
-    weights = [Rule(len(axis.ticks or ()) - 1.5)] if is_weights(first, first["layers"][-1]) else []
+    path = sum(on_the_way(first, each) for each in first["layers"])
+    end = [Rule(path - 0.5)] if path < len(first["layers"]) else []
     panels = [
         ("mean", "interval", "spread", "σ* of the noise", first["limit"]),
         ("p_star", "p_star_interval", "p_star_spread", "P* of the new label", 1.0),
@@ -25,7 +25,7 @@ def layer_figure(rows: Sequence[Row]) -> Figure:
         f"noise on each layer at which predictions of {_names(rows)} change, and probability of the new label",
         tuple(
             Panel(
-                (*weights, *(mark for at in range(len(rows)) for mark in _curve(rows, at, keys, most))),
+                (*end, *(mark for at in range(len(rows)) for mark in _curve(rows, at, keys, most))),
                 axis,
                 Axis(label, low=0, high=1.04 * most, grid=True),
             )
@@ -46,10 +46,10 @@ def _names(rows: Sequence[Row]) -> str:
 
 
 def _curve(rows: Sequence[Row], place: int, keys: Sequence[str], most: float) -> Iterator[Mark]:
-    """Points joined from input to output, the weights apart; thin bars are the spread, thick ones the interval."""
+    """Points joined from input to output, weights and sets apart; thin bars are the spread, thick ones the interval."""
     row, (mean, interval, spread) = rows[place], keys
     known = [(x, each) for x, each in zip(apart(rows, place), row["layers"], strict=True) if each[mean] is not None]
-    joined = [(x, each[mean]) for x, each in known if not is_weights(row, each)]
+    joined = [(x, each[mean]) for x, each in known if on_the_way(row, each)]
     spreads = [(x, each[mean], each[spread]) for x, each in known if each[spread] is not None]
     ends = ((max(0.0, middle - width), min(most, middle + width)) for _, middle, width in spreads)
     at = tuple(x for x, _ in known)
@@ -63,7 +63,7 @@ def depth_figure(rows: Sequence[Row]) -> Figure:
     """Mean σ* against the place between input and output, for classifiers with other layers each."""
     marks: list[Mark] = []
     for row in rows:
-        known = [each for each in row["layers"] if not is_weights(row, each) and each["mean"] is not None]
+        known = [each for each in row["layers"] if on_the_way(row, each) and each["mean"] is not None]
         at = [each["number"] / max(1, row["last"] - 1) for each in known]
         means, ends = ([each[key] for each in known] for key in ("mean", "interval"))
         marks += curve(who(row), at, means, ends, markers=True)

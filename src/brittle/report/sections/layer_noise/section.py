@@ -16,6 +16,7 @@ from brittle.report.sections.layer_noise import words
 from brittle.report.sections.layer_noise.figures import depth_figure, layer_figure
 from brittle.report.sections.layered import (
     LayeredSection,
+    called,
     compared_layers,
     each_layer,
     printed_layers,
@@ -69,7 +70,8 @@ class LayerNoiseSection(LayeredSection):
                 "is multiplied, number by number, by noise N(1, σ²) with rising σ. σ* is where the prediction first "
                 "leaves the clean prediction, P* the probability of the new label there. Averages are over images that "
                 f"are classified correctly.{unlabelled} Layer 0 is the input; the last are the weights, all of them at "
-                "once, where every draw of the noise makes one network for all images."
+                "once, where every draw of the noise makes one network for all images. On layers that are disturbed at "
+                "once each number has noise of its own, of one σ."
             ),
             *(_part(run, images, rows) for images, rows in by_set(run.summary["results"]).items()),
             *remarks(
@@ -92,8 +94,7 @@ def _extremes(row: Row) -> Text:
     least, most = by_mean[0], by_mean[-1]
 
     def told(each: Row) -> tuple[str | Estimate, ...]:
-        where = "the weights" if words.is_weights(row, each) else f"the layer {each['layer']}"
-        return f"{where} (mean σ* ", words.mean(each), ")"
+        return f"{called(each)} (mean σ* ", words.mean(each), ")"
 
     if least is most:
         return f"Noise changes {row['classifier']}’s predictions on ", *told(least), "."
@@ -104,7 +105,7 @@ def _extremes(row: Row) -> Text:
 def _takes_more(pair: Row) -> Text:
     later, sooner = both(pair)
     return (
-        f"{later} takes more noise on the layer {pair['layer']} than {sooner}: paired difference of σ* ",
+        f"{later} takes more noise on {called(pair)} than {sooner}: paired difference of σ* ",
         words.difference(pair),
         f", {percent(pair['confidence'])} interval for all {pair['family']} comparisons at once.",
     )

@@ -32,8 +32,8 @@ def how(row: Row) -> str:
 
 def repeats(row: Row) -> str:
     """5 fields per image and layer; 20 noisy networks"""
-    fields = next((each["repeats"] for each in row["layers"] if not is_weights(row, each)), None)
-    networks = next((each["repeats"] for each in row["layers"] if is_weights(row, each)), None)
+    fields = next((each["repeats"] for each in row["layers"] if not of_networks(row, each)), None)
+    networks = next((each["repeats"] for each in row["layers"] if of_networks(row, each)), None)
     said = [] if fields is None else [f"{counted(fields, 'field')} per image and layer"]
     return "; ".join(said + ([] if networks is None else [counted(networks, "noisy network")]))
 
@@ -43,8 +43,9 @@ def which(row: Row) -> str:
     return layered.which(row, row["last"] + 1)
 
 
-def is_weights(row: Row, layer: Row) -> bool:
-    return bool(layer["number"] == row["last"])
+def of_networks(row: Row, layer: Row) -> bool:
+    """Whether the weights are disturbed, alone or with others: a draw of the noise is then one network."""
+    return row["last"] in layer.get("members", [layer["number"]])
 
 
 def trend(row: Row) -> str:
