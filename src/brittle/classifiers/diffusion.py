@@ -21,6 +21,7 @@ from torch.nn import functional
 from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions
 from brittle.errors import BrittleError
+from brittle.memory import slices
 from brittle.random import fold, normal_field, stream_root
 from brittle.registry import option
 
@@ -56,7 +57,8 @@ class DiffusionClassifier(AdaptedClassifier):
     @torch.no_grad()
     def scores(self, prepared: Tensor) -> Tensor:
         latents = self.denoiser.latents(fitted(prepared, self.denoiser.image_size, self.how.fit))
-        return torch.cat([self._errors(part) for part in latents.split(max(1, AT_ONCE // self.denoiser.classes))]).neg()
+        size = max(1, AT_ONCE // self.denoiser.classes)
+        return torch.cat([self._errors(latents[part]) for part in slices(len(latents), size)]).neg()
 
     def _errors(self, latents: Tensor) -> Tensor:
         """Latents (B, C, h, w) → errors (B, K), over the temperature."""
@@ -67,8 +69,8 @@ class DiffusionClassifier(AdaptedClassifier):
         for time, noise in zip(self.times.tolist(), self.noise, strict=True):
             kept, added = schedule[time].sqrt(), (1 - schedule[time]).sqrt()
             noisy = kept * repeated + added * noise
-            parts = zip(noisy.split(AT_ONCE), place.split(AT_ONCE), strict=True)
-            found = torch.cat([self.denoiser.noise_of(some, time, where) for some, where in parts])
+            parts = slices(len(noisy), AT_ONCE)
+            found = torch.cat([self.denoiser.noise_of(noisy[part], time, place[part]) for part in parts])
             apart = (found - noise).double()
             total += (apart.abs() if self.how.norm == "l1" else apart.square()).flatten(1).sum(1)
         return (total / (self.how.samples * self.how.temperature)).view(count, classes)

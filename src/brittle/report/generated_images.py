@@ -9,7 +9,7 @@ from brittle.generation.filter.judged import JudgedFilter
 from brittle.generation.labels.rule import VERDICTS
 from brittle.generation.labels.summary import LabelSummary
 from brittle.report.blocks import Block, Group, Sentence, Table
-from brittle.report.blocks.text import Count, Estimate
+from brittle.report.blocks.text import Count, Estimate, TableCell
 from brittle.report.page.words import counted
 from brittle.statistics.estimate import Estimate as Computed
 
@@ -107,11 +107,11 @@ def label_blocks(found: LabelSummary) -> list[Block]:
 
 
 def _scales(found: LabelSummary) -> Table:
-    rows = tuple(
-        (f"{each.scale:g}", *(Count(each.verdicts.get(name, 0)) for name in VERDICTS), _share(each.shift_visible))
-        for each in found.scales
-    )
-    return Table(("scale", *VERDICTS, "shift clearly visible"), rows, noun="scale")
+    rows: list[tuple[TableCell, ...]] = []
+    for each in found.scales:
+        counts = (Count(each.verdicts.get(name, 0)) for name in VERDICTS)
+        rows.append((f"{each.scale:g}", *counts, _share(each.shift_visible)))
+    return Table(("scale", *VERDICTS, "shift clearly visible"), tuple(rows), noun="scale")
 
 
 def _share(value: Computed) -> Estimate:
