@@ -61,7 +61,8 @@ class SliderDial:
         return self.scales[-1] * uniform(keys, 1).float()
 
     def push(self, z: Tensor, batch: Batch) -> Tensor:
-        return self.scales[-1] * torch.special.ndtr(z)
+        share: Tensor = torch.special.ndtr(z)
+        return self.scales[-1] * share
 
     def identity(self, batch: Batch) -> Tensor:
         return torch.zeros(len(batch.ids), 1, device=batch.ids.device)

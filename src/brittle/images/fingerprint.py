@@ -25,7 +25,7 @@ def fingerprint(images: ImageSet, numbers: int = HASHED, read: Callable[[Tensor]
     over the set, as many as make up `numbers`. `read` gives a batch where images are at hand already."""
     digest = hashlib.blake2b(images.ids.numpy().tobytes(), digest_size=16)
     digest.update(images.labels.numpy().tobytes())
-    inner = images.reader.base if isinstance(images.reader, SubsetReader) else images.reader
+    inner: object = images.reader.base if isinstance(images.reader, SubsetReader) else images.reader
     made = inner.identity if isinstance(inner, MakesImages) else ""
     digest.update(made.encode())
     seen = 0 if made else min(len(images), max(FEWEST, numbers // math.prod(images.shape)))
