@@ -48,7 +48,7 @@ class LayerChangeResult(NamedTuple):
 class LayerScale(NamedTuple):
     """What one layer gives of an image: how many numbers, and their root mean square."""
 
-    count: int
+    size: int
     rms: Tensor  # (M,)
 
 
@@ -72,7 +72,7 @@ class LayerSearch:
         ids, classes = self.answers.batch.ids[image], len(self.classifier.labels)
         target = drawn_targets(self.seed, ids, self.origin[image], slot, classes)
         scales = [self._scale(layer) for layer in self.layers]
-        count = sum(scale.count for scale in scales)
+        count = sum(scale.size for scale in scales)
         parts = []
         for part in slices(len(image), max(1, HELD // count)):
             found = self._searched(image[part], target[part], scales)
@@ -91,24 +91,24 @@ class LayerSearch:
         """L∞ and L2 (n,) of δ, and the root mean square of all that the layers give, from the units (n,) of each."""
         if len(scales) == 1:
             return units[0] * found.linf, units[0] * found.l2, units[0]
-        counts = [scale.count for scale in scales]
+        counts = [scale.size for scale in scales]
         moved = [
-            unit[:, None] * part for unit, part in zip(units, found.values.flatten(1).split(counts, 1), strict=True)
+            unit[:, None] * part for unit, part in zip(units, torch.split(found.values.flatten(1), counts, 1), strict=True)
         ]
-        square = sum(count * unit.square() for count, unit in zip(counts, units, strict=True))
+        square = torch.stack([count * unit.square() for count, unit in zip(counts, units, strict=True)]).sum(0)
         linf = torch.stack([each.abs().amax(1) for each in moved]).amax(0)
         l2 = torch.stack([each.norm(dim=1) for each in moved]).norm(dim=0)
         return linf, l2, (square / sum(counts)).sqrt()
 
     def _searched(self, image: Tensor, target: Tensor, scales: list[LayerScale]) -> SearchResult:
-        counts = [scale.count for scale in scales]
+        counts = [scale.size for scale in scales]
 
         def start(pair: Tensor) -> Tensor:
             return torch.zeros(len(pair), sum(counts), device=pair.device)
 
         def logits(here: Tensor, change: Tensor) -> Tensor:
             with ExitStack() as changes:
-                for layer, scale, part in zip(self.layers, scales, change.split(counts, 1), strict=True):
+                for layer, scale, part in zip(self.layers, scales, torch.split(change, counts, 1), strict=True):
                     changes.enter_context(self.classifier.perturbed(layer, added(scale.rms[here], part)))
                 found: Tensor = self.classifier.logits(self.images[here])
             return found
@@ -117,7 +117,7 @@ class LayerSearch:
             here = image[pair]
             if WEIGHTS not in self.layers:
                 return logits(here, change)
-            return torch.cat([logits(*each) for each in zip(here.split(1), change.split(1), strict=True)])
+            return torch.cat([logits(*each) for each in zip(torch.split(here, 1), torch.split(change, 1), strict=True)])
 
         def tick(pairs: int) -> None:
             self.answers.tick(EXPECTED_CALLS * pairs)
