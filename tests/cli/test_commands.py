@@ -50,6 +50,8 @@ COMMANDS = (
     "augmentation",
     "train",
     "harden",
+    "filter",
+    "label",
     "list",
 )
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--count", 20, "--samples", 3)
