@@ -220,6 +220,8 @@ def carried_out(name: str, commit: str, tree: Path, folder: Path) -> Path:
             text=True,
             check=False,
         )
+        if not (tree / "src").is_dir():  # another installation of Brittle would be found in its place
+            raise CommandFailed(f"the sources of {commit[:12]} in {tree} are gone")
         if said.returncode:
             raise CommandFailed(f"`brittle {' '.join(command)}` of {commit[:12]} failed: {said.stderr.strip()[-2000:]}")
     print(f"{name} of {commit[:12]}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
