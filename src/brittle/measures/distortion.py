@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView, pairs_of, values_by_id
+from brittle.measures.base import RunView, pairs_of
 from brittle.statistics.interference import (
     WrongAnswers,
     all_to_one,
@@ -211,4 +211,5 @@ def _together(found: list[WrongPredictions], classes: int) -> WrongAnswers:
 def _clean_predictions(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     view = run.read(CLEAN)
     assert view is not None
-    return values_by_id(view.table(view.cell(classifier, images)), "predicted", ids).astype(np.int64)
+    said = view.fold(view.cell(classifier, images)).compute()
+    return np.asarray(said["predicted"][run.images[images].places(ids), 0], np.int64)
