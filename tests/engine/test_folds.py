@@ -21,7 +21,7 @@ from brittle.measures.plan import Unit
 from brittle.measures.robustness.tally import Tally
 from brittle.progress import Progress
 
-SMALL = {"rows_per_unit": lambda _: 16, "MOST_PER_UNIT": 2, "FEWEST_PER_UNIT": 1, "FEWEST_PATHS": 1, "FEWEST_PAIRS": 1,
+SMALL = {"rows_per_unit": lambda _: 4, "MOST_PER_UNIT": 1, "FEWEST_PER_UNIT": 1, "FEWEST_PATHS": 1, "FEWEST_PAIRS": 1,
          "PAIRS_PER_UNIT": 1}  # fmt: skip
 MERGED = {"clean", "robustness", "weak-points", "breaking-points", "failure-points", "perturbation", "occlusion",
           "shuffling", "augmentation", "layer-noise", "layer-changes", "connectedness"}  # fmt: skip

@@ -227,6 +227,11 @@ class FolderStore:
     def _path(self, cell: Cell, span: Span, table: str) -> str:
         return f"{self._place(cell)}/{span.first:09d}-{span.end:09d}.{table}.parquet"
 
+    def places(self) -> list[str]:
+        """Every folder that holds unit files, whatever cell it is of."""
+        folders = self.disk.folders(self.folder.inside)
+        return [each for each in folders if any(map(_NAME.fullmatch, self.disk.names(each)))]
+
     def _all(self, cell: Cell) -> list[UnitFile]:
         place, found = self._place(cell), []
         self._refuse_links(place)
