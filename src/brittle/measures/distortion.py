@@ -189,8 +189,10 @@ def wrong_predictions(
         rows += table.num_rows
     nothing = np.zeros(0, np.int64)
     keys, counts = (np.concatenate([nothing, *(each[column] for each in found)]) for column in (0, 1))
-    which, inside = np.unique(keys, return_inverse=True)
-    share = np.bincount(inside, counts, len(which)) / max(1, rows)
+    which, share = keys, counts / max(1, rows)
+    if (np.diff(keys) <= 0).any():  # an image's draws are in several units
+        which, inside = np.unique(keys, return_inverse=True)
+        share = np.bincount(inside, share, len(which))
     before = labels.copy()
     before[seen] = _clean_predictions(run, classifier, images, subject.ids[seen])
     return WrongPredictions(which // classes, which % classes, share, labels, before, seen, rows)

@@ -6,7 +6,7 @@ Made by `python -m brittle.api.generate`: change options where they are declared
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from brittle.api.generated_images import filter_asked
 from brittle.api.notices import ProgressOption
