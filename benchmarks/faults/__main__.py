@@ -1,6 +1,7 @@
-"""`make faults`: kills, full disks, read-only mounts, errors of input and output, and rivals, against `brittle run`,
-`harden`, `train` and `report`, and workers of a run that stop. Whatever happens, the same command given again must end
-with status 0 and the rows and weights of an undisturbed one, and nobody else's file may be touched.
+"""`make faults`: kills, power cuts, full disks, read-only mounts, errors of input and output, clocks that are set back,
+and rivals, against `brittle run`, `harden`, `train` and `report`; workers of a run that stop, and object stores and
+services that fail. Whatever happens, the same command given again must end with status 0 and the rows and weights of an
+undisturbed one, and nobody else's file may be touched.
 
     python -m benchmarks.faults [--times 100] [--only run] [--scenario SIGKILL] [--out benchmarks/faults/result.md]
 """
@@ -98,10 +99,12 @@ def scenarios(only: str, holding: str) -> Iterator[tuple[str, str]]:
     """Commands and what is done to them."""
     from benchmarks.faults.commands import COMMANDS
     from benchmarks.faults.scenarios import EVERY, REPORTS
+    from benchmarks.faults.stores import STORES_TRIED
     from benchmarks.faults.workers import WORKERS_TRIED
 
     every = [(command.name, scenario) for scenario in EVERY for command in COMMANDS]
-    every += [("report", scenario) for scenario in REPORTS] + [("run", scenario) for scenario in WORKERS_TRIED]
+    every += [("report", scenario) for scenario in REPORTS]
+    every += [("run", scenario) for scenario in WORKERS_TRIED | STORES_TRIED]
     for name, scenario in every:
         if only in ("", name) and holding in scenario:
             yield name, scenario
@@ -110,10 +113,11 @@ def scenarios(only: str, holding: str) -> Iterator[tuple[str, str]]:
 def carried_out(work: Path, name: str, scenario: str, times: int, seed: int) -> tuple[Tally, set[str]]:
     """One scenario of one command, and every complaint that was heard."""
     from benchmarks.faults.scenarios import EVERY, NEED_MOUNTS, REPORTS, Trial, can_mount
+    from benchmarks.faults.stores import STORES_TRIED
     from benchmarks.faults.workers import WORKERS_TRIED
 
     bench, commands = bench_of(work / f"{os.getpid()}")
-    carry_out = (REPORTS if name == "report" else EVERY | WORKERS_TRIED)[scenario]
+    carry_out = (REPORTS if name == "report" else EVERY | WORKERS_TRIED | STORES_TRIED)[scenario]
     tally = Tally(name, scenario)
     bench.heard.clear()
     if carry_out in NEED_MOUNTS and not can_mount(bench):

@@ -109,16 +109,17 @@ class Bench:
         shutil.copytree(self.folder, aside)
         return aside
 
-    def start(self, line: list[str], folder: Path, fault: Fault = UNDISTURBED) -> Child:
+    def start(self, line: list[str], folder: Path, fault: Fault = UNDISTURBED, kept: Path | None = None) -> Child:
+        """What the command flushes is `kept` there."""
         said = tempfile.TemporaryFile(dir=self.work)  # noqa: SIM115
         self.shim.reset()
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:
-            self._child(line, folder, fault, said.fileno())
+            self._child(line, folder, fault, said.fileno(), kept)
         return Child(pid, said)
 
-    def _child(self, line: list[str], folder: Path, fault: Fault, said: int) -> None:
+    def _child(self, line: list[str], folder: Path, fault: Fault, said: int, kept: Path | None) -> None:
         status = 70
         try:
             signal.alarm(LONGEST)
@@ -130,6 +131,8 @@ class Bench:
             from brittle.cli import main
 
             self.shim.arm(folder, fault)
+            if kept is not None:
+                self.shim.keep_flushed(kept)
             try:
                 main()
             except SystemExit as stop:

@@ -16,7 +16,18 @@ from typing import NamedTuple
 
 from benchmarks.faults.bench import Bench
 from benchmarks.faults.commands import Command
-from benchmarks.faults.shim import CONTENTS, FAIL, FAIL_FROM_THEN_ON, KILL, KILL_HALFWAY, READS, WRITES, Fault
+from benchmarks.faults.power_cut import Disk
+from benchmarks.faults.shim import (
+    CLOCK_BACK,
+    CONTENTS,
+    FAIL,
+    FAIL_FROM_THEN_ON,
+    KILL,
+    KILL_HALFWAY,
+    READS,
+    WRITES,
+    Fault,
+)
 
 ROOM = 64 << 20  # bytes of a disk that has room
 SMALLEST = 1 << 14  # of a disk: what lies there of somebody else fills it already
@@ -56,19 +67,37 @@ Base = Callable[[Trial], Path | None]
 
 
 def kills_at_random(trial: Trial) -> Iterator[Tried]:
-    """Each folder is killed in one to three times before the command may end."""
+    """Each folder is killed in one to three times before the command may end; every second kill is a power cut."""
     bench, command, kills = trial.bench, trial.command, 0
     while kills < trial.times:
         folder, moments = bench.fresh(), []
         for _ in range(min(trial.draw.randint(1, 3), trial.times - kills)):
-            moments.append(trial.moment())
-            child = bench.start(command.line(bench.inputs, folder), folder)
-            time.sleep(moments[-1])
+            moment, cut = trial.moment(), (kills + len(moments)) % 2 == 1
+            disk = Disk(folder, bench.work / "flushed") if cut else None
+            child = bench.start(command.line(bench.inputs, folder), folder, kept=disk and disk.kept)
+            time.sleep(moment)
             child.kill()
             child.wait()
+            lost = f", a power cut that took {disk.cut_power()} files" if disk else ""
+            moments.append(f"after {moment:.2f} s{lost}")
         kills += len(moments)
-        yield from (Tried(f"after {moment:.2f} s") for moment in moments[:-1])
-        yield Tried(f"after {moments[-1]:.2f} s", bench.finish(command, folder))
+        yield from map(Tried, moments[:-1])
+        yield Tried(", ".join(moments), bench.finish(command, folder))
+
+
+def power_cuts(trial: Trial) -> Iterator[Tried]:
+    """One at the first event, at the second, and so on."""
+    bench, command = trial.bench, trial.command
+    bench.carry_out(command, bench.fresh())
+    for event in trial.events():
+        folder = bench.fresh()
+        disk = Disk(folder, bench.work / "flushed")
+        child = bench.start(command.line(bench.inputs, folder), folder, Fault(KILL, event), disk.kept)
+        child.wait()
+        if bench.shim.events < event:
+            return
+        lost = disk.cut_power()
+        yield Tried(f"event {event}, which took {lost} files", bench.finish(command, folder))
 
 
 def new(trial: Trial) -> None:
@@ -229,7 +258,8 @@ def can_mount(bench: Bench) -> bool:
 
 
 EVERY: dict[str, Scenario] = {
-    "SIGKILL at a random moment": kills_at_random,
+    "SIGKILL at a random moment, every second a power cut": kills_at_random,
+    "power cut before a write event": power_cuts,
     "SIGKILL before a write event": at_events(KILL, WRITES),
     "SIGKILL halfway through a write of bytes": at_events(KILL_HALFWAY, CONTENTS),
     "full disk (tmpfs of 25 sizes)": full_disks,
@@ -238,6 +268,8 @@ EVERY: dict[str, Scenario] = {
     "EIO at a write event and ever after": at_events(FAIL_FROM_THEN_ON, WRITES, most=ERRORS),
     "EIO at a read event, resuming": at_events(FAIL, READS, begun, most=ERRORS),
     "EIO at a read event, finished before": at_events(FAIL, READS, finished, most=ERRORS),
+    "clock set back by a day at a write event": at_events(CLOCK_BACK, WRITES, most=ERRORS),
+    "clock set back by a day, resuming": at_events(CLOCK_BACK, WRITES, begun, most=ERRORS),
     "two processes at once": two_at_once,
 }
 REPORTS: dict[str, Scenario] = {

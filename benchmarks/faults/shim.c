@@ -1,5 +1,6 @@
 /* Loaded before libc (LD_PRELOAD): counts what a process does to the files under one folder, and at the n-th event kills
-   the process or lets the call fail. C++ and Rust libraries call libc as Python does, so none of them is left out. */
+   the process, lets the call fail or sets the clock back. C++ and Rust libraries call libc as Python does, so none of
+   them is left out. What is flushed is copied, by inode, for a power cut after which nothing else is there. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -10,12 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { READS = 1, WRITES = 2, CONTENTS = 4 }; /* contents: what puts bytes into files, which is also a write */
-enum { COUNT, KILL, KILL_HALFWAY, FAIL, FAIL_FROM_THEN_ON };
+enum { COUNT, KILL, KILL_HALFWAY, FAIL, FAIL_FROM_THEN_ON, CLOCK_BACK };
 
 static char root[4096]; /* empty: nothing is watched */
 static size_t root_length;
@@ -23,12 +27,16 @@ static int classes, fault, number; /* number: errno of a call that fails */
 static long at;
 static long *counter; /* in memory that the parent shares */
 static unsigned char watched[1 << 16];
+static char flushed[4096]; /* where what is flushed goes; empty: nowhere */
+static time_t set_back;    /* seconds */
 
 void faults_arm(const char *folder, int which, int what, long event, int error, long *shared) {
     counter = shared, classes = which, fault = what, at = event, number = error;
     root_length = strlen(folder);
     memcpy(root, folder, root_length + 1);
 }
+
+void faults_keep_flushed(const char *folder) { strncpy(flushed, folder, sizeof flushed - 1); }
 
 static int inside(const char *path) {
     return root_length && path && !strncmp(path, root, root_length) && (!path[root_length] || path[root_length] == '/');
@@ -51,6 +59,7 @@ static int event(int class, int *halfway) {
     long now = __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
     if (now < at || (now > at && fault != FAIL_FROM_THEN_ON)) return 0;
     if (fault == KILL) die();
+    if (fault == CLOCK_BACK) set_back = 86400;
     if (fault == KILL_HALFWAY && halfway) *halfway = 1;
     return fault == FAIL || fault == FAIL_FROM_THEN_ON ? number : 0;
 }
@@ -151,8 +160,67 @@ ON_FILE(ssize_t, read, READS, (int fd, void *data, size_t size), (fd, data, size
 ON_FILE(ssize_t, pread, READS, (int fd, void *data, size_t size, off_t from), (fd, data, size, from))
 ON_FILE(ssize_t, pread64, READS, (int fd, void *data, size_t size, off64_t from), (fd, data, size, from))
 ON_FILE(ssize_t, readv, READS, (int fd, const struct iovec *data, int size), (fd, data, size))
-ON_FILE(int, fsync, WRITES, (int fd), (fd))
-ON_FILE(int, fdatasync, WRITES, (int fd), (fd))
+
+/* A file's bytes go to f<inode>, a folder's path and names to d<inode>: whole, under another name first. */
+static void keep(int fd) {
+    struct stat about;
+    char from[64], half[4400], whole[4300], bytes[1 << 16];
+    if (!*flushed || fstat(fd, &about)) return;
+    snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
+    int folder = S_ISDIR(about.st_mode);
+    snprintf(whole, sizeof whole, "%s/%c%lu", flushed, folder ? 'd' : 'f', (unsigned long)about.st_ino);
+    snprintf(half, sizeof half, "%s.%d.half", whole, gettid());
+    FILE *to = fopen(half, "w");
+    if (!to) return;
+    if (folder) {
+        ssize_t length = readlink(from, bytes, sizeof bytes - 1);
+        fprintf(to, "%.*s\n", (int)(length > 0 ? length : 0), bytes);
+        DIR *names = opendir(from);
+        for (struct dirent *each; names && (each = readdir(names));)
+            if (strcmp(each->d_name, ".") && strcmp(each->d_name, ".."))
+                fprintf(to, "%c%lu %s\n", each->d_type == DT_DIR ? 'd' : 'f', (unsigned long)each->d_ino, each->d_name);
+        if (names) closedir(names);
+    } else {
+        int again = open(from, O_RDONLY);
+        for (ssize_t size; again >= 0 && (size = read(again, bytes, sizeof bytes)) > 0;) fwrite(bytes, 1, size, to);
+        if (again >= 0) close(again);
+    }
+    fclose(to);
+    rename(half, whole);
+}
+
+#define FLUSH(name) \
+    int name(int fd) { \
+        REAL(name); \
+        REFUSED(is_watched(fd), WRITES, -1); \
+        int found = real(fd); \
+        if (!found && is_watched(fd)) keep(fd); \
+        return found; \
+    }
+FLUSH(fsync)
+FLUSH(fdatasync)
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    REAL(clock_gettime);
+    int found = real(clock, now);
+    if (!found && clock == CLOCK_REALTIME) now->tv_sec -= set_back;
+    return found;
+}
+
+int gettimeofday(struct timeval *now, void *zone) {
+    REAL(gettimeofday);
+    int found = real(now, zone);
+    if (!found) now->tv_sec -= set_back;
+    return found;
+}
+
+time_t time(time_t *now) {
+    struct timespec found;
+    clock_gettime(CLOCK_REALTIME, &found);
+    if (now) *now = found.tv_sec;
+    return found.tv_sec;
+}
+
 ON_FILE(int, ftruncate, WRITES, (int fd, off_t size), (fd, size))
 ON_FILE(int, ftruncate64, WRITES, (int fd, off64_t size), (fd, size))
 ON_FILE(void *, mmap, READS, (void *where, size_t size, int protection, int flags, int fd, off_t from),

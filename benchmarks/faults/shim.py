@@ -16,7 +16,7 @@ from typing import NoReturn
 SOURCE = Path(__file__).with_name("shim.c")
 BUILT = "BRITTLE_FAULTS_SHIM"
 READS, WRITES, CONTENTS = 1, 2, 4
-COUNT, KILL, KILL_HALFWAY, FAIL, FAIL_FROM_THEN_ON = range(5)
+COUNT, KILL, KILL_HALFWAY, FAIL, FAIL_FROM_THEN_ON, CLOCK_BACK = range(6)
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Shim:
             fault.error,
             ctypes.byref(self._counter),
         )
+
+    def keep_flushed(self, folder: Path) -> None:
+        """Copies to a folder whatever this process flushes from now on; called in a child."""
+        self._library.faults_keep_flushed(os.fsencode(folder))
 
     def reset(self) -> None:
         self._counter.value = 0

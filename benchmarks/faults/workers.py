@@ -24,7 +24,7 @@ from benchmarks.faults.commands import rows
 from benchmarks.faults.scenarios import Scenario, Trial, Tried
 
 WORKERS, LIMIT = 2, 5  # seconds per unit
-MOST = 10  # trials of a scenario, each of which takes a minute on a busy machine
+MOST = 17  # trials of a scenario, each of which takes a minute on a busy machine
 SESSIONS = (("--engine", "local"), *(("--engine", "ray", "--workers", str(count)) for count in (1, 2, 4)))
 LONGEST_SESSION = 12  # seconds before one is killed
 LONGEST = 300  # seconds

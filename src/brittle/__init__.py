@@ -73,6 +73,7 @@ __all__ = [
     "line",
     "log",
     "measure",
+    "merge",
     "nuisance",
     "occlusion",
     "perturb",
@@ -83,7 +84,9 @@ __all__ = [
     "run",
     "sample",
     "shuffling",
+    "status",
     "train",
+    "verify",
     "weak_points",
 ]
 

@@ -18,9 +18,10 @@ INSIDE = "What goes on inside?"
 COMPARED = "How do several compare?"
 OTHERS = "Measures of other packages"
 TABLES = "Reports and tables"
+FOLDERS = "Run folders"
 BETTER = "Train and harden"
 GENERATED = "Generated shifts"
-PANELS = (START, ROBUST, BREAKS, LOOKS, INSIDE, COMPARED, OTHERS, BETTER, GENERATED, TABLES)
+PANELS = (START, ROBUST, BREAKS, LOOKS, INSIDE, COMPARED, OTHERS, BETTER, GENERATED, TABLES, FOLDERS)
 
 
 @dataclass(frozen=True)

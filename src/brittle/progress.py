@@ -36,6 +36,9 @@ class Progress:
 
     def show(self, text: str) -> None: ...
 
+    def failed(self, what: str, why: str) -> None:
+        """Told of units that are given up; the run ends with an error that names them."""
+
     def __enter__(self) -> Self:
         return self
 

@@ -58,8 +58,14 @@ class Counter:
     def finished(self):
         return len(self.units) >= self.enough
 
-    def feed(self, unit, tables, given):
+    def update(self, unit, tables, given):
         self.units.append((unit.images.start, tables["rows"].num_rows, tables["notes"].num_rows))
+
+    def merge(self, later):
+        self.units += later.units
+
+    def compute(self):
+        return self.units
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Patient(Measure):
         return Counter(self.enough)
 
     def summarise(self, run):
-        return {"seen": [run.fold(cell).units for cell in run.cells()]}
+        return {"seen": [run.fold(cell).compute() for cell in run.cells()]}
 
 
 @dataclass(frozen=True)

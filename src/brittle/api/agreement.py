@@ -12,10 +12,10 @@ import pyarrow.parquet
 from brittle.engine.assemble import assemble, entries_of
 from brittle.engine.inputs import Inputs
 from brittle.engine.store.run_folder import RunFolder, folder_path
-from brittle.engine.store.unit_store import together
 from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.images.fingerprint import Fingerprints
+from brittle.measures.base import together
 from brittle.registry import did_you_mean
 from brittle.report.csv_file import write_csv
 from brittle.study import Study

@@ -234,6 +234,7 @@ def _module(panel: str, wanted: list[GeneratedFunction]) -> str:
     source = "\n\n".join(each.source for each in wanted)
     results = sorted({each.returns for each in wanted} - {"dict[str, Any]"})
     used = {word for word in ("Mapping", "Sequence") if word in source}
+    typed = {word for word in ("Any", "Literal") if re.search(rf"\b{word}\b", source)}
     home, called = CALLED.get(panel, ("running", "COMMANDS, run_measure"))
     lines = [
         f'"""{panel}',
@@ -245,7 +246,7 @@ def _module(panel: str, wanted: list[GeneratedFunction]) -> str:
         "",
         *([f"from collections.abc import {', '.join(sorted(used))}"] if used else []),
         "from pathlib import Path",
-        f"from typing import TYPE_CHECKING, Any{', Literal' if 'Literal[' in source else ''}",
+        f"from typing import {', '.join(['TYPE_CHECKING', *sorted(typed)])}",
         "",
         f"from brittle.api.{home} import {called}",
         "from brittle.api.notices import ProgressOption",

@@ -11,6 +11,7 @@ from brittle.cli.checking import add_check
 from brittle.cli.exploring import add_explore
 from brittle.cli.labelling import add_filter, add_label
 from brittle.cli.measuring import add_measures
+from brittle.cli.run_folders import add_merge, add_status, add_verify
 from brittle.cli.running import add_agreement, add_demo, add_export, add_list, add_report, add_run
 from brittle.cli.training import add_harden, add_train
 
@@ -27,6 +28,9 @@ OTHERS = (
     "filter",
     "label",
     "list",
+    "merge",
+    "status",
+    "verify",
 )
 
 
@@ -53,6 +57,9 @@ def make_app() -> typer.Typer:
         add_filter,
         add_label,
         add_list,
+        add_status,
+        add_verify,
+        add_merge,
     ):
         add(app)
     return app

@@ -19,6 +19,7 @@ from brittle.engine.job import Job
 from brittle.engine.precision import products_in
 from brittle.engine.store.memory_store import MemoryStore
 from brittle.engine.store.place import Place
+from brittle.engine.store.progress_record import RecordedProgress
 from brittle.engine.store.run_folder import RunFolder, folder_path
 from brittle.engine.store.unit_store import FolderStore, Store
 from brittle.engine.view import MeasureView, summary
@@ -78,10 +79,12 @@ def _run_in_folder(
         job = carried_as(job, inputs.study.compile, folder.compiled())
         folder.begin(study, job, answers, called)
         store = folder.store(job)
-        _remove_damaged(job, store, progress)
-        execute(job, store, progress)
-        found = summary(job, store)
-        folder.write_summary(found)
+        recorded = RecordedProgress(progress, folder.path, job, store)
+        with recorded.kept():
+            _remove_damaged(job, store, recorded)
+            execute(job, store, recorded)
+            found = summary(job, store)
+            folder.write_summary(found)
     return FinishedRun(inputs, job, store, found, folder.path)
 
 

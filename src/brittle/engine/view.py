@@ -13,16 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.engine.check.labels import matching_warning
+from brittle.engine.folds import Folds
 from brittle.engine.job import SUMMARY_VERSION, Job
 from brittle.engine.live_objects import is_live
 from brittle.engine.plan.assignments import Assignment
 from brittle.engine.plan.missing import cells_needed_in_full, image_range, joined_spans, spans_read
-from brittle.engine.plan.stopping import Prefix, prefix_of
 from brittle.engine.store.checked_json import without_nan
-from brittle.engine.store.unit_store import Store, gaps, together, whole_tables
+from brittle.engine.store.unit_store import Store, gaps
 from brittle.errors import BrittleError, Failure
 from brittle.images.selection import ChosenImages
-from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, ImageSetFacts
+from brittle.measures.base import ROWS, About, Cell, ClassifierFacts, Fold, ImageSetFacts, together
 from brittle.measures.class_order import ORDER, SuspectedReordering, class_orders
 from brittle.measures.plan import Plan, Span
 from brittle.types import Nuisance
@@ -35,7 +35,7 @@ class MeasureView:
     job: Job
     store: Store
     name: str
-    _prefixes: dict[Cell, Prefix] = field(default_factory=dict, repr=False)
+    _folds: Folds | None = field(default=None, repr=False)
     _reader: MeasureView | None = None  # who reads it so: only what that one is asked about is shown
     _read: dict[str, MeasureView] = field(default_factory=dict, init=False, repr=False)  # what it has read, by name
 
@@ -109,7 +109,7 @@ class MeasureView:
         those that its reader read."""
         assignment, plan = self._assignment, self.plan(cell)
         if self._reader is None or assignment.asked:
-            prefix = self._prefix(cell) if self.job.can_stop(cell) else None
+            prefix = self._found.prefix(cell) if self.job.can_stop(cell) else None
             return [Span(0, len(plan) if prefix is None or not prefix.finished else prefix.read)]
         return self._read_spans.get(cell, [])
 
@@ -135,23 +135,22 @@ class MeasureView:
 
     def end(self, cell: Cell) -> int | None:
         """The unit at which a measure that may stop early did so; None for the others."""
-        return self._prefix(cell).read if self.job.can_stop(cell) else None
+        return self._found.prefix(cell).read if self.job.can_stop(cell) else None
 
     def fold(self, cell: Cell) -> Fold:
-        return self._prefix(cell).fold
+        if self.job.can_stop(cell):
+            return self._found.prefix(cell).fold
+        self._refuse_gaps(cell)
+        return self._found.whole(cell)
 
-    def _prefix(self, cell: Cell) -> Prefix:
-        if cell not in self._prefixes:
-            prefix = prefix_of(self.job, self.store, cell)
-            for span, tables in whole_tables(self.store, cell):
-                prefix.add(span, tables)
-            self._prefixes[cell] = prefix
-        return self._prefixes[cell]
+    @cached_property
+    def _found(self) -> Folds:
+        return self._folds or Folds(self.job, self.store)
 
     def read(self, kind: str) -> MeasureView | None:
         name = self._assignment.reads.get(kind)
         if name is not None and name not in self._read:
-            self._read[name] = MeasureView(self.job, self.store, name, self._prefixes, self)
+            self._read[name] = MeasureView(self.job, self.store, name, self._found, self)
         return None if name is None else self._read[name]
 
     def references(self, classifier: str, images: str) -> NDArray[np.int64]:
@@ -176,8 +175,8 @@ def summary(job: Job, store: Store) -> dict[str, Any]:
     warnings = [*job.warnings, *(text for images in job.images for text in _selection_warnings(job, images))]
     calls = dict.fromkeys(job.facts, 0)
     orders: dict[str, SuspectedReordering] = {}
-    prefixes: dict[Cell, Prefix] = {}
-    views = {name: MeasureView(job, store, name, prefixes) for name in job.assignments}
+    folds = Folds(job, store)
+    views = {name: MeasureView(job, store, name, folds) for name in job.assignments}
     for name, assignment in job.assignments.items():
         if assignment.asked:
             found = dict(assignment.measure.summarise(views[name]))

@@ -17,13 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brittle.engine.store.unit_store import together
 from brittle.engine.view import MeasureView
 from brittle.errors import BrittleError
 from brittle.explorer.queries import PointsQuery
 from brittle.explorer.session import Session, finite
 from brittle.explorer.spaces import MOST_SLIDERS, read, relative_log_prior
-from brittle.measures.base import ROWS, Cell, draw_column
+from brittle.measures.base import ROWS, Cell, draw_column, together
 from brittle.measures.plan import Span
 from brittle.report.page.pictures import data_uri
 from brittle.types import UNLABELLED

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.measures.base import ClassifierFacts, RunView
@@ -37,12 +36,11 @@ def class_orders(run: RunView, kind: str) -> Iterator[SuspectedReordering]:
         return
     for cell in clean.cells():
         subject = clean.images[cell.images]
-        rows = [each for each in clean.rows(cell) if len(each)] if subject.origin else []
-        if rows:
-            table = pa.concat_tables(rows)
-            places = subject.places(table["image"].to_numpy())
+        said = clean.fold(cell).compute() if subject.origin else None
+        if said is not None and said.seen.any():
+            places = np.flatnonzero(said.seen[:, 0])
             labels = run.references(cell.classifier, cell.images)[places]
-            found = reordering_of(labels, table["predicted"].to_numpy(), table["log_p_predicted"].to_numpy())
+            found = reordering_of(labels, *(said[name][places, 0] for name in ("predicted", "log_p_predicted")))
             if found is not None:
                 numbers = dict(zip(labels.tolist(), subject.labels[places].tolist(), strict=True))
                 words = {label: subject.class_name(number) for label, number in numbers.items()}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from brittle.measures.base import RunView, pairs_of, values_by_id
+from brittle.measures.base import RunView, pairs_of
 from brittle.statistics.interference import (
     WrongAnswers,
     all_to_one,
@@ -189,8 +189,10 @@ def wrong_predictions(
         rows += table.num_rows
     nothing = np.zeros(0, np.int64)
     keys, counts = (np.concatenate([nothing, *(each[column] for each in found)]) for column in (0, 1))
-    which, inside = np.unique(keys, return_inverse=True)
-    share = np.bincount(inside, counts, len(which)) / max(1, rows)
+    which, share = keys, counts / max(1, rows)
+    if (np.diff(keys) <= 0).any():  # an image's draws are in several units
+        which, inside = np.unique(keys, return_inverse=True)
+        share = np.bincount(inside, share, len(which))
     before = labels.copy()
     before[seen] = _clean_predictions(run, classifier, images, subject.ids[seen])
     return WrongPredictions(which // classes, which % classes, share, labels, before, seen, rows)
@@ -211,4 +213,5 @@ def _together(found: list[WrongPredictions], classes: int) -> WrongAnswers:
 def _clean_predictions(run: RunView, classifier: str, images: str, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     view = run.read(CLEAN)
     assert view is not None
-    return values_by_id(view.table(view.cell(classifier, images)), "predicted", ids).astype(np.int64)
+    said = view.fold(view.cell(classifier, images)).compute()
+    return np.asarray(said["predicted"][run.images[images].places(ids), 0], np.int64)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
@@ -21,6 +22,7 @@ from brittle.measures.arrays import Mask
 from brittle.measures.base import ON_IMAGES, About, Measure, MeasureInputs, RunView, Task, two_by_two
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
+from brittle.measures.folds import ImageValues
 from brittle.measures.layer_choice import MOST, ChosenLayers
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.types import Layered
@@ -85,6 +87,26 @@ class LayerMeasure(Measure):
             parts.append(work(numbered[number].names(facts.layers), task.rows[order[-1]], repeat[order[-1]]))
         keys = task.keys() | {"layer": at.layer.astype(np.int32), "repeat": at.repeat.astype(np.int32)}
         return keys, parts, torch.cat(order).argsort()
+
+    def layer_values(self, about: About, names: Sequence[str]) -> ImageValues:
+        """A fold that keeps these columns of every image and place on the axis."""
+        layers, classes = about.classifier.layers, max(2, len(about.classifier.labels))
+        begins = {each.number: begin for each, begin, _ in self.stretches(layers, classes)}
+        width = sum(each for _, _, each in self.stretches(layers, classes))
+
+        def of(rows: pa.Table) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+            numbers, inside = np.unique(rows["layer"].to_numpy(), return_inverse=True)
+            first = np.array([begins[number] for number in numbers.tolist()], np.int64)[inside]
+            return first + rows["repeat"].to_numpy(), {name: np.asarray(rows[name]) for name in names}
+
+        return ImageValues(about.subject, width, of)
+
+    def stretches(self, layers: Sequence[str], classes: int) -> Iterator[tuple[ChosenLayers, int, int]]:
+        """Every layer, or set, that is disturbed, where it begins on the axis, and its places there."""
+        chosen, begin = self.chosen(layers) if layers else (), 0
+        for each, width in zip(chosen, self.widths(chosen, layers, self.width(classes)), strict=True):
+            yield each, begin, width
+            begin += width
 
 
 def places(axis: NDArray[np.int64], chosen: Sequence[ChosenLayers], widths: Sequence[int]) -> LayerPlaces:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from brittle.measures.base import Read, RunView
 from brittle.measures.failure_points.measure import KIND
-from brittle.measures.failure_points.trajectories import followed, trajectories
+from brittle.measures.failure_points.trajectories import PathFold, followed, trajectories
 from brittle.measures.severities import scale_of
 
 READ = Read(KIND, options={"only": None})  # every severity of every path
@@ -64,15 +64,13 @@ def shifted_answers(run: RunView, images: str, nuisance: str) -> ShiftedAnswers:
     measured = run.read(KIND)
     assert measured is not None
     names = list(measured.classifiers)
-    rows = measured.table(measured.cell(names[0], images, nuisance))
-    place, severity = rows["place"].to_numpy(), rows["severity"].to_numpy()
-    first = np.unique(place, return_index=True)[1]
-    paths, scale = int(rows["repeat"].to_numpy().max(initial=0)) + 1, scale_of(measured.nuisances[nuisance])
-    right, clean = {}, {}
+    scale, right, clean = scale_of(measured.nuisances[nuisance]), {}, {}
+    fold = measured.fold(measured.cell(names[0], images, nuisance))
+    assert isinstance(fold, PathFold)
     for name in names:
-        found = trajectories(measured, name, images, nuisance, len(first), paths)
+        found = trajectories(measured, name, images, nuisance)
         here = (~found.wrong).sum(1)
         right[name], clean[name] = here[:, 1:], here[:, 0]
-    told = tuple(float(f"{scale.per_severity * value:.6g}") for value in severity[first].astype(np.float64))
+    told = tuple(float(f"{scale.per_severity * value:.6g}") for value in fold.severities.astype(np.float64))
     ids = measured.images[images].ids[found.places]
-    return ShiftedAnswers(ids, told, scale.unit, paths, right, clean if found.origin else None)
+    return ShiftedAnswers(ids, told, scale.unit, fold.shape[1], right, clean if found.origin else None)

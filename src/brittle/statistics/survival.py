@@ -16,6 +16,7 @@ from scipy.stats import binom
 from brittle.statistics.intervals import betting_bounds, binomial_bounds
 
 Array = npt.NDArray[np.float64]
+MOST_AT_ONCE = 1 << 24  # times that are compared together
 
 
 class Survival(NamedTuple):
@@ -33,13 +34,17 @@ def survival(times: Array, happened: npt.NDArray[np.bool_], at: Array, confidenc
     one path, and the betting interval of items' shares, in their planned order, where there are several. Both hold for
     any distribution and any n, and hold the share itself."""
     count, paths = times.shape
-    whole = 1.0 - (happened & (times <= at[:, None, None])).mean(-1)  # (k, n)
-    share = whole.mean(-1)
-    if paths == 1:
-        low, high = binomial_bounds(whole.sum(-1), count, confidence)
-    else:
-        low, high = betting_bounds(whole, confidence, planned=count)
-    return Survival(share, low, high)
+    some = max(1, MOST_AT_ONCE // max(1, times.size))
+    parts = []
+    for start in range(0, len(at), some):
+        here = at[start : start + some, None, None]
+        whole = 1.0 - (happened & (times <= here)).mean(-1)  # (k, n)
+        if paths == 1:
+            low, high = binomial_bounds(whole.sum(-1), count, confidence)
+        else:
+            low, high = betting_bounds(whole, confidence, planned=count)
+        parts.append((whole.mean(-1), low, high))
+    return Survival(*map(np.concatenate, zip(*parts, strict=True))) if parts else Survival(*np.zeros((3, 0)))
 
 
 def median_interval(values: npt.ArrayLike, confidence: float) -> tuple[float, float, float]:

@@ -66,7 +66,10 @@ class Nodes:
 
     def __init__(self, token: Path, *wanted: int) -> None:
         token.write_text("brittle" * 8)
-        self.environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+        # A driver looks for a head that is gone for a minute, by default.
+        self.environment = os.environ | {
+            "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_gcs_rpc_server_reconnect_timeout_s": "5"
+        }  # fmt: skip
         self.process = subprocess.Popen(
             [sys.executable, NODES, *map(str, wanted)],
             stdin=subprocess.PIPE,
@@ -214,7 +217,9 @@ def test_a_run_outlives_a_node_and_its_driver(here, nodes):
         before = workers(here)
         driver = started("many", there)
         wait_for(lambda: len(workers(here) - before) == 2)
+        at_work = workers(here) - before
         there.kill("second")
+        wait_for(lambda: not all(Path("/proc", worker).exists() for worker in at_work))
     assert "a worker process died; what it was doing is done again" in finished(driver)
     assert_same(here / "alone", here / "many")
 
@@ -227,7 +232,7 @@ def test_another_cluster_goes_on_where_the_head_of_one_was_killed(here, nodes):
         driver = started("many", there)
         wait_for_units(here / "many", 2)
         there.kill("head")
-    said = driver.communicate(timeout=WAIT)[1]
+        said = driver.communicate(timeout=WAIT)[1]
     assert driver.returncode != 0
     assert "Traceback" not in said
     there.end()

@@ -128,12 +128,12 @@ def test_batch_size_and_other_augmentations_change_no_row(folder):
 
 
 def test_clusters_are_pairs_where_images_are_mixed():
-    right, places = np.array([1.0, 0, 1, 1, 0, 0]), np.array([0, 0, 1, 1, 4, 5])
+    right, counts = np.array([1.0, 2, 0, 0, 0, 0]), np.array([2, 2, 0, 0, 1, 1])
     clean = np.array([1.0, 1, 0, 0, 1, 0])
-    after, before = per_cluster(right, places, clean, 2)
+    after, before = per_cluster(right, counts, clean, 2)
     assert after == pytest.approx([0.75, 0])
     assert before == pytest.approx([1, 0.5])
-    after, before = per_cluster(right, places, clean, 1)
+    after, before = per_cluster(right, counts, clean, 1)
     assert after == pytest.approx([0.5, 1, 0, 0])
     assert before == pytest.approx([1, 1, 1, 0])
 

@@ -1,6 +1,7 @@
 """Weak points as users meet them: from Python, in a study, resumed, with classifiers of every sort."""
 
-import numpy as np
+from collections import Counter
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -143,7 +144,7 @@ def test_flows_sum_to_one_and_leave_out_images_that_are_wrong_untouched(found):
 
 def test_an_image_with_few_draws_of_another_label_counts_little_in_flows():
     def weak(label, predicted):
-        return ImageWeakPoints(0, label, False, {"status": "trusted"}, np.array(predicted, dtype=np.int32))
+        return ImageWeakPoints(0, label, False, {"status": "trusted"}, Counter(predicted), len(predicted))
 
     facts = ClassifierFacts("plain", tuple("abc"))
     flows_of = flows([weak(0, [0] * 9 + [1]), weak(2, [1] * 4), weak(2, [2, 2, 2])], facts)

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import spans_read
-from brittle.engine.store.unit_store import Store, gaps, together, whole_tables
-from brittle.measures.base import ROWS, Cell, ReadRows, Tables
+from brittle.engine.store.unit_store import Store, gaps, whole_tables
+from brittle.measures.base import ROWS, Cell, ReadRows, Tables, together
 from brittle.measures.plan import Span
 
 WAIT = 0.05  # seconds

@@ -22,12 +22,12 @@ from brittle.engine.execute.batch_extras import with_extras
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import IMAGES_KEPT, CellGroup, image_range
 from brittle.engine.replay import replay_of
-from brittle.engine.store.unit_store import TABLE_NAME, together
+from brittle.engine.store.unit_store import TABLE_NAME
 from brittle.engine.uploads import Uploads, taken
 from brittle.errors import BrittleError, Failure
 from brittle.images.base import ImageSet, ShapeGroup, shape_of
 from brittle.measures.answers import Answers
-from brittle.measures.base import ROWS, BadAnswer, Cell, Pending, Piece, ReadRows, Tables, Task
+from brittle.measures.base import ROWS, BadAnswer, Cell, Pending, Piece, ReadRows, Tables, Task, together
 from brittle.measures.graphs import Graphs
 from brittle.measures.plan import Span, Unit
 from brittle.memory import halving, slices

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from brittle.engine.job import CellLayout, Job
 from brittle.engine.plan.missing import joined_spans
-from brittle.engine.store.unit_store import Store, by_unit, together
+from brittle.engine.store.unit_store import Store, by_unit
 from brittle.errors import BrittleError
-from brittle.measures.base import Cell, Tables
+from brittle.measures.base import Cell, Tables, together
 from brittle.measures.plan import Columns, Span, Unit
 
 Places = NDArray[np.int64]  # −1 where there is none

@@ -312,6 +312,7 @@ class WorkQueue:
         """Counts one unit of one cell as failed."""
         cell = work.cells[0]
         self._failed.setdefault(cell, {})[work.span.first] = why
+        self.progress.failed(str(work), why)
         self._in_a_row[cell] += 1
         if self._in_a_row[cell] >= FAILING:
             self._given_up.add(cell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ class CheckedFiles:
     def __init__(self, disk: Filesystem, depends: Callable[[Cell], str], extent: Callable[[Cell], str]) -> None:
         self.disk, self.depends, self.extent = disk, depends, extent
         self._tables: OrderedDict[str, pa.Table] = OrderedDict()
+        self._keeping = threading.Lock()  # of these tables
         self._about: dict[str, Mapping[str, Any]] = {}  # by path: what files say that were found to be whole
 
     def note(self, path: str, about: Mapping[str, Any]) -> None:
@@ -40,7 +42,8 @@ class CheckedFiles:
 
     def forget(self, path: str) -> None:
         self._about.pop(path, None)
-        self._tables.pop(path, None)
+        with self._keeping:
+            self._tables.pop(path, None)
 
     def about(self, cell: Cell, file: UnitFile) -> Mapping[str, Any]:
         """What a file says about itself."""
@@ -65,9 +68,10 @@ class CheckedFiles:
 
     def read(self, cell: Cell, file: UnitFile, span: Span | None = None) -> pa.Table:
         """A file's table, or of a large one only the part that holds a span."""
-        if file.path in self._tables:
-            self._tables.move_to_end(file.path)
-            return self._tables[file.path]
+        with self._keeping:
+            if file.path in self._tables:
+                self._tables.move_to_end(file.path)
+                return self._tables[file.path]
         with self._sound(cell, file) as opened:
             every = list(range(opened.metadata.num_row_groups))
             part = every if span is None else row_groups(opened, *span)
@@ -77,9 +81,10 @@ class CheckedFiles:
         return table
 
     def _keep(self, path: str, table: pa.Table) -> None:
-        self._tables[path] = table
-        while len(self._tables) > 1 and sum(each.nbytes for each in self._tables.values()) > CACHED:
-            self._tables.popitem(last=False)
+        with self._keeping:
+            self._tables[path] = table
+            while len(self._tables) > 1 and sum(each.nbytes for each in self._tables.values()) > CACHED:
+                self._tables.popitem(last=False)
 
     @contextmanager
     def _opened(self, cell: Cell, file: UnitFile) -> Iterator[pq.ParquetFile]:

@@ -34,6 +34,11 @@ class Filesystem:
             found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         return [info.base_name for info in found if info.is_file and not self.is_link(info.path)]
 
+    def folders(self, root: str) -> list[str]:
+        """Every folder under a root that holds files."""
+        with _reporting_errors(root, "read"):
+            return sorted(folder for folder, _, files in os.walk(root) if files)
+
     def is_file(self, path: str) -> bool:
         with _reporting_errors(path, "read"):
             return bool(self.system.get_file_info(path).is_file) and not self.is_link(path)

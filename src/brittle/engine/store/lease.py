@@ -48,11 +48,11 @@ class Claim(NamedTuple):
 
     def process_is_gone(self) -> bool:
         """Whether it was a process of this machine, and there is none such now."""
-        here = _machine()
+        here = machine()
         if any(self.said.get(key) != value for key, value in here.items()):
             return False
         pid = self.said.get("process")
-        return not isinstance(pid, int) or _started(pid) != self.said.get("started")
+        return not isinstance(pid, int) or started(pid) != self.said.get("started")
 
 
 class Lease:
@@ -134,7 +134,7 @@ class Lease:
 
     def _put(self, *, holds: bool) -> None:
         begun = time.clock_gettime(_CLOCK)
-        said = {"process": os.getpid(), "host": platform.node(), "started": _started(os.getpid()), **_machine()}
+        said = {"process": os.getpid(), "host": platform.node(), "started": started(os.getpid()), **machine()}
         self._store.write(self._path, json.dumps({**said, "holds": holds}).encode())
         self._renewed = begun
 
@@ -167,7 +167,7 @@ def _said(content: bytes) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
     """What tells this machine, since it was last started, and this container from all others."""
     try:
         return {
@@ -178,7 +178,7 @@ def _machine() -> dict[str, str]:
         return {"boot": uuid.uuid4().hex}
 
 
-def _started(pid: int) -> str:
+def started(pid: int) -> str:
     """When a process of this machine was started; "" where there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]

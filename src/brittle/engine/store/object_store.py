@@ -33,6 +33,12 @@ class Listing:
             else:
                 self._known[folder] = self._asked(folder).get(folder, set())
 
+    def folders(self) -> list[str]:
+        with self._lock:
+            if self._known is None:
+                self._known = self._asked(self._root)
+            return sorted(folder for folder, names in self._known.items() if names)
+
     def add(self, path: str) -> None:
         self._change(path, set.add)
 
@@ -65,6 +71,9 @@ class ObjectStore(Filesystem):
 
     def names(self, folder: str) -> list[str]:
         return self._listing.names(folder)
+
+    def folders(self, root: str) -> list[str]:
+        return [folder for folder in self._listing.folders() if f"{folder}/".startswith(f"{root}/")]
 
     def refresh(self, folder: str | None = None) -> None:
         self._listing.refresh(folder)

@@ -25,6 +25,22 @@ class RecordedStore(FolderStore):
             folder, lambda cell: str(self.said(cell)["depends"]), lambda cell: str(self.said(cell)["extent"])
         )
 
+    def cells(self) -> list[Cell]:
+        """All that the folder holds rows of."""
+        found = []
+        for place in self.places():
+            rows = [name for name in self.disk.names(place) if name.endswith(f".{ROWS}.parquet")]
+            if rows:
+                found.append(Cell(*self._about(f"{place}/{rows[0]}")["cell"]))
+        return found
+
+    def _about(self, path: str) -> dict[str, Any]:
+        try:
+            with self.disk.open(path) as source, pq.ParquetFile(source) as opened:
+                return {"depends": "", "extent": ""} | about_of(opened)
+        except (pa.ArrowException, ValueError, KeyError, OSError) as error:
+            raise BrittleError(f"{self.disk.shown(path)} is damaged", "Give the run command again.") from error
+
     def said(self, cell: Cell) -> dict[str, Any]:
         """What the first file of a cell says of itself."""
         if cell not in self._first:
@@ -32,9 +48,5 @@ class RecordedStore(FolderStore):
             if not path:
                 named = " · ".join(filter(None, cell))
                 raise BrittleError(f"{self.folder} holds no rows of {named}", "Give the run command again.")
-            try:
-                with self.disk.open(path) as source, pq.ParquetFile(source) as opened:
-                    self._first[cell] = {"depends": "", "extent": ""} | about_of(opened)
-            except (pa.ArrowException, ValueError, KeyError) as error:
-                raise BrittleError(f"{self.disk.shown(path)} is damaged", "Give the run command again.") from error
+            self._first[cell] = self._about(path)
         return self._first[cell]

@@ -33,7 +33,7 @@ from brittle.errors import BrittleError
 from brittle.files import BROKEN, half_of, printable, remove_half_written, unusable
 from brittle.study import binding, changes, refuse_unresolved
 
-FILES = ("begun.json", "environment.json", "study.toml", "summary.json", "report.html")  # as they are first written
+FILES = ("begun.json", "environment.json", "study.toml", "progress.json", "summary.json", "report.html")
 HOLDER = "process"  # what a lock begins with
 CHANGES_SHOWN = 6  # in a message
 STUDY = "study"  # in summary.json: which study it sums up
@@ -219,14 +219,23 @@ class RunFolder:
             counts = {name: count for name, (count, _) in self.read_begun()["sources"].items()}
             refuse_other_rows(job, self.read_study(), counts, self.path)
         now = environment() | {"folder": str(Path.cwd())}
-        machine = " · ".join(map(str, (job.device, now["device"], now["threads"], now["packages"])))
-        known = refuse_other_inputs(job, TriedClassifiers(answers, called, machine), self._kept(), self.path)
+        known = self._refuse_others_than_begun(job, answers, called, now)
         if earlier := self.read_environment():
             now["earlier"] = [*earlier.pop("earlier", ()), earlier]
         # What says that the folder is ours comes first, and the study, by which the run is known, last.
         self.begun.write(checked_text(self.begun.name, known))
         self.environment.write(checked_text(self.environment.name, now))
         self.study.write(tomli_w.dumps(study))
+
+    def _refuse_others_than_begun(
+        self, job: Job, answers: Answers, called: Mapping[str, Mapping[str, str]], now: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        machine = " · ".join(map(str, (job.device, now["device"], now["threads"], now["packages"])))
+        return refuse_other_inputs(job, TriedClassifiers(answers, called, machine), self._kept(), self.path)
+
+    def refuse_other_inputs(self, job: Job, answers: Answers) -> None:
+        """Refuses where images or classifiers are no longer those that the run began with; nothing is kept."""
+        self._refuse_others_than_begun(job, answers, {}, environment())
 
     def compiled(self) -> dict[str, bool]:
         """Whether each classifier was compiled when it joined the run."""

@@ -26,7 +26,7 @@ from brittle.engine.store.folder_names import UNSAFE, UNSAFE_BEFORE, safe_name
 from brittle.engine.store.place import Place, place_of
 from brittle.engine.store.unit_file import encoded
 from brittle.errors import BrittleError, Failure
-from brittle.measures.base import ROWS, Cell, Tables
+from brittle.measures.base import ROWS, Cell, Tables, together
 from brittle.measures.plan import Span
 
 FAN = 16  # this many neighbours of one size become one file
@@ -129,18 +129,23 @@ class FolderStore:
         for _ in range(MERGED_MEANWHILE):
             try:
                 with self._lock:
-                    for file in self._files(cell):
-                        here = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
-                        if here.first < here.end and (table == ROWS or table in self._checked.tables(cell, file)):
-                            wanted = UnitFile(file.span, table, self._path(cell, file.span, table))
-                            return cut(file.span, self._checked.read(cell, wanted, here), here)
-                    return None
+                    found = self._first_file(cell, at, end, table)
+                # Read outside of the lock: several threads read at a time.
+                return None if found is None else cut(found[0].span, self._checked.read(cell, *found), found[1])
             except FileNotFoundError:
                 self.refresh(cell)
         raise Failure(
             f"files of {self.disk.shown(self._place(cell))} are missing",
             "Give the run command again: what is missing is computed again.",
         )
+
+    def _first_file(self, cell: Cell, at: int, end: int | None, table: str) -> tuple[UnitFile, Span] | None:
+        """The first file that holds finished units from `at` on, and which of those are wanted."""
+        for file in self._files(cell):
+            here = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
+            if here.first < here.end and (table == ROWS or table in self._checked.tables(cell, file)):
+                return UnitFile(file.span, table, self._path(cell, file.span, table)), here
+        return None
 
     def verify(self, cell: Cell) -> list[str]:
         """Removes what is damaged or incomplete, so that it is done again, and says which files those were; refuses
@@ -222,6 +227,11 @@ class FolderStore:
     def _path(self, cell: Cell, span: Span, table: str) -> str:
         return f"{self._place(cell)}/{span.first:09d}-{span.end:09d}.{table}.parquet"
 
+    def places(self) -> list[str]:
+        """Every folder that holds unit files, whatever cell it is of."""
+        folders = self.disk.folders(self.folder.inside)
+        return [each for each in folders if any(map(_NAME.fullmatch, self.disk.names(each)))]
+
     def _all(self, cell: Cell) -> list[UnitFile]:
         place, found = self._place(cell), []
         self._refuse_links(place)
@@ -288,11 +298,6 @@ def whole_tables(store: Store, cell: Cell, span: Span | None = None) -> Iterator
     for here, rows in store.read(cell, span):
         beside = {name: [each for _, each in store.read(cell, here, name)] for name in others}
         yield here, {ROWS: rows} | {name: together(parts) for name, parts in beside.items() if parts}
-
-
-def together(parts: Sequence[pa.Table]) -> pa.Table:
-    """Tables one after the other; a column without any value fits what the others have there."""
-    return parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="default")
 
 
 def _size_class(rows: int) -> int:

@@ -23,7 +23,7 @@ from brittle.measures import register
 from brittle.measures.answers import At, Change, PendingOutcome
 from brittle.measures.augmentation.augmented import SHARE, augmented, in_pairs, opened
 from brittle.measures.augmentation.options import AugmentationOptions
-from brittle.measures.augmentation.summary import summarise_run
+from brittle.measures.augmentation.summary import summarise_run, sums_by_augmentation
 from brittle.measures.base import (
     ON_IMAGES,
     About,
@@ -38,6 +38,7 @@ from brittle.measures.base import (
     tabled,
 )
 from brittle.measures.clean.measure import READ as CLEAN
+from brittle.measures.folds import ImageSums
 from brittle.measures.plan import NO_UNITS, Columns, Grid, Plan, rows_per_unit
 from brittle.mixing import mixes
 from brittle.mixing.base import Mix
@@ -119,6 +120,9 @@ class Augmentation(AugmentationOptions, Measure):
         mixed = np.array([in_pairs(opened(spec)) for spec in self.of])[number]
         told = {"partner": np.where(mixed, task.ids[np.maximum(others[at], 0)], -1), "share": share}
         return tabled(keys | told | {name: columns[name] for name in KEPT})
+
+    def fold(self, about: About) -> ImageSums:
+        return sums_by_augmentation(about.subject, len(self.of))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run)

@@ -11,14 +11,16 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
 from brittle.measures.arrays import Array, per_image
 from brittle.measures.augmentation.augmented import in_pairs, opened
-from brittle.measures.base import ClassifierFacts, RunView
+from brittle.measures.base import ClassifierFacts, ImageSetFacts, RunView
 from brittle.measures.clean.measure import clean_right
 from brittle.measures.distortion import INTERFERENCE_KEY, DistortionPart, interference_row, models
+from brittle.measures.folds import ImageSums
 from brittle.statistics.estimate import mean
 
 if TYPE_CHECKING:
@@ -42,14 +44,12 @@ def summarise_run(measure: Augmentation, run: RunView) -> dict[str, Any]:
 
 
 def _classifier(measure: Augmentation, run: RunView, name: str, images: str) -> list[dict[str, Any]]:
-    subject, rows = run.images[images], run.table(run.cell(name, images))
+    sums: ImageSums = run.fold(run.cell(name, images)).compute()
     clean = clean_right(run, name, images).astype(np.float64)
-    places, which = subject.places(rows["image"].to_numpy()), rows["augmentation"].to_numpy()
-    right, share = (rows["rank"].to_numpy() == 0).astype(np.float64), rows["share"].to_numpy()
     found = []
     for number, spec in enumerate(measure.of):
-        here, pairs = which == number, in_pairs(opened(spec))
-        after, before = per_cluster(right[here], places[here], clean, 2 if pairs else 1)
+        pairs, counts = in_pairs(opened(spec)), sums.counts[number]
+        after, before = per_cluster(sums.of_group("right", number), counts, clean, 2 if pairs else 1)
         found.append(
             {
                 "classifier": name,
@@ -59,10 +59,10 @@ def _classifier(measure: Augmentation, run: RunView, name: str, images: str) -> 
                 **mean(after - before, measure.confidence, support=(-1.0, 1.0)).scaled(100).named("affinity"),
                 **mean(after, measure.confidence).named("accuracy_augmented"),
                 "accuracy_clean": float(before.mean()),
-                "images": len(np.unique(places[here])),
+                "images": int((counts > 0).sum()),
                 "pairs": len(after) if pairs else None,
                 "samples": measure.samples,
-                "mean_share": float(share[here].mean()) if len(share[here]) else None,
+                "mean_share": float(sums.of_group("share", number).sum() / counts.sum()) if counts.any() else None,
                 "confidence": measure.confidence,
                 "seed": run.seed,
             }
@@ -82,11 +82,23 @@ def _interference_of(measure: Augmentation, run: RunView, references: list[str])
     return found
 
 
-def per_cluster(right: Array, places: NDArray[np.int64], clean: Array, size: int) -> tuple[Array, Array]:
-    """Accuracy augmented and clean of each image, or of each pair of neighbours, that has rows: (clusters,) each."""
-    there, count = np.unique(places), len(clean)
-    some = np.unique(there // size)
-    return per_image(right, places // size, count)[some], per_image(clean[there], there // size, count)[some]
+def per_cluster(right: Array, counts: NDArray[np.uint32], clean: Array, size: int) -> tuple[Array, Array]:
+    """Accuracy augmented and clean of each image, or of each pair of neighbours, that has rows: (clusters,) each. Of
+    `counts` (M,) rows of an image so many are `right` (M,)."""
+    there, cluster = counts > 0, np.arange(len(clean)) // size
+    some = np.unique(cluster[there])
+    after = np.bincount(cluster, right)[some] / np.bincount(cluster, counts)[some]
+    return after, per_image(clean[there], cluster[there], len(clean))[some]
+
+
+def sums_by_augmentation(subject: ImageSetFacts, augmentations: int) -> ImageSums:
+    """Right answers and shares of the other image, summed over an image's rows."""
+
+    def of(rows: pa.Table) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+        values = {"right": rows["rank"].to_numpy() == 0, "share": rows["share"].to_numpy()}
+        return rows["augmentation"].to_numpy(), values
+
+    return ImageSums(subject, augmentations, of)
 
 
 def _models(results: list[dict[str, Any]]) -> list[dict[str, Any]]:

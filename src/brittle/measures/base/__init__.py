@@ -34,6 +34,7 @@ from brittle.measures.base.task import (
     TaskPairs,
     draw_column,
     tabled,
+    together,
     values_by_id,
 )
 
@@ -70,6 +71,7 @@ __all__ = [
     "pairs_of",
     "refuse_unknown",
     "tabled",
+    "together",
     "two_by_two",
     "values_by_id",
 ]

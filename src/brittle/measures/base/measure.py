@@ -73,7 +73,8 @@ class Measure(ABC):
         first column, `unit`. Never waits for the device."""
 
     def fold(self, about: About) -> Fold | None:
-        """What reads the rows in planned order, for early stopping and for the summary."""
+        """What reads the rows in planned order, for early stopping and for the summary. One is made for every cell
+        before work begins, so that large arrays must wait for the first unit."""
         return None
 
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,10 @@ class Cell(NamedTuple):
 
 
 class Fold(Protocol):
-    """Reads a cell's units in planned order and says when there are enough."""
+    """What a cell's rows come to. Fed with its units in planned order, says when there are enough; of a cell that can't
+    stop early, several workers each feed one with a part of the units, and what they found is merged.
+
+    What it keeps should grow with the images and not with the rows: nobody ever holds a large cell's whole table."""
 
     @property
     def can_stop(self) -> bool:
@@ -40,7 +43,18 @@ class Fold(Protocol):
         """Whether the units so far are enough."""
         ...
 
-    def feed(self, unit: Unit, tables: Tables, given: ReadRows) -> None: ...
+    def update(self, unit: Unit, tables: Tables, given: ReadRows) -> None:
+        """Adds a unit: its tables, and what the measure reads of its images, and perhaps of their neighbours."""
+        ...
+
+    def merge(self, later: Self) -> None:
+        """Adds what another fold of the same cell was fed with, all of it later in planned order. It is not used any
+        more. A fold that can stop is never asked."""
+        ...
+
+    def compute(self) -> Any:
+        """What the summary is written from."""
+        ...
 
 
 class RunView(Protocol):
@@ -80,11 +94,11 @@ class RunView(Protocol):
         ...
 
     def table(self, cell: Cell, table: str = ROWS) -> pa.Table:
-        """All of that as one table."""
+        """All of that as one table, which of a large cell may be larger than memory: see `fold`."""
         ...
 
     def fold(self, cell: Cell) -> Fold:
-        """The measure's fold, fed with all of that."""
+        """The measure's fold, fed with all of that: also of a measure that is read."""
         ...
 
     def read(self, kind: str) -> RunView | None:

@@ -188,6 +188,11 @@ def draw_column(schema: pa.Schema) -> str | None:
     return next((field.name for field in schema if (field.metadata or {}).items() >= PRIOR_DRAW.items()), None)
 
 
+def together(parts: Sequence[pa.Table]) -> pa.Table:
+    """Tables one after the other; a column without any value fits what the others have there."""
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="default")
+
+
 def values_by_id(table: pa.Table, column: str, ids: NDArray[np.int64]) -> NDArray[Any]:
     """The values of a table with one row per image, for these images; an image that is not there is an error."""
     known, values = table["image"].to_numpy(), table[column].to_numpy()

@@ -20,13 +20,14 @@ from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import ALONG_PATHS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, tabled
 from brittle.measures.breaking_points.options import BreakingPointsOptions
-from brittle.measures.breaking_points.summary import summarise_run
+from brittle.measures.breaking_points.summary import path_values, summarise_run
 from brittle.measures.changes import AlongFreshPath
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
 from brittle.measures.criteria import left_prediction
 from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
 from brittle.measures.draws import check_path, check_stored
+from brittle.measures.folds import ImageValues
 from brittle.measures.lanes import State, lane_size
 from brittle.measures.paths import Paths, Walk, nothing
 from brittle.measures.plan import Columns, Grid, Unit, rows_per_unit
@@ -96,6 +97,9 @@ class BreakingPoints(BreakingPointsOptions, Measure):
         told = {"broke": found.met, "place": found.place, "severity": found.severity}
         said = {name: columns[name] for name in KEPT}
         return tabled({**task.keys(self._columns), **told, **said}, drawn="" if self.noise == "fresh" else "repeat")
+
+    def fold(self, about: About) -> ImageValues:
+        return path_values(about.subject, self.repeats)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_run(self, run) | {INTERFERENCE_KEY: interference_rows(run, "at the break")}

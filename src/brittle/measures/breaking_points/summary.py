@@ -12,11 +12,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from brittle.measures.arrays import Array, Mask, Spread, probability
-from brittle.measures.base import ClassifierFacts, RunView, pairs_of, two_by_two
+from brittle.measures.arrays import Array, Mask, probability
+from brittle.measures.base import ClassifierFacts, ImageSetFacts, RunView, pairs_of, two_by_two
 from brittle.measures.clean.measure import clean_columns
+from brittle.measures.folds import ImageValues
 from brittle.measures.severities import WHITE, Severities
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -36,7 +38,7 @@ class PointsOfClassifier(NamedTuple):
 
     value: Array  # (M, R); the last value of the grid where a path did not break
     broke: Mask  # (M, R)
-    predicted: NDArray[np.int64]  # (M, R)
+    predicted: NDArray[np.integer[Any]]  # (M, R)
     p_star: Array  # (M, R) probability of the label at the break
     base: NDArray[np.int64]  # (M,) clean prediction
     p_clean: Array  # (M,) its probability
@@ -45,19 +47,29 @@ class PointsOfClassifier(NamedTuple):
 
 
 def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: Severities) -> PointsOfClassifier:
-    """All rows of a cell as arrays, images in planned order."""
-    rows, clean = run.table(run.cell(classifier, images, nuisance)), clean_columns(run, classifier, images)
-    spread, places = Spread(run.images[images], rows, "repeat"), rows["place"].to_numpy()
+    """What is found of a cell as arrays, images in planned order."""
+    found: ImageValues = run.fold(run.cell(classifier, images, nuisance)).compute()
+    clean = clean_columns(run, classifier, images)
     return PointsOfClassifier(
-        spread(np.array(grid.values)[places]),
-        spread(rows["broke"]),
-        spread(rows["predicted"].to_numpy().astype(np.int64)),
-        spread(probability(rows["log_p_predicted"])),
+        np.where(found.seen, np.array(grid.values)[found["place"].astype(np.int64)], 0),
+        found["broke"].astype(bool),
+        found["predicted"],
+        np.where(found.seen, probability(found["log_p_predicted"]), 0),
         clean["predicted"].astype(np.int64),
         probability(clean["log_p_predicted"]),
         clean["rank"] == 0,
-        int((places + 1).sum()),
+        int((found["place"][found.seen].astype(np.int64) + 1).sum()),
     )
+
+
+def path_values(subject: ImageSetFacts, repeats: int) -> ImageValues:
+    """14 bytes per image and path."""
+    kept = "place", "broke", "predicted", "log_p_predicted"
+
+    def of(rows: pa.Table) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+        return rows["repeat"].to_numpy(), {name: rows[name].to_numpy() for name in kept}
+
+    return ImageValues(subject, repeats, of)
 
 
 def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:

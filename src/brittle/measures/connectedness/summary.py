@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from brittle.measures.base import Cell, ImageSetFacts, Read, RunView, two_by_two
+from brittle.measures.base import ROWS, Cell, ImageSetFacts, Read, RunView, two_by_two
 from brittle.measures.connectedness.options import ConnectednessOptions
 from brittle.measures.connectedness.search import CURVED, FAILED, LEFT, STRAIGHT, UNKNOWN
 from brittle.measures.connectedness.tables import MEMBERS
@@ -36,7 +36,8 @@ def summarise_run(options: ConnectednessOptions, run: RunView) -> dict[str, Any]
     sampled: dict[str, dict[str, Stays]] = {images: {} for images in run.images}
     for images, name in itertools.product(run.images, run.classifiers):
         cell = run.cell(name, images)
-        edges, members = run.table(cell), run.table(cell, MEMBERS)
+        kept = run.fold(cell).compute()
+        edges, members = kept[ROWS], kept[MEMBERS]
         names = {"classifier": name, "image_set": images}
         labels, changes = run.classifiers[name].with_class_names_of(run.images[images]).labels, _changes(run, cell)
         found = [
@@ -72,7 +73,7 @@ def _changes(run: RunView, cell: Cell) -> dict[int, float]:
     view = run.read(CHANGES.kind)
     if view is None or cell.classifier not in view.classifiers or cell.images not in view.images:
         return {}
-    rows = view.table(view.cell(cell.classifier, cell.images))
+    rows = view.fold(view.cell(cell.classifier, cell.images)).compute()[ROWS]
     rows = rows.filter(rows["reached"])
     smallest: dict[int, float] = {}
     for image, size in zip(rows["image"].to_pylist(), rows["linf"].to_pylist(), strict=True):

@@ -59,7 +59,7 @@ def _quality(paths: Trajectories, place: int) -> dict[str, Any]:
         return dict.fromkeys(QUALITY)
     return {
         "ece": calibration_error(confidence, ~wrong),
-        "nll": float(-paths.log_p_label[..., place].mean()),
+        "nll": float(-paths.log_p_label[..., place].mean(dtype=np.float64)),
         "aurc": risk_coverage(confidence, wrong).area,
     }
 

@@ -41,7 +41,7 @@ from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
 from brittle.measures.draws import check_path
 from brittle.measures.failure_points.options import FailurePointsOptions
 from brittle.measures.failure_points.summary import summarise_run
-from brittle.measures.failure_points.trajectories import REFINED
+from brittle.measures.failure_points.trajectories import REFINED, PathFold
 from brittle.measures.lanes import State, lane_size
 from brittle.measures.outcomes import Outcome
 from brittle.measures.paths import Paths, Walk
@@ -159,6 +159,9 @@ class FailurePoints(FailurePointsOptions, Measure):
         return PathResults(
             paths, found, (chosen, narrow_brackets(course, ends[at], ends[at + 1], width, left_prediction))
         )
+
+    def fold(self, about: About) -> PathFold:
+        return PathFold(about.subject, self.grid(about).tensor().numpy(), self.repeats)
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         said = summarise_run(self, run)

@@ -14,13 +14,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.measures.arrays import Array
 from brittle.measures.base import ClassifierFacts, RunView, pairs_of, two_by_two
 from brittle.measures.failure_points.curve import class_map, curve, failure_labels
 from brittle.measures.failure_points.pooled import pooled
-from brittle.measures.failure_points.trajectories import REFINED, Trajectories, trajectories
+from brittle.measures.failure_points.trajectories import NARROWED, REFINED, Trajectories, trajectories
 from brittle.measures.severities import Severities, followable
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -28,6 +29,9 @@ from brittle.statistics.survival import named_median
 
 if TYPE_CHECKING:
     from brittle.measures.failure_points.measure import FailurePoints
+
+
+NOTHING = pa.table({name: np.zeros(0, np.int64) for name in NARROWED})
 
 
 class NarrowedPoints(NamedTuple):
@@ -48,10 +52,7 @@ def summarise_run(measure: FailurePoints, run: RunView) -> dict[str, Any]:
         under: dict[str, dict[str, Trajectories]] = {}
         for nuisance in (name for own, name in together if own == images):
             grid = measure.grid(run.about(run.cell(next(iter(run.classifiers)), images, nuisance)))
-            places = len(grid.values)
-            found = {
-                name: trajectories(run, name, images, nuisance, places, measure.repeats) for name in run.classifiers
-            }
+            found = {name: trajectories(run, name, images, nuisance) for name in run.classifiers}
             under[nuisance] = found
             warnings += _unlabelled(run, images)
             names = {"image_set": images, "nuisance": nuisance}
@@ -168,8 +169,8 @@ def points(found: Array, end: float, confidence: float) -> dict[str, Any]:
 def _narrowed(
     run: RunView, classifier: str, images: str, nuisance: str, paths: Trajectories, grid: Severities
 ) -> NarrowedPoints:
-    rows = run.table(run.cell(classifier, images, nuisance), REFINED)
-    subject = run.images[images]
+    kept = run.fold(run.cell(classifier, images, nuisance)).compute()[REFINED]
+    rows, subject = kept.get(REFINED, NOTHING), run.images[images]
     own = np.full(len(subject), -1)
     own[paths.places] = np.arange(len(paths.places))
     point = np.full(paths.first.shape, np.nan)

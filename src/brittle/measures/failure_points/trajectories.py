@@ -5,16 +5,34 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from brittle.errors import Failure
-from brittle.measures.arrays import Array
-from brittle.measures.base import RunView
+from brittle.measures.base import ImageSetFacts, RunView
 from brittle.measures.clean.measure import clean_columns
-from brittle.measures.outcomes import outcome_columns
+from brittle.measures.folds import ImageValues, JoinedFold, KeptRows
 from brittle.measures.severities import followable
 
 REFINED = "refined"  # the table of failure points that were narrowed
+PATHS = "paths"
+KEPT = ("predicted", "rank", "log_p_label", "log_p_predicted")
+NARROWED = ("image", "repeat", "low", "high", "calls")
+
+
+class PathFold(JoinedFold):
+    """17 bytes per image, path and severity, and what was narrowed: 28 bytes per failure."""
+
+    def __init__(self, subject: ImageSetFacts, severities: NDArray[np.float32], repeats: int) -> None:
+        """`severities` (K,) above 0."""
+        count = len(severities)
+
+        def of(rows: pa.Table) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+            place = rows["repeat"].to_numpy().astype(np.int64) * count + rows["place"].to_numpy()
+            return place, {name: rows[name].to_numpy() for name in KEPT}
+
+        self.severities, self.shape = severities, (len(subject), repeats, count)
+        super().__init__({PATHS: ImageValues(subject, repeats * count, of), REFINED: KeptRows({REFINED: NARROWED})})
 
 
 class Trajectories(NamedTuple):
@@ -24,9 +42,9 @@ class Trajectories(NamedTuple):
     labels: NDArray[np.int64]  # (M,) as the classifier counts its classes
     seen: NDArray[np.bool_]  # (M, R, 1 + K); all of them unless paths end at their first failure
     wrong: NDArray[np.bool_]  # (M, R, 1 + K)
-    predicted: NDArray[np.int64]  # (M, R, 1 + K)
-    log_p_label: Array  # (M, R, 1 + K)
-    log_p_predicted: Array  # (M, R, 1 + K)
+    predicted: NDArray[np.integer[Any]]  # (M, R, 1 + K)
+    log_p_label: NDArray[np.floating[Any]]  # (M, R, 1 + K)
+    log_p_predicted: NDArray[np.floating[Any]]  # (M, R, 1 + K)
     origin: bool  # whether there are images at severity 0
 
     @property
@@ -59,44 +77,36 @@ def followed(run: RunView, images: str, nuisance: str) -> NDArray[np.bool_]:
     return (subject.labels >= 0) & followable(run.nuisances[nuisance], subject.ids)
 
 
-def trajectories(run: RunView, classifier: str, images: str, nuisance: str, count: int, repeats: int) -> Trajectories:
-    """What is stored of a cell with `count` severities above 0; two rows of one image, path and severity are an
-    error."""
-    subject, rows = run.images[images], run.table(run.cell(classifier, images, nuisance))
+def trajectories(run: RunView, classifier: str, images: str, nuisance: str) -> Trajectories:
+    """What is stored of a cell; two rows of one image, path and severity are an error."""
+    subject, fold = run.images[images], run.fold(run.cell(classifier, images, nuisance))
+    assert isinstance(fold, PathFold)
+    found: ImageValues = fold.compute()[PATHS]
     places = followed(run, images, nuisance).nonzero()[0]
-    shape = (len(places), repeats, 1 + count)
-    own = np.full(len(subject), -1)
-    own[places] = np.arange(len(places))
-    columns = outcome_columns(rows, "repeat", "place")
-    image = own[subject.places(rows["image"].to_numpy())]
-    at = np.ravel_multi_index((image, columns["repeat"], columns["place"] + 1), shape)
-    if len(np.unique(at)) < len(at):
-        twice = int(at[np.bincount(at, minlength=1)[at] > 1][0])
-        which, repeat, place = np.unravel_index(twice, shape)
+    if found.twice:
+        image, (repeat, place) = found.twice[0][0], divmod(found.twice[0][1], fold.shape[2])
         raise Failure(
-            f"the image with the id {int(subject.ids[places[which]])} of {images!r} is there twice under {nuisance!r} "
-            f"(path {int(repeat)}, severity {int(place)} of {count})",
+            f"the image with the id {int(subject.ids[image])} of {images!r} is there twice under {nuisance!r} "
+            f"(path {repeat}, severity {place + 1} of {fold.shape[2]})",
             "Remove the run folder and carry it out again.",
         )
     clean = clean_columns(run, classifier, images) if subject.origin else None
 
-    def spread(name: str, kind: type) -> NDArray[Any]:
-        made: NDArray[Any] = np.zeros(shape, kind)
-        if clean is not None:
-            made[..., 0] = clean[name][places].astype(kind)[:, None]
-        made.reshape(-1)[at] = columns[name].astype(kind)
-        return made
+    def along(above: NDArray[Any], at_0: NDArray[Any]) -> NDArray[Any]:
+        paths = above.reshape(fold.shape)[places]
+        first = np.broadcast_to(at_0[..., None, None], (len(places), fold.shape[1], 1))
+        return np.concatenate([first.astype(paths.dtype), paths], -1)
 
-    seen = np.zeros(shape, bool)
-    seen[..., 0] = subject.origin
-    seen.reshape(-1)[at] = True
+    def said(name: str) -> NDArray[Any]:
+        return along(found[name], np.zeros(len(places)) if clean is None else clean[name][places])
+
     return Trajectories(
         places,
         run.references(classifier, images)[places],
-        seen,
-        spread("rank", np.int64) > 0,
-        spread("predicted", np.int64),
-        spread("log_p_label", np.float64),
-        spread("log_p_predicted", np.float64),
+        along(found.seen, np.full(len(places), subject.origin)),
+        said("rank") > 0,
+        said("predicted"),
+        said("log_p_label"),
+        said("log_p_predicted"),
         subject.origin,
     )

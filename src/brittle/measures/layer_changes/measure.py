@@ -12,7 +12,8 @@ from torch import Tensor
 
 from brittle.classifiers.layers import WEIGHTS
 from brittle.measures import register
-from brittle.measures.base import Pending, RunView, Task, tabled
+from brittle.measures.base import About, Pending, RunView, Task, tabled
+from brittle.measures.folds import ImageValues
 from brittle.measures.layer_changes.options import LayerChangesOptions
 from brittle.measures.layer_changes.search import EXPECTED_CALLS, LayerChangeResult, LayerSearch
 from brittle.measures.layer_changes.summary import summarise_changes
@@ -44,6 +45,10 @@ class LayerChanges(LayerChangesOptions, LayerMeasure):
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         return {name: partial(tabled, self._searched(task, name)) for name in task.classifiers}
+
+    def fold(self, about: About) -> ImageValues:
+        """19 bytes per image, layer and target."""
+        return self.layer_values(about, ("relative", "linf", "rms", "reached", "finite", "calls"))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_changes(self, run)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from brittle.measures.arrays import Array, Mask, Spread
+from brittle.measures.arrays import Array, Mask
 from brittle.measures.base import RunView
 from brittle.measures.clean.measure import clean_right
+from brittle.measures.folds import ImageValues
 from brittle.measures.layered import Disturbed, rank_correlation, summed_up
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -36,18 +37,21 @@ class LayerSizes(NamedTuple):
 
 
 def found_of(measure: LayerChanges, run: RunView, classifier: str, images: str) -> Disturbed[LayerSizes]:
-    rows, facts = run.table(run.cell(classifier, images)), run.classifiers[classifier]
-    spread = Spread(run.images[images], rows, "repeat", measure.width(len(facts.labels)))
-    number, reached = rows["layer"].to_numpy(), rows["reached"].to_numpy(zero_copy_only=False)
-    linf, rms, relative = (rows[name].to_numpy().astype(np.float64) for name in ("linf", "rms", "relative"))
+    found: ImageValues = run.fold(run.cell(classifier, images)).compute()
+    facts = run.classifiers[classifier]
+    pairs = {
+        each: _sizes_of(found, slice(begin, begin + width))
+        for each, begin, width in measure.stretches(facts.layers, max(2, len(facts.labels)))
+    }
+    return Disturbed(facts.layers, pairs, clean_right(run, classifier, images), int(found["calls"].sum(dtype=np.int64)))
+
+
+def _sizes_of(found: ImageValues, here: slice) -> LayerSizes:
+    reached = found["reached"][:, here].astype(bool)
+    relative, linf, rms = (found[name][:, here].astype(np.float64) for name in ("relative", "linf", "rms"))
     with np.errstate(divide="ignore", invalid="ignore"):
         columns = relative, linf, linf / rms
-    pairs = {
-        each: LayerSizes(*(spread(values, np.inf, reached & (number == each.number)) for values in columns))
-        for each in measure.chosen(facts.layers, classifier)
-    }
-    right = clean_right(run, classifier, images)
-    return Disturbed(facts.layers, pairs, right, int(rows["calls"].to_numpy().sum()))
+    return LayerSizes(*(np.where(reached, values, np.inf) for values in columns))
 
 
 def summarise_changes(measure: LayerChanges, run: RunView) -> dict[str, Any]:
@@ -76,7 +80,8 @@ def summarise_changes(measure: LayerChanges, run: RunView) -> dict[str, Any]:
 
 def _odd(run: RunView, classifier: str, images: str) -> list[str]:
     """A warning of searches that ended in outputs that were infinite or no numbers."""
-    finite = run.table(run.cell(classifier, images))["finite"].to_numpy(zero_copy_only=False)
+    found: ImageValues = run.fold(run.cell(classifier, images)).compute()
+    finite = found["finite"][found.seen].astype(bool)
     if finite.all():
         return []
     return [

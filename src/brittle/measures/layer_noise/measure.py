@@ -16,6 +16,7 @@ from brittle.classifiers.layers import WEIGHTS
 from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.base import About, MeasureInputs, Pending, RunView, Tables, Task, tabled
+from brittle.measures.folds import ImageValues
 from brittle.measures.lanes import lane_size
 from brittle.measures.layer_choice import ChosenLayers, chosen_layers
 from brittle.measures.layer_noise.noise import NoisyLayers
@@ -70,6 +71,10 @@ class LayerNoise(LayerNoiseOptions, LayerMeasure):
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         return {name: partial(_tables, *self._crossed(task, name)) for name in task.classifiers}
+
+    def fold(self, about: About) -> ImageValues:
+        """10 bytes per image, layer and repeat."""
+        return self.layer_values(about, ("place", "broke", "log_p_predicted"))
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_noise(self, run)

@@ -12,13 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from brittle.classifiers.layers import WEIGHTS
-from brittle.measures.arrays import Array, Mask, Spread, probability
-from brittle.measures.base import ImageSetFacts, RunView
+from brittle.measures.arrays import Array, Mask, probability
+from brittle.measures.base import RunView
 from brittle.measures.clean.measure import clean_right
-from brittle.measures.layer_choice import ChosenLayers
+from brittle.measures.folds import ImageValues
 from brittle.measures.layered import Disturbed, rank_correlation, summed_up
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -51,22 +50,20 @@ class LayerPaths(NamedTuple):
 
 
 def found_of(measure: LayerNoise, run: RunView, classifier: str, images: str) -> Disturbed[LayerPaths]:
-    rows, layers = run.table(run.cell(classifier, images)), run.classifiers[classifier].layers
+    found: ImageValues = run.fold(run.cell(classifier, images)).compute()
+    facts = run.classifiers[classifier]
     paths = {
-        each: _paths(measure, rows.filter(rows["layer"].to_numpy() == each.number), run.images[images], each, layers)
-        for each in measure.chosen(layers, classifier)
+        each: _paths(measure, found, slice(begin, begin + width), WEIGHTS in each.names(facts.layers))
+        for each, begin, width in measure.stretches(facts.layers, max(2, len(facts.labels)))
     }
-    right = clean_right(run, classifier, images)
-    return Disturbed(layers, paths, right, int((rows["place"].to_numpy() + 1).sum()))
+    calls = int((found["place"][found.seen].astype(np.int64) + 1).sum())
+    return Disturbed(facts.layers, paths, clean_right(run, classifier, images), calls)
 
 
-def _paths(
-    measure: LayerNoise, rows: pa.Table, subject: ImageSetFacts, chosen: ChosenLayers, layers: Sequence[str]
-) -> LayerPaths:
-    clustered = WEIGHTS in chosen.names(layers)
-    spread = Spread(subject, rows, "repeat", measure.networks if clustered else measure.repeats)
-    sigma = (rows["place"].to_numpy() + 1) * measure.step
-    return LayerPaths(spread(sigma), spread(rows["broke"]), spread(probability(rows["log_p_predicted"])), clustered)
+def _paths(measure: LayerNoise, found: ImageValues, here: slice, clustered: bool) -> LayerPaths:
+    sigma: Array = (found["place"][:, here].astype(np.float64) + 1) * measure.step
+    p_star = probability(found["log_p_predicted"][:, here])
+    return LayerPaths(sigma, found["broke"][:, here].astype(bool), p_star, clustered)
 
 
 def summarise_noise(measure: LayerNoise, run: RunView) -> dict[str, Any]:

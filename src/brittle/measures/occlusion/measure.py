@@ -42,8 +42,9 @@ from brittle.measures.changes import UnderNuisance
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
 from brittle.measures.draws import draw_theta
+from brittle.measures.folds import ImageSums
 from brittle.measures.occlusion.options import OcclusionOptions
-from brittle.measures.occlusion.summary import summarise_run
+from brittle.measures.occlusion.summary import summarise_run, sums_by_share
 from brittle.measures.plan import Grid, rows_per_unit
 from brittle.types import Batch, HidesPixels, HidesShare, Nuisance
 
@@ -85,6 +86,9 @@ class Occlusion(OcclusionOptions, Measure):
     def _columns(self, nuisance: Nuisance | None) -> dict[str, NDArray[np.int64]]:
         shares = len(self.shares_of(nuisance))
         return {"repeat": np.arange(self.repeats).repeat(shares), "place": np.tile(np.arange(shares), self.repeats)}
+
+    def fold(self, about: About) -> ImageSums:
+        return sums_by_share(about.subject, len(self.shares_of(about.nuisance)))
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:

@@ -14,10 +14,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from brittle.measures.arrays import Array
-from brittle.measures.base import RunView, evaluated_image_sets, members, two_by_two
+from brittle.measures.base import ImageSetFacts, RunView, evaluated_image_sets, members, two_by_two
 from brittle.measures.clean.measure import clean_right
+from brittle.measures.folds import ImageSums
 from brittle.nuisances import nuisances
 from brittle.statistics.betting_ratio import quotient_bounds
 from brittle.statistics.estimate import Estimate, mean, means
@@ -122,18 +125,22 @@ def _claims(measure: Occlusion, run: RunView) -> int:
     return shares * sum(2 if _training(run, images) else 1 for images in evaluated_image_sets(run.images))
 
 
+def sums_by_share(subject: ImageSetFacts, shares: int) -> ImageSums:
+    """Right answers and hidden shares, summed over an image's masks."""
+
+    def of(rows: pa.Table) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+        return rows["place"].to_numpy(), {"right": rows["rank"].to_numpy() == 0, "hidden": rows["hidden"].to_numpy()}
+
+    return ImageSums(subject, shares, of)
+
+
 def _test_and_training(
     run: RunView, classifier: str, images: str, train: str, nuisance: str, shares: int
 ) -> TestAndTraining:
     def right(name: str) -> OccludedAccuracy:
-        subject, rows = run.images[name], run.table(run.cell(classifier, name, nuisance))
-        image, place = subject.places(rows["image"].to_numpy()), rows["place"].to_numpy()
-        total, hidden, often = (np.zeros((shares, len(subject))) for _ in range(3))
-        np.add.at(total, (place, image), rows["rank"].to_numpy() == 0)
-        np.add.at(hidden, (place, image), rows["hidden"].to_numpy())
-        np.add.at(often, (place, image), 1)
-        clean = clean_right(run, classifier, name).astype(np.float64)
-        return OccludedAccuracy(total / often, clean, (hidden / often).mean(1))
+        found: ImageSums = run.fold(run.cell(classifier, name, nuisance)).compute()
+        right, hidden = (np.stack([found.mean(what, place) for place in range(shares)]) for what in ("right", "hidden"))
+        return OccludedAccuracy(right, clean_right(run, classifier, name).astype(np.float64), hidden.mean(1))
 
     return TestAndTraining(right(images), right(train) if train else None)
 

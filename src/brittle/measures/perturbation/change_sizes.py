@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from brittle.measures.arrays import Array as Numbers
 from brittle.measures.arrays import Mask, per_image, probability
-from brittle.measures.base import Cell, RunView
+from brittle.measures.base import ROWS, Cell, RunView
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.perturbation.evaluation import TRANSFER
 from brittle.statistics.estimate import Estimate, mean
@@ -21,7 +21,8 @@ class ChangeSizes:
     """Pairs (n,) of an image and a target; and the images (m,) that were changed, in planned order."""
 
     def __init__(self, run: RunView, cell: Cell) -> None:
-        rows, subject = run.table(cell), run.images[cell.images]
+        self._kept: dict[str, pa.Table] = run.fold(cell).compute()
+        rows, subject = self._kept[ROWS], run.images[cell.images]
         self.run, self.cell, self.rows, self.subject = run, cell, rows, subject
         self.places, self.image = np.unique(subject.places(rows["image"].to_numpy()), return_inverse=True)
         self.target, self.origin = (rows[name].to_numpy().astype(np.int64) for name in ("target", "origin"))
@@ -79,7 +80,7 @@ class ChangeSizes:
         return log_p >= np.log(share), same
 
     def transfers(self) -> pa.Table:
-        return self.run.table(self.cell, TRANSFER)
+        return self._kept[TRANSFER]
 
 
 def matrix(sizes: ChangeSizes, classes: int) -> tuple[Numbers, NDArray[np.int64]]:

@@ -21,6 +21,7 @@ from brittle.imagenet import ids, shown, taken_for_imagenets
 from brittle.measures import register
 from brittle.measures.base import (
     ON_IMAGES,
+    ROWS,
     About,
     ClassifierFacts,
     ImageSetFacts,
@@ -32,9 +33,11 @@ from brittle.measures.base import (
 )
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import predictions
+from brittle.measures.folds import KeptRows
 from brittle.measures.lanes import lane_size
 from brittle.measures.perturbation.evaluation import (
     BATCHES_AT_ONCE,
+    TRANSFER,
     EvaluatedPairs,
     TargetPairs,
     evaluate_changes,
@@ -52,6 +55,8 @@ from brittle.types import Differentiable
 KIND = "perturbation"
 PAIRS_PER_UNIT, FEWEST_PAIRS, NUMBERS_PER_UNIT = 1024, 64, 1 << 20
 PICTURED = 16  # images, the first in planned order, of which changed copies are kept
+KEPT = ("image", "target", "origin", "reached", "linf", "l2", "left", "calls",
+        "rounded_log_p", "rounded_predicted", "jpeg_log_p", "jpeg_predicted")  # fmt: skip
 BEYOND = 64.0  # ε at which the baselines give up where values are not held to [0, 1]
 
 
@@ -115,6 +120,10 @@ class Perturbation(PerturbationOptions, Measure):
         pictured = task.about.subject.ids[self.places(task.about.subject)[:PICTURED]]
         shown = np.isin(task.ids, pictured)
         return {name: partial(tables, task, self._searched(task, name), shown) for name in task.classifiers}
+
+    def fold(self, about: About) -> KeptRows:
+        """57 bytes per image and target; transfers between classifiers are few."""
+        return KeptRows({ROWS: KEPT, TRANSFER: None})
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_perturbation(self, run)

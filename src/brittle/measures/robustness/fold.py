@@ -36,7 +36,7 @@ class RobustnessFold:
     def finished(self) -> bool:
         return self.options.stops and self.reach.enough
 
-    def feed(self, unit: Unit, tables: Tables, given: ReadRows) -> None:
+    def update(self, unit: Unit, tables: Tables, given: ReadRows) -> None:
         assert isinstance(unit.images, range)
         ids = self.subject.ids[unit.images.start : unit.images.stop]
         self.tally.update(unit, outcome_columns(tables[ROWS]), predictions(given, ids))
@@ -48,6 +48,15 @@ class RobustnessFold:
                 self.reach = reach._replace(
                     enough=meets_tolerance(self.options, self.tally, reach, self.subject.population)
                 )
+
+    def merge(self, later: RobustnessFold) -> None:
+        self.tally.merge(later.tally)
+        if later.reach.units:
+            self.reach = later.reach._replace(units=self._read + later.reach.units)
+        self._read += later._read
+
+    def compute(self) -> tuple[Tally, PlanReach]:
+        return self.tally, self.reach
 
     def _complete(self, images: int, draws: int) -> PlanReach | None:
         """How far the plan may be read after a unit that ends there: all images having the same number of draws."""

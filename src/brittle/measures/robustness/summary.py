@@ -194,7 +194,8 @@ def findings(run: RunView, images: str, nuisance: str) -> dict[str, ClassifierTa
                 f"the run holds nothing of {name!r} under {nuisance!r} yet",
                 "Give the command that began it again: it resumes.",
             )
-        found[name] = ClassifierTally(fold.tally, fold.reach, clean_columns(run, name, images, fold.reach.images))
+        tally, reach = fold.compute()
+        found[name] = ClassifierTally(tally, reach, clean_columns(run, name, images, reach.images))
     return found
 
 

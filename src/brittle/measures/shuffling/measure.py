@@ -19,9 +19,10 @@ from brittle.measures.base import ON_IMAGES, About, Measure, MeasureInputs, Pend
 from brittle.measures.changes import DrawnTheta
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
+from brittle.measures.folds import ImageSums
 from brittle.measures.plan import Columns, Grid, rows_per_unit
 from brittle.measures.shuffling.options import ShufflingOptions
-from brittle.measures.shuffling.summary import summarise_shuffling
+from brittle.measures.shuffling.summary import summarise_shuffling, sums_by_grid
 from brittle.nuisances.structure.shuffle import Shuffle
 
 KIND = "shuffling"
@@ -59,6 +60,9 @@ class Shuffling(ShufflingOptions, Measure):
     def _columns(self) -> Columns:
         draws = np.tile(np.arange(self.samples), len(self.grids))
         return {"grid": np.repeat(self.grids, self.samples), "draw": draws}
+
+    def fold(self, about: About) -> ImageSums:
+        return sums_by_grid(about.subject, self.grids)
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:

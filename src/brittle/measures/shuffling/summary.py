@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from brittle.measures.arrays import Array, per_image
-from brittle.measures.base import RunView, two_by_two
+from brittle.measures.arrays import Array
+from brittle.measures.base import ImageSetFacts, RunView, two_by_two
 from brittle.measures.clean.measure import clean_right
 from brittle.measures.distortion import INTERFERENCE_KEY, DistortionPart, interference_row, models
+from brittle.measures.folds import ImageSums
 from brittle.measures.shuffling.options import ShufflingOptions
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -25,7 +29,7 @@ def summarise_shuffling(options: ShufflingOptions, run: RunView) -> dict[str, An
     family = math.comb(len(run.classifiers), 2) * len(options.grids) * len(run.images)
     for images, subject in run.images.items():
         right = {name: clean_right(run, name, images).astype(np.float64) for name in run.classifiers}
-        shuffled = {name: _by_grid(run, name, images) for name in run.classifiers}
+        shuffled = {name: _by_grid(run, name, images, options.grids) for name in run.classifiers}
         for name in run.classifiers:
             said["results"].append(
                 {
@@ -56,13 +60,21 @@ def summarise_shuffling(options: ShufflingOptions, run: RunView) -> dict[str, An
     return said
 
 
-def _by_grid(run: RunView, classifier: str, images: str) -> dict[int, Array]:
+def _by_grid(run: RunView, classifier: str, images: str, grids: Sequence[int]) -> dict[int, Array]:
     """The share (M,) of each image's shuffles that are right."""
-    subject, rows = run.images[images], run.table(run.cell(classifier, images))
-    place, grids = subject.places(rows["image"].to_numpy()), rows["grid"].to_numpy()
-    right = rows["rank"].to_numpy() == 0
-    of = {grid: grids == grid for grid in np.unique(grids).tolist()}
-    return {grid: per_image(right[here], place[here], len(subject)) for grid, here in of.items()}
+    found: ImageSums = run.fold(run.cell(classifier, images)).compute()
+    return {grid: found.mean("right", number) for number, grid in enumerate(grids)}
+
+
+def sums_by_grid(subject: ImageSetFacts, grids: Sequence[int]) -> ImageSums:
+    """Right answers, summed over an image's shuffles."""
+    number = np.zeros(max(grids, default=0) + 1, np.int64)
+    number[list(grids)] = np.arange(len(grids))
+
+    def of(rows: pa.Table) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+        return number[rows["grid"].to_numpy()], {"right": rows["rank"].to_numpy() == 0}
+
+    return ImageSums(subject, len(grids), of)
 
 
 def _shuffled(options: ShufflingOptions, grid: int, right: Array, shares: Array) -> dict[str, Any]:

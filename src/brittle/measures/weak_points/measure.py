@@ -25,7 +25,7 @@ from brittle.measures.plan import Grid, Unit
 from brittle.measures.weak_points.diagnosis import DIAGNOSIS, Diagnosis, diagnose
 from brittle.measures.weak_points.options import WeakPointsOptions
 from brittle.measures.weak_points.posterior import Posterior
-from brittle.measures.weak_points.summary import summarise_weak_points
+from brittle.measures.weak_points.summary import WeakPointsFold, summarise_weak_points
 from brittle.random import fold, uniform
 from brittle.samplers import sampler, samplers
 from brittle.samplers.chain import ChainSampler
@@ -82,6 +82,9 @@ class WeakPoints(WeakPointsOptions, Measure):
             posterior = Posterior(answers, name, right, own, prior, task.nuisance, drawn.space, known, self.failing)
             found[name] = self.sampled(posterior, task.pieces, len(task.pieces[0].axis)).tables
         return found
+
+    def fold(self, about: About) -> WeakPointsFold:
+        return WeakPointsFold()
 
     def summarise(self, run: RunView) -> dict[str, Any]:
         return summarise_weak_points(self.sampler, run, self.failing)

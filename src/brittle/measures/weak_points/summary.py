@@ -7,13 +7,15 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
-from brittle.measures.base import Cell, ClassifierFacts, RunView, pairs_of
+from brittle.measures.base import ROWS, Cell, ClassifierFacts, ReadRows, RunView, Tables, pairs_of
 from brittle.measures.clean.measure import clean_columns
+from brittle.measures.folds import WholeFold
+from brittle.measures.plan import Unit
 from brittle.measures.weak_points.diagnosis import MAY_MISS, NO_OTHER_LABEL, NOTHING, TRUSTED, Diagnosis, judged
 from brittle.types import Nuisance, ReadableTheta
 
@@ -29,7 +31,8 @@ class ImageWeakPoints(NamedTuple):
     label: int  # what counts as right, as the classifier counts
     wrong: bool  # already wrong untouched
     diagnosis: dict[str, Any]
-    predicted: NDArray[np.int32]  # (k,)
+    predicted: Mapping[int, int]  # label → how many of the draws are of it
+    draws: int
 
     @property
     def found(self) -> bool:
@@ -38,22 +41,46 @@ class ImageWeakPoints(NamedTuple):
     @property
     def leads_to(self) -> Counter[int]:
         """How many of the draws are of which other label (the paper's footnote 3)."""
-        return Counter(self.predicted[self.predicted != self.label].tolist()) if self.found else Counter()
+        others = {label: count for label, count in self.predicted.items() if label != self.label}
+        return Counter(others if self.found else {})
 
 
 def read(run: RunView, cell: Cell) -> list[ImageWeakPoints]:
     """Every image's weak points in planned order."""
-    diagnoses = run.table(cell, "images").to_pylist()
+    fold = run.fold(cell)
+    assert isinstance(fold, WeakPointsFold)
+    diagnoses = [row for part in fold.diagnoses for row in part.to_pylist()]
     subject, references = run.images[cell.images], run.references(cell.classifier, cell.images)
     clean = clean_columns(run, cell.classifier, cell.images, len(diagnoses))["predicted"]
-    predicted = run.table(cell)["predicted"].to_numpy().reshape(len(diagnoses), -1)
     places = subject.places(np.array([diagnosis["image"] for diagnosis in diagnoses])).tolist()
     labels = [int(references[place] if references[place] >= 0 else clean[place]) for place in places]
-    columns = zip(places, labels, diagnoses, predicted, strict=True)
+    columns = zip(places, labels, diagnoses, strict=True)
     return [
-        ImageWeakPoints(place, label, int(clean[place]) != label, found, draws)
-        for place, label, found, draws in columns
+        ImageWeakPoints(place, label, int(clean[place]) != label, found, *fold.predicted[found["image"]])
+        for place, label, found in columns
     ]
+
+
+class WeakPointsFold(WholeFold):
+    """A diagnosis of every image, and how many of its draws are of which label; the draws themselves are not kept."""
+
+    def __init__(self) -> None:
+        self.diagnoses: list[pa.Table] = []
+        self.predicted: dict[int, tuple[dict[int, int], int]] = {}  # by image: how often which label, of how many draws
+
+    def update(self, unit: Unit, tables: Tables, given: ReadRows) -> None:
+        self.diagnoses.append(tables["images"])
+        image, predicted = (tables[ROWS][name].to_numpy() for name in ("image", "predicted"))
+        for each in tables["images"]["image"].to_pylist():
+            labels, counts = np.unique(predicted[image == each], return_counts=True)
+            self.predicted[each] = dict(zip(labels.tolist(), counts.tolist(), strict=True)), int(counts.sum())
+
+    def merge(self, later: Self) -> None:
+        self.diagnoses += later.diagnoses
+        self.predicted |= later.predicted
+
+    def compute(self) -> Self:
+        return self
 
 
 def summarise_weak_points(sampler: str, run: RunView, failing: bool = False) -> dict[str, Any]:
@@ -120,7 +147,7 @@ def flows(weak: Sequence[ImageWeakPoints], classifier: ClassifierFacts) -> list[
     images: Counter[tuple[int, int]] = Counter()
     for each in weak:
         for label, count in each.leads_to.items():
-            shares[each.label, label] += count / len(each.predicted)
+            shares[each.label, label] += count / each.draws
             images[each.label, label] += 1
     total = math.fsum(shares.values())
     return [

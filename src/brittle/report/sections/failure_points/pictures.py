@@ -28,7 +28,7 @@ def films(run: MeasureRun, rows: Sequence[Row]) -> list[Block]:
     assert isinstance(measure, FailurePoints)
     grid = measure.grid(view.about(view.cell(names[0], images, nuisance)))
     values, severities, count = (0.0, *grid.values), [0.0, *grid.tensor().tolist()], len(grid.values)
-    found = {name: trajectories(view, name, images, nuisance, count, measure.repeats) for name in names}
+    found = {name: trajectories(view, name, images, nuisance) for name in names}
     first = np.stack([each.first[:, 0] for each in found.values()])  # (classifiers, M)
     begin = found[names[0]].begin
     usable = np.flatnonzero((first > begin).all(0) & (first <= count).any(0))
