@@ -19,8 +19,8 @@ function of A alone, H is linear below B, and there is no kink at B, beyond whic
 since A and B are independent with mean 0. The same of 1 − y and 1 − y' gives the other side.
 
 No prediction of the images' means is needed, so that very different images, and few rounds, cost nothing. Where the
-planned rounds are odd in number, the first is not part of a pair: Theorem 4 then adds (y − ŷ)² to V, ŷ being the mean of
-what came before.
+planned rounds are odd in number, the first is not part of a pair: Theorem 4 then adds (y − ŷ)² to V, ŷ being the mean
+of what came before.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def predictions(values: Array) -> Array:
 
 
 def planned_time(images: int, delta: float, planned: int | None, target: float | None, draws: int) -> float:
-    """V_t at the end of the plan, or where the half-width reaches the target: n = 2 log(2/δ) σ² / w² values of σ², which
-    is guessed for a single draw, and for the mean of several falls with their number."""
+    """V_t at the end of the plan, or where the half-width reaches the target: n = 2 log(2/δ) σ² / w² values of σ²,
+    which is guessed for a single draw, and for the mean of several falls with their number."""
     at_the_end = (DEFAULT_ROUNDS if planned is None else planned) * images * GUESSED_VARIANCE / draws
     if target is None:
         return at_the_end
