@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from brittle.cached import cached
+from brittle.constants import constant
 from brittle.device import inspectable
 
 
@@ -90,6 +91,26 @@ def normal(keys: Tensor, count: int) -> Tensor:
     """keys (...) → float64 (..., count), standard normal: the quantile function of `uniform`."""
     numbers: Tensor = torch.special.ndtri(uniform(keys, count))
     return numbers
+
+
+def sobol(keys: Tensor, places: Tensor, count: int) -> Tensor:
+    """keys (B,) of nets and places (B,) in them, 0 to 3 → float64 (B, count), each uniform on the open interval (0, 1);
+    those of one net are the first four points of Sobol's sequence (1967), scrambled as Owen (1995) does.
+
+    A digit is flipped or not by a toss that belongs to the net, the number and the digits before it; what follows the
+    two digits is drawn afresh for each point. That is all there is to Owen's scrambling of so few points."""
+    toss = bits(keys, count)
+    odd, half = places[:, None] & 1, (places[:, None] >> 1) & 1
+    first = odd ^ (half & constant(_second_points(count), keys.device, torch.int64))
+    high, low = first ^ (toss & 1), half ^ ((toss >> (1 + first)) & 1)
+    return (2 * high + low + uniform(fold(keys, places), count)) / 4
+
+
+@cached(64)
+def _second_points(count: int) -> tuple[int, ...]:
+    """For each number (count,) of Sobol's sequence, whether its second direction number is 3/4 rather than 1/4."""
+    engine = torch.quasirandom.SobolEngine(count)  # type: ignore[no-untyped-call]
+    return tuple((engine.draw(4)[3] > 0.5).long().tolist())
 
 
 def uniform_field(keys: Tensor, count: int, chunk: int = _CHUNK) -> Tensor:

@@ -16,6 +16,7 @@ from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, Output, log_scores, scores_in
 from brittle.classifiers.checkpoint import load_weights, trained_with
 from brittle.classifiers.class_mapping import Pooling
+from brittle.classifiers.computed_before import Kept, joined, recording, resumed, reuse_before
 from brittle.classifiers.factory import make
 from brittle.classifiers.folding import folded
 from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, changed_weights, traced
@@ -125,6 +126,41 @@ class TorchClassifier(AdaptedClassifier):
                     yield
             finally:
                 self._whole -= 1
+
+    @torch.no_grad()
+    def before(self, layer: str, images: Tensor, size: int, most: int) -> Kept | None:
+        """What is computed of images (M, C, H, W) before a layer gives its value, in batches of one size; None where
+        there is nothing to keep, or more numbers than `most`."""
+        if layer in (INPUT, WEIGHTS) or self._ends:
+            return None
+        reuse = reuse_before(self.module, layer, lambda: self._raw(images[:2].clone()))
+        if reuse is None or reuse.numbers * len(images) > most:
+            return None
+        self._whole += 1
+        try:
+            parts = []
+            for start in range(0, len(images), size):
+                own = images[start : start + size]
+                padded = torch.cat((own, own[:1].expand(size - len(own), *own.shape[1:])))
+                found: dict[str, list[Tensor | None]] = {}
+                with recording(self.module, reuse, found):
+                    self._raw(padded)
+                parts.append(
+                    {name: [v if v is None else v[: len(own)] for v in values] for name, values in found.items()}
+                )
+        finally:
+            self._whole -= 1
+        return joined(parts)
+
+    @contextmanager
+    def resumed(self, kept: Kept) -> Iterator[None]:
+        """Within it, the classifier is asked once, about the images that `kept` is of."""
+        self._whole += 1
+        try:
+            with resumed(self.module, kept):
+                yield
+        finally:
+            self._whole -= 1
 
     def _raw(self, images: Tensor, *, watched: bool = False) -> Tensor:
         before, after = self._ends.get(INPUT), self._ends.get(OUTPUT)

@@ -69,11 +69,11 @@ def _refuse_unknown_nuisance(run: RecordedRun, other: RecordedRun, name: str) ->
 
 def refuse_other_measure(run: RecordedRun, other: RecordedRun, measure: str) -> None:
     """Raises where what a measure estimates is not the same in both."""
-    estimands = [each.study["measures"][measure].get("estimand") for each in (run, other)]
-    if estimands[0] != estimands[1]:
-        raise _refusal(
-            run.name, other, f"the estimand of {measure!r} is {estimands[0]} in one and {estimands[1]} in the other"
-        )
+    for option in ("estimand", "design"):
+        first, second = (each.study["measures"][measure].get(option) for each in (run, other))
+        if first != second:
+            why = f"the {option} of {measure!r} is {first} in one and {second} in the other"
+            raise _refusal(run.name, other, why)
 
 
 def paired_classifiers(run: RecordedRun, other: RecordedRun, named: Sequence[str] = ()) -> dict[str, str]:

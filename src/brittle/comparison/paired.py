@@ -21,6 +21,7 @@ from brittle.comparison.recorded import ROBUSTNESS, Evaluations, RecordedRun, Ro
 from brittle.engine.view import ImageSetSummary
 from brittle.errors import BrittleError
 from brittle.measures.base import Cell
+from brittle.measures.designs import DESIGNS
 from brittle.measures.robustness.options import Estimand
 from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import simultaneous
@@ -206,11 +207,12 @@ class Comparison:
         sets = [ImageSetSummary.read(run.summary["image_sets"][cell.image_set]) for run in (self.run, self.other)]
         whole = all(images == each.population for each in sets)
         estimand: Estimand = rows[0]["estimand"] if cell.nuisance else "population"
+        block = DESIGNS[rows[0].get("design", "independent")].block if cell.nuisance else 1
         if estimand == "set":
-            return ChangeDesign("set", draws)
+            return ChangeDesign("set", draws, block=block)
         stopped = any(row["tolerance"] is not None for row in rows)
         planned = images if whole and not stopped else None
-        return ChangeDesign(estimand, planned, sets[0].population, draws)
+        return ChangeDesign(estimand, planned, sets[0].population, draws, block)
 
     def _numbers(self, cell: ComparedCell) -> list[Number]:
         """Those that a cell has: without labels there is no accuracy."""

@@ -19,6 +19,7 @@ from brittle.engine.store.run_folder import RunFolder, environment
 from brittle.engine.store.unit_store import Store
 from brittle.errors import Failure
 from brittle.measures.base import ROWS, Cell
+from brittle.measures.designs import draws_in_order
 
 Row = Mapping[str, Any]
 ROBUSTNESS, CLEAN = "robustness", "clean"  # kinds whose rows are compared
@@ -132,7 +133,7 @@ def _parts(run: RecordedRun, cell: Cell) -> Iterator[pa.Table]:
 
 
 def _draws(rows: pa.Table) -> NDArray[np.int64]:
-    """Which draw of its image a row is; untouched images have one."""
+    """Which draw of its image a row is, of whatever design; untouched images have one."""
     if "draw" in rows.column_names:
-        return np.asarray(rows["draw"].to_numpy(), np.int64)
+        return draws_in_order(np.asarray(rows["draw"].to_numpy(), np.int64))
     return np.zeros(rows.num_rows, np.int64)

@@ -13,7 +13,7 @@ from torch import Tensor
 from brittle.engine.execute.batch_extras import with_extras
 from brittle.engine.job import Job
 from brittle.images.base import ImageSet
-from brittle.measures.draws import draw_theta
+from brittle.measures.draws import draw_theta, numbered_theta
 from brittle.nuisances import transformed
 from brittle.random import draw_keys, stream_root
 from brittle.types import Batch, Nuisance
@@ -47,9 +47,18 @@ class Replay:
         """θ (B, n, d): the prior's first draws, those that a measurement sees."""
         return self.nuisance.sample(batch, draw_keys(self.seed, self.stream, batch.ids, torch.arange(count)))
 
+    def drawn(self, batch: Batch, draws: Tensor) -> Tensor:
+        """θ (B, n, d) of some draws (n,) of every image, by their numbers in rows."""
+        count, rows = len(draws), torch.arange(len(batch.ids), device=batch.ids.device)
+        every = batch.take(rows.repeat_interleave(count))
+        theta = self._drawn(every, draws.to(self.device).repeat(len(rows)))
+        return theta.view(len(rows), count, -1)
+
     def _drawn(self, batch: Batch, draws: Tensor, within: int | None = None) -> Tensor:
-        further = None if within is None else torch.full_like(draws, within)
-        return draw_theta(self.nuisance, batch, draws, stream_root(self.seed, self.stream, self.device), further)
+        root = stream_root(self.seed, self.stream, self.device)
+        if within is None:
+            return numbered_theta(self.nuisance, batch, draws, root)
+        return draw_theta(self.nuisance, batch, draws, root, torch.full_like(draws, within))
 
     @torch.inference_mode()
     def draws(

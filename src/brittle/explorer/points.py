@@ -91,8 +91,7 @@ class CellPoints:
         assert self.draw is not None
         found = self.session.at(self.at.cell.images, image, self.at.cell.nuisance, self.at.cell.classifier, None)
         batch = found.replay.batch([found.place])
-        draws = self.draw[rows]
-        return found.replay.prior(batch, int(draws.max()) + 1)[0][torch.from_numpy(draws)]
+        return found.replay.drawn(batch, torch.from_numpy(self.draw[rows]))[0]
 
     def told(self, rows: NDArray[np.int64], pictures: bool) -> list[dict[str, Any]]:
         """Points as the page has them, with small pictures or without."""

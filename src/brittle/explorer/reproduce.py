@@ -13,6 +13,7 @@ from brittle.engine.live_objects import is_live
 from brittle.engine.store.place import Place
 from brittle.explorer.queries import Query
 from brittle.explorer.session import Session
+from brittle.measures.designs import DESIGNS
 from brittle.types import InScales, SettlesOnImages
 
 OWN_FILE = "own.png"  # what the page saves a picture of the reader's own as
@@ -115,6 +116,8 @@ def _why_no_python(session: Session, query: Query) -> str:
     specs = [study.images[query.set].spec, study.nuisances.get(query.nuisance, "")]
     if any(is_live(each) for each in (*specs, *(study.classifiers[name].spec for name in query.classifiers))):
         return "The run was of Python objects, which no text names."
+    if query.theta is None and query.draw is not None and query.draw >= DESIGNS["antithetic"].first:
+        return "The draw depends on others of its image: copy the command instead."
     if job.precision != "float32":
         return f"The run computes in {job.precision}: copy the command instead."
     return ""

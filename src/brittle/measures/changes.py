@@ -8,7 +8,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from brittle.measures.answers import At, Notes
-from brittle.measures.draws import draw_theta
+from brittle.measures.draws import design_theta, draw_theta
 from brittle.types import Batch, Nuisance, Traceable
 
 
@@ -34,12 +34,15 @@ class UnderNuisance:
 
 @dataclass(frozen=True)
 class DrawnTheta(UnderNuisance):
-    """T_θ x, with θ the draw of the prior that has the number `draw`; `root` is the key of (seed, nuisance)."""
+    """T_θ x, with θ the draw of the prior that has the number `draw`, counted from the first of its `design`; `root` is
+    the key of (seed, nuisance)."""
 
     root: Tensor
+    design: str = "independent"
 
     def make(self, batch: Batch, at: At) -> tuple[Tensor, Notes]:
-        return self.nuisance.apply(batch, draw_theta(self.nuisance, batch, at["draw"], self.root)), {}
+        theta = design_theta(self.design, self.nuisance, batch, at["draw"], self.root)
+        return self.nuisance.apply(batch, theta), {}
 
 
 @dataclass(frozen=True)

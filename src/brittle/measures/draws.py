@@ -9,8 +9,11 @@ from torch import Tensor
 
 from brittle.errors import BrittleError
 from brittle.measures.base import About
-from brittle.random import fold
+from brittle.measures.designs import DESIGNS
+from brittle.random import fold, key_of, normal, sobol
 from brittle.types import Batch, InScales, Nuisance
+
+MOST_SPREAD = 2048  # numbers of θ beyond which a net of a few points spreads nothing
 
 
 def draw_theta(nuisance: Nuisance, batch: Batch, draws: Tensor, root: Tensor, within: Tensor | None = None) -> Tensor:
@@ -20,6 +23,61 @@ def draw_theta(nuisance: Nuisance, batch: Batch, draws: Tensor, root: Tensor, wi
     if within is not None:
         keys = fold(keys, within)
     return nuisance.sample(batch, keys[:, None])[:, 0]
+
+
+def design_theta(design: str, nuisance: Nuisance, batch: Batch, draws: Tensor, root: Tensor) -> Tensor:
+    """θ (B, d) for one draw number per image, counted from the design's `first`: of the prior each, whatever the
+    others of its block are."""
+    if design == "independent":
+        return draw_theta(nuisance, batch, draws, root)
+    own, count = fold(fold(root, key_of(design)), batch.ids), nuisance.latent(batch)
+    assert count is not None  # `check_design` has seen to it
+    block = DESIGNS[design].block
+    keys, place = fold(own, draws // block), draws % block
+    z = normal(keys, count) * (1 - 2 * place)[:, None] if design == "antithetic" else _ndtri(sobol(keys, place, count))
+    return nuisance.push(z[:, None], batch)[:, 0].to(batch.images.dtype)
+
+
+def _ndtri(shares: Tensor) -> Tensor:
+    numbers: Tensor = torch.special.ndtri(shares)
+    return numbers
+
+
+def numbered_theta(nuisance: Nuisance, batch: Batch, draws: Tensor, root: Tensor) -> Tensor:
+    """θ (B, d) for one draw number per image, as rows have them: of whatever design each is."""
+    numbers = draws.cpu()
+    if not (numbers >= DESIGNS["antithetic"].first).any():
+        return draw_theta(nuisance, batch, draws, root)
+    theta = torch.empty_like(nuisance.identity(batch))
+    names, firsts = list(DESIGNS), torch.tensor([each.first for each in DESIGNS.values()])
+    kind = torch.searchsorted(firsts, numbers, right=True) - 1
+    for number in sorted(set(kind.tolist())):
+        here = (kind == number).nonzero()[:, 0].to(batch.ids.device)
+        some = draws[here] - int(firsts[number])
+        theta[here] = design_theta(names[number], nuisance, batch.take(here), some, root)
+    return theta
+
+
+def check_design(about: About, design: str, samples: int) -> None:
+    """Raises where the draws of a design can't be made, or come to no whole number of blocks."""
+    block, nuisance = DESIGNS[design].block, about.nuisance
+    if samples % block:
+        raise BrittleError(
+            f"{samples} draws per image are no whole number of {DESIGNS[design].blocks}",
+            f"Set samples={samples // block * block or block} or samples={-(-samples // block) * block}.",
+        )
+    if nuisance is None or block == 1:
+        return
+    zero = torch.zeros(1, dtype=torch.int64)
+    numbers = nuisance.latent(Batch(torch.zeros(1, *about.subject.shape), zero, zero))
+    why = "has no form in Gaussian numbers" if numbers is None else ""
+    if numbers is not None and numbers > MOST_SPREAD:
+        why = f"has {numbers} of them, over which a few points can't be spread"
+    if why:
+        raise BrittleError(
+            f"design={design} is made of the Gaussian numbers behind θ, and the nuisance {about.nuisance_name!r} {why}",
+            "Leave the option design out for it; in a study, name the measure's nuisances.",
+        )
 
 
 def check_stored(about: About, measure: str) -> None:

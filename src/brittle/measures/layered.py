@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -25,11 +26,12 @@ from brittle.measures.clean.measure import predictions
 from brittle.measures.folds import ImageValues
 from brittle.measures.layer_choice import MOST, ChosenLayers
 from brittle.measures.plan import Grid, rows_per_unit
-from brittle.types import Layered
+from brittle.types import BeforeLayer, Layered, Resumable
 
 T = TypeVar("T")
 L = TypeVar("L", bound="PerLayer")
 FEWEST_PATHS, MOST_PATHS = 64, 1024  # of a unit: enough to fill a batch, few enough to lose little
+KEPT_NUMBERS = 1 << 27  # that are kept of what comes before a layer: half a gigabyte
 FEWEST_LAYERS = 4  # of which it can be said that something rises or falls
 
 
@@ -120,6 +122,24 @@ def places(axis: NDArray[np.int64], chosen: Sequence[ChosenLayers], widths: Sequ
 def clean_predictions(task: Task, name: str) -> Tensor:
     """(B,) on the device."""
     return torch.from_numpy(predictions(task.given[name], task.ids)).to(task.device)
+
+
+def before_layers(classifier: Any, layers: Sequence[str], images: Tensor, size: int) -> BeforeLayer | None:
+    """What a classifier computes of images (M, C, H, W) before the first of some layers, where that can be kept."""
+    first = min(layers, key=list(classifier.layers).index)
+    if not isinstance(classifier, Resumable) or WEIGHTS in layers:
+        return None
+    return classifier.before(first, images, size, KEPT_NUMBERS)
+
+
+@contextmanager
+def from_layers(classifier: Any, kept: BeforeLayer | None, rows: Tensor) -> Iterator[None]:
+    """Within it, the classifier is asked once about the images at `rows`, and computes what is not kept."""
+    if kept is None:
+        yield
+        return
+    with classifier.resumed(kept.of(rows)):
+        yield
 
 
 def activations(classifier: Any, layer: str, images: Tensor) -> Tensor:

@@ -154,22 +154,22 @@ def _keys(view: MeasureView, cell: Cell, rows: pa.Table, column: str) -> pa.Arra
     """The keys as text, since JSON and many readers have no whole numbers of 64 bits."""
     root = view.job.stream(cell.nuisance)
     ids, inverse = np.unique(rows["image"].to_numpy(), return_inverse=True)
-    draws = rows[column].to_numpy()
-    every = draw_keys(view.seed, root, torch.from_numpy(ids), torch.arange(int(draws.max(initial=0)) + 1)).numpy()
-    return pa.array([f"{int(key) & (1 << 64) - 1:016x}" for key in every[inverse, draws]], pa.string())
+    draws, numbers = np.unique(rows[column].to_numpy(), return_inverse=True)
+    every = draw_keys(view.seed, root, torch.from_numpy(ids), torch.from_numpy(draws).long()).numpy()
+    return pa.array([f"{int(key) & (1 << 64) - 1:016x}" for key in every[inverse, numbers]], pa.string())
 
 
 def _drawn(view: MeasureView, cell: Cell, rows: pa.Table, column: str) -> NDArray[Any]:
     """Every row's θ (n, d), drawn again as it was."""
     replay = replay_of(view.job, cell.images, cell.nuisance, cell.classifier)
     at, inverse = np.unique(view.images[cell.images].places(rows["image"].to_numpy()), return_inverse=True)
-    draws, places = rows[column].to_numpy(), at.tolist()
-    count = int(draws.max()) + 1
+    draws, numbers = np.unique(rows[column].to_numpy(), return_inverse=True)
+    places, wanted = at.tolist(), torch.from_numpy(draws).long()
     found: dict[int, np.ndarray[Any, Any]] = {}
     for start in range(0, len(places), IMAGES_AT_ONCE):
         here = places[start : start + IMAGES_AT_ONCE]
         for members, batch in replay.images.groups(here):
             full = replay.extended(batch, [here[member] for member in members.tolist()])
-            theta = replay.prior(full, count).float().numpy()
+            theta = replay.drawn(full, wanted).float().numpy()
             found |= {start + int(member): theta[place] for place, member in enumerate(members)}
-    return np.asarray(np.stack([found[each] for each in range(len(places))])[inverse, draws])
+    return np.asarray(np.stack([found[each] for each in range(len(places))])[inverse, numbers])

@@ -1,7 +1,7 @@
 """Intervals for ρ, valid at any stopping time, one for each thing ρ can be the ρ of.
 
 (a) the population the images are drawn from: `betting_bounds` on the per-image means µ̂(x);
-(b) exactly this image set, only θ being random: `rounds_bounds` on rounds over all images;
+(b) exactly this image set, only θ being random: `rounds_bounds` on pairs of rounds over all images;
 (c) a named set of which some images were drawn: `finite_bounds` on the µ̂(x) of those drawn.
 
 The methods are Waudby-Smith & Ramdas 2023 (`betting.py`), Howard et al. 2021 (`rounds.py`) and Hoeffding
@@ -91,23 +91,26 @@ def rounds_bounds(
     *,
     planned: int | None = None,
     target: float | None = None,
+    draws: int = 1,
     support: Support = (0.0, 1.0),
 ) -> Bounds:
-    """Empirical-Bernstein interval for ρ of exactly P images, from values (..., R, P): R rounds of one fresh θ each.
+    """Empirical-Bernstein interval for ρ of exactly P images, from values (..., R, P): R rounds of one fresh θ each, or
+    of the mean of several `draws` that may depend on each other.
 
-    The running intersection over round ends, valid at every round end. planned: the number of rounds
-    meant, fixed beforehand (16 if not said); target: the half-width at which reading will stop. They set where
-    the sequence is tightest and nothing else.
-    An empty intersection gives the support, as in `betting_bounds`.
+    The running intersection over the ends of pairs of rounds, valid at every one. planned: the number of rounds
+    meant, fixed beforehand (16 if not said); target: the half-width at which reading will stop. They and `draws` set
+    where the sequence is tightest; an odd plan begins with a single round, an even one with a pair.
+    An empty intersection gives the support, as in `betting_bounds`, and so do too few rounds.
     """
     delta = _delta(confidence)
     unit = _unit(values, support, dimensions=2)
     _check_count("planned", planned)
+    _check_count("draws", draws)
     if 0 in unit.shape[-2:]:
         return _everything(unit.shape[:-2], support)
     width = None if target is None else target / (support[1] - support[0])
-    lows, highs = rounds.round_ends(unit, delta, planned, width)
-    low, high = lows.max(-1), highs.min(-1)
+    lows, highs = rounds.round_ends(unit, delta, planned, width, draws)
+    low, high = lows.max(-1, initial=0.0), highs.min(-1, initial=1.0)
     return _finished(low, high, np.zeros_like(low), np.ones_like(high), unit.mean((-2, -1)), support)
 
 

@@ -79,6 +79,7 @@ def robustness(
     samples: int | None = None,
     tolerance: float | None = None,
     estimand: Literal["population", "set", "drawn"] = "population",
+    design: Literal["independent", "antithetic", "sobol"] = "independent",
     confidence: float = 0.95,
     worst_of: int = 10,
     extra: Sequence[Literal["nll", "ece", "top5"]] = (),
@@ -114,6 +115,8 @@ def robustness(
     samples: draws of θ per image; 100, or with a tolerance 10 (estimand set: at most 1000) [between 1 and 10000000]
     tolerance: stop as soon as the interval's half-width is this small [between 0 and 0.5 (exclusive)]
     estimand: what ρ is of: population, set (exactly these images) or drawn
+    design: how the draws of one image lie: independent, antithetic (pairs on opposite sides) or sobol (four at a
+        time, spread evenly)
     confidence: confidence of every interval [between 0 and 1 (exclusive)]
     worst_of: an image counts for worst-of-k accuracy if its first k draws are all right [between 1 and 10000000]
     extra: also report nll, ece, top5

@@ -20,7 +20,7 @@ from brittle.classifiers.layers import WEIGHTS
 from brittle.measures.answers import Answers
 from brittle.measures.lanes import lane_size, lanes_on
 from brittle.measures.layer_changes.options import LayerChangesOptions
-from brittle.measures.layered import activations
+from brittle.measures.layered import activations, before_layers, from_layers
 from brittle.measures.targeted_search import Search, SearchGoal, SearchResult, adam_search
 from brittle.memory import slices
 from brittle.random import fold, stream_root, uniform
@@ -93,7 +93,8 @@ class LayerSearch:
             return units[0] * found.linf, units[0] * found.l2, units[0]
         counts = [scale.size for scale in scales]
         moved = [
-            unit[:, None] * part for unit, part in zip(units, torch.split(found.values.flatten(1), counts, 1), strict=True)
+            unit[:, None] * part
+            for unit, part in zip(units, torch.split(found.values.flatten(1), counts, 1), strict=True)
         ]
         square = torch.stack([count * unit.square() for count, unit in zip(counts, units, strict=True)]).sum(0)
         linf = torch.stack([each.abs().amax(1) for each in moved]).amax(0)
@@ -102,12 +103,15 @@ class LayerSearch:
 
     def _searched(self, image: Tensor, target: Tensor, scales: list[LayerScale]) -> SearchResult:
         counts = [scale.size for scale in scales]
+        size = lane_size(self.answers.size, image.device)
+        kept = before_layers(self.classifier, self.layers, self.images, size)
 
         def start(pair: Tensor) -> Tensor:
             return torch.zeros(len(pair), sum(counts), device=pair.device)
 
         def logits(here: Tensor, change: Tensor) -> Tensor:
             with ExitStack() as changes:
+                changes.enter_context(from_layers(self.classifier, kept, here))
                 for layer, scale, part in zip(self.layers, scales, torch.split(change, counts, 1), strict=True):
                     changes.enter_context(self.classifier.perturbed(layer, added(scale.rms[here], part)))
                 found: Tensor = self.classifier.logits(self.images[here])
@@ -123,7 +127,6 @@ class LayerSearch:
             self.answers.tick(EXPECTED_CALLS * pairs)
 
         goal = SearchGoal(self.origin[image], target, self.options.share)
-        size = lane_size(self.answers.size, image.device)
         if WEIGHTS in self.layers:  # asked one by one, so that nothing depends on how many there are at once
             size = min(size, max(1, HELD // (lanes_on(image.device) * sum(counts))))
         search = Search(len(image), size, start, answer, goal, tick=tick)

@@ -22,7 +22,7 @@ from brittle.measures.changes import Untouched
 from brittle.measures.criteria import left_prediction
 from brittle.measures.graphs import Graphs
 from brittle.measures.lanes import State, lanes_on
-from brittle.measures.layered import activations
+from brittle.measures.layered import activations, before_layers, from_layers
 from brittle.measures.outcomes import Outcome, joined
 from brittle.measures.sweep import Course, Crossings, sweep
 from brittle.random import fold, key_of, normal_field, stream_root
@@ -86,6 +86,7 @@ class NoisyLayers:
     def _of_activations(self, image: Tensor, repeat: Tensor) -> Crossings:
         size, numbers = self.answers.size, self._numbers(image)
         carried = not self.fresh and lanes_on(image.device) * size * sum(numbers.values()) <= CARRIED
+        kept = before_layers(self.classifier, self.layers, self.answers.batch.images, size)
 
         def begin(path: Tensor) -> State:
             keys = {layer: self._keys(layer, image[path], repeat[path]) for layer in numbers}
@@ -99,7 +100,7 @@ class NoisyLayers:
             for layer, count in numbers.items():
                 keys = fold(state[f"keys {layer}"], place) if self.fresh else state[f"keys {layer}"]
                 fields.append((layer, state[f"z {layer}"] if carried else normal_field(keys, count)))
-            with self._multiplied(self.severities[place], fields):
+            with from_layers(self.classifier, kept, image[path]), self._multiplied(self.severities[place], fields):
                 return self._asked.submit(self.name, image[path], {}, Untouched(), self.references)
 
         return sweep(Course(len(image), size, begin, submit, image.device), self.severities, has_left_clean_prediction)

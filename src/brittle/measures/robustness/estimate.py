@@ -17,7 +17,7 @@ from brittle.statistics.intervals import Bounds, betting_bounds, finite_bounds, 
 
 METHODS: Mapping[str, str] = {
     "population": "betting confidence sequence on the per-image means (Waudby-Smith & Ramdas 2023)",
-    "set": "empirical-Bernstein confidence sequence over rounds (Howard et al. 2021)",
+    "set": "empirical-Bernstein confidence sequence over pairs of rounds (after Howard et al. 2021)",
     "drawn": "betting confidence sequence without replacement, plus Hoeffding for the draws of θ",
 }
 ESTIMANDS: Mapping[str, str] = {
@@ -45,7 +45,8 @@ class ImagesPart(NamedTuple):
 
 
 def means(options: RobustnessOptions, tally: Tally, reach: PlanReach, what: str) -> tuple[Array, Array | None]:
-    """Per-image means (M,) of one sum of the tally, and its rounds (R, M) for estimand `set`."""
+    """Per-image means (M,) of one sum of the tally, and its rounds (R, M) for estimand `set`: draws that depend on each
+    other make up one."""
     here = slice(0, reach.images)
     if what == "worst":
         worst = (tally.wrong_among_first[here] == 0).astype(np.float64)
@@ -53,7 +54,7 @@ def means(options: RobustnessOptions, tally: Tally, reach: PlanReach, what: str)
     rounds = getattr(tally, f"{what}_by_round", None) if options.estimand == "set" else None
     if rounds is None:
         return getattr(tally, what)[here] / tally.draws[here], None
-    rounds = rounds[: reach.draws].astype(np.float64)
+    rounds = rounds[: reach.draws].astype(np.float64).reshape(-1, options.block, rounds.shape[-1]).mean(1)
     return rounds.mean(0), rounds
 
 
@@ -89,7 +90,7 @@ def estimate(
         population,
         planned,
         confidence=confidence,
-        draws=1 if what == "worst" else options.draws,
+        draws=1 if what == "worst" else None,
         share=planned / tally.images,
         paired=minus is not None,
     )
@@ -134,14 +135,17 @@ def _bounds(
     """The intervals of several parts at once: values (…, M), rounds (…, R, M)."""
     level = options.confidence if confidence is None else confidence
     target = None if options.tolerance is None else min(0.5, options.tolerance / math.sqrt(share))
-    support, most = (-1.0, 1.0) if paired else (0.0, 1.0), options.draws if draws is None else draws
+    support, each = (-1.0, 1.0) if paired else (0.0, 1.0), options.block if draws is None else 1
+    most = (options.draws if draws is None else draws) // each
     if options.estimand == "population":
         return betting_bounds(values, level, planned=planned, target=target, support=support)
     if options.estimand == "drawn":
         return finite_bounds(
             values, level, population=population, draws=most, planned=planned, target=target, support=support
         )
-    return None if rounds is None else rounds_bounds(rounds, level, planned=most, target=target, support=support)
+    if rounds is None:
+        return None
+    return rounds_bounds(rounds, level, planned=most, target=target, draws=each, support=support)
 
 
 def estimates(

@@ -61,6 +61,7 @@ class RobustnessFold:
     def _complete(self, images: int, draws: int) -> PlanReach | None:
         """How far the plan may be read after a unit that ends there: all images having the same number of draws."""
         whole = images == len(self.subject) if self.options.estimand == "set" else draws == self.options.draws
+        whole = whole and draws % self.options.block == 0
         return PlanReach(images, draws, self._read, False) if whole else None
 
     def _may_stop_at(self, reach: PlanReach) -> bool:

@@ -21,7 +21,9 @@ from brittle.measures.base import About, Measure, MeasureInputs, Pending, RunVie
 from brittle.measures.changes import DrawnTheta
 from brittle.measures.clean.measure import READ as CLEAN
 from brittle.measures.clean.measure import references
+from brittle.measures.designs import DESIGNS
 from brittle.measures.distortion import INTERFERENCE_KEY, interference_rows
+from brittle.measures.draws import check_design
 from brittle.measures.plan import Columns, Grid, rows_per_unit
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.options import RobustnessOptions
@@ -45,28 +47,30 @@ class Robustness(RobustnessOptions, Measure):
                 f"estimand 'set' uses every image, but only {wanted} of {there} are asked for",
                 "Leave the count out, or use the estimand 'drawn'.",
             )
+        check_design(about, self.design, self.draws)
 
     def plan(self, about: About) -> Grid:
         """The units in planned order; with a tolerance they are small, since stopping looks at their ends."""
         images, rows = about.count, rows_per_unit(about.numbers)
         if self.estimand == "set":
-            rounds = 1 if self.stops else max(1, rows // images)
+            rounds = self.block if self.stops else max(1, rows // images)
             return Grid(images, self.draws, min(images, rows), rounds, by_round=True, columns=self._columns)
         per_unit = IMAGES_BETWEEN_STOPS if self.stops else max(1, rows // self.draws)
         return Grid(images, self.draws, per_unit, min(self.draws, rows), columns=self._columns)
 
     @property
     def _columns(self) -> Columns:
-        return {"draw": np.arange(self.draws)}
+        return {"draw": DESIGNS[self.design].first + np.arange(self.draws)}
 
     @torch.inference_mode()
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         right = {name: references(task, name) for name in task.classifiers}
-        said = task.answers.all(task.rows, {"draw": task.axis}, DrawnTheta(task.nuisance, task.root()), right)
+        change = DrawnTheta(task.nuisance, task.root(), self.design)
+        said = task.answers.all(task.rows, {"draw": task.axis}, change, right)
         return {name: partial(self._tables, task, pending) for name, pending in said.outcomes.items()}
 
     def _tables(self, task: Task, pending: PendingOutcome) -> Tables:
-        columns = task.fetched(pending(), draws=task.pairs.axis.numpy())
+        columns = task.fetched(pending(), draws=self._columns["draw"][task.pairs.axis.numpy()])
         return tabled(task.keys(self._columns) | columns, drawn="draw")
 
     def fold(self, about: About) -> RobustnessFold:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brittle.commands import ROBUST, Command
+from brittle.measures.designs import DESIGNS, DesignName
 from brittle.registry.options import option
 
 Estimand = Literal["population", "set", "drawn"]
@@ -33,6 +34,11 @@ class RobustnessOptions:
     estimand: Estimand = option(
         "population", "what ρ is of: population, set (exactly these images) or drawn", extends=True
     )
+    design: DesignName = option(
+        "independent",
+        "how the draws of one image lie: independent, antithetic (pairs on opposite sides) or sobol (four at a time, "
+        "spread evenly)",
+    )
     confidence: float = option(0.95, "confidence of every interval", above=0, below=1, rows=False)
     worst_of: int = option(
         10,
@@ -53,7 +59,13 @@ class RobustnessOptions:
         """The most draws an image can get."""
         if self.samples is not None:
             return self.samples
-        return 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
+        most = 100 if self.tolerance is None else 1000 if self.estimand == "set" else 10
+        return -(-most // self.block) * self.block
+
+    @property
+    def block(self) -> int:
+        """Draws of an image that are one observation, since they depend on each other."""
+        return DESIGNS[self.design].block
 
 
 COMMAND = Command(

@@ -75,6 +75,7 @@ def summarise(
         "tolerance_reached": reach.enough if options.tolerance is not None else None,
         "images": reach.images,
         "samples": reach.draws,
+        "design": options.design,
         "calls": reach.images * (reach.draws + 1),
     }
     result |= dict.fromkeys(("accuracy_clean", "accuracy_nuisance", "drop", "worst_of", "accuracy_worst"))
@@ -90,7 +91,7 @@ def _accuracies(options: RobustnessOptions, finding: ClassifierTally, subject: I
     clean = clean_accuracy(options, finding.clean["rank"][: reach.images] == 0, tally.images, subject.population)
     # k is fixed beforehand: a stop before k draws leaves worst-of-k unsaid rather than make it worst of fewer.
     worst_of = min(options.worst_of, options.draws)
-    several = worst_of > 1  # the worst of one draw is that draw
+    several = worst_of > 1 and options.design == "independent"  # the worst of one draw is that draw
     worst = of("worst") if several and reach.draws >= worst_of else Estimate()
     return {
         **clean.named("accuracy_clean"),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from brittle.engine.view import MeasureView
 from brittle.measures.base import ImageSetFacts, RunView
 from brittle.measures.clean.measure import KIND as CLEAN
+from brittle.measures.designs import draws_in_order
 from brittle.measures.outcomes import outcome_columns
 
 Place = tuple[int, int]  # an image's place in planned order, and a draw
@@ -53,7 +54,7 @@ class StoredAnswers:
         for rows in self.view.rows(self.view.cell(classifier, self.images, nuisance)):
             columns = outcome_columns(rows, "image", "draw")
             place = self.subject.places(columns["image"])
-            inside = (place < reach.images) & (columns["draw"] < reach.draws)
+            inside = (place < reach.images) & (draws_in_order(columns["draw"]) < reach.draws)
             yield {name: values[inside] for name, values in (columns | {"place": place}).items()}
 
     def _clean(self, classifier: str) -> Iterator[dict[str, NDArray[Any]]]:
@@ -68,11 +69,11 @@ class StoredAnswers:
         self, classifier: str, nuisance: str, wanted: Iterable[Place], reach: CountedDraws
     ) -> dict[Place, StoredAnswer]:
         """The answers at places and draws, as stored."""
-        stride = reach.draws + 1
-        keys = [place * stride + draw for place, draw in wanted if place < reach.images and draw < reach.draws]
+        stride = 1 << 31  # more than any number of a draw
+        keys = [place * stride + draw for place, draw in wanted]
         found: dict[Place, StoredAnswer] = {}
         for part in self._parts(classifier, nuisance, reach):
-            here = np.isin(part["place"] * stride + part["draw"], keys)
+            here = np.isin(part["place"].astype(np.int64) * stride + part["draw"], keys)
             found |= zip(
                 zip(part["place"][here].tolist(), part["draw"][here].tolist(), strict=True),
                 _answers(part, here),

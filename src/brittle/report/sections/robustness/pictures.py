@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from brittle.errors import BrittleError
 from brittle.images.base import ImageSet
+from brittle.measures.designs import DESIGNS, draws_in_order
 from brittle.report.blocks import Block, Cell, Group, Pictures, Sentence
 from brittle.report.blocks.pictures import Answer, Card, Drawn, Original, Strip
 from brittle.report.page.choose_few import MOST_CLASSIFIERS
@@ -122,8 +125,9 @@ class _Gallery:
     def first(self) -> dict[int, list[Place]]:
         """The first draws of the images shown."""
         common = min(reach.draws for reach in self.reach.values())
+        first = DESIGNS[self.on_set.under(self.nuisance).first.get("design", "independent")].first
         return {
-            place: [(place, draw) for draw in range(min(self.counts.draws, common))]
+            place: [(place, first + draw) for draw in range(min(self.counts.draws, common))]
             for place in self._first_of_each_class()
         }
 
@@ -188,9 +192,10 @@ class _Gallery:
         cards = [Card(Original(self.name, image), named or name, f"{alt}: original", self._named(said, False))]
         for each in draws:
             source = Drawn(self.name, image, self.nuisance, each[1], classifier=self.shown[0])
+            number = int(draws_in_order(np.array(each[1])))
             said = {who: found[each] for who, found in self.answers.items() if each in found}
-            about = f"{alt} under {self.nuisance}: draw {each[1]}"
-            cards.append(Card(source, f"draw {each[1]}", about, self._named(said, confirmed)))
+            about = f"{alt} under {self.nuisance}: draw {number}"
+            cards.append(Card(source, f"draw {number}", about, self._named(said, confirmed)))
         return Strip(tuple(cards))
 
     def _named(self, answers: Mapping[str, StoredAnswer], confirmed: bool) -> tuple[Answer, ...]:
