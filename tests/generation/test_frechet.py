@@ -44,7 +44,8 @@ def test_a_singular_covariance_is_no_obstacle():
 
 def test_few_images_have_a_floor_that_more_images_lower():
     many = normal(4000, 2)
-    assert floor(many[:100]) > 4 * floor(many) > 0
+    assert floor(many, 50) > 4 * floor(many, 1000) > 0
+    assert floor(many[:100], 50) > 1.5 * floor(many, 50)
 
 
 def test_only_inception_makes_it_fid():

@@ -144,6 +144,8 @@ def out_of_class(work: Work) -> None:
         **spread("out_of_class_left", found.left),
         **spread("out_of_class_before", found.left_before),
     )
+    work.pack("labels")
+    work.pack(FOLDER)
     said = verdicts(read_labels(labels))
     counts = [
         {"scale": float(scale), "verdict": verdict, "images": sum(said[e.file] == verdict for e in of_scale)}

@@ -36,7 +36,7 @@ def gap(work: Work) -> None:
         each = work.encoder(name)
         real = each.features(with_border(test.images)).double().numpy()
         features = {way: each.features(found.float() / 255).double().numpy() for way, found in images.items()}
-        lowest = floor(real[: 2 * len(wanted)])
+        lowest = floor(real, min(len(wanted), len(real) // 2))
         for network in MEASURED:
             model = opened(work, network)
             clean = float((predicted(model, test.images) == test.labels).float().mean())

@@ -1,5 +1,8 @@
-"""Does a generated shift predict the real one (section 4.3, A.12)? Real is here: FashionMNIST's test images under the
-corruption that the shift's words were learned from. Sliders are active in the last 85 % of the steps, scales reach 3."""
+"""Does a generated shift predict the real one (section 4.3, A.12)?
+
+Real is here: FashionMNIST's test images under the corruption that the shift's words were learned from. Sliders are
+active in the last 85 % of the noise steps, and scales reach 3.
+"""
 
 from __future__ import annotations
 

@@ -42,23 +42,23 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "pipeline": Part(pipeline, 330),
+    "pipeline": Part(pipeline, 320),
     "tokens": Part(tokens, 50),
-    "encoders": Part(encoders, 170),
-    "classifiers": Part(classifiers, 120),
-    "sliders": Part(sliders, 230),
-    "benchmark": Part(benchmark, 60),
-    "filter": Part(out_of_class, 40),
+    "encoders": Part(encoders, 115),
+    "classifiers": Part(classifiers, 90),
+    "sliders": Part(sliders, 190),
+    "benchmark": Part(benchmark, 45),
+    "filter": Part(out_of_class, 30),
     "stages": Part(stages, 20),
     "drops": Part(selections, 30),
-    "gap": Part(gap, 60),
-    "speed": Part(speed, 60),
-    "ways": Part(ways, 90),
+    "gap": Part(gap, 40),
+    "speed": Part(speed, 40),
+    "ways": Part(ways, 80),
     "diffusion": Part(diffusion, 150),
     "oodcv": Part(against_real, 70),
-    "combination": Part(combine, 30),
-    "tuning": Part(tuning, 150),
-    "targets": Part(targets, 150),
+    "combination": Part(combine, 15),
+    "tuning": Part(tuning, 120),
+    "targets": Part(targets, 100),
 }
 
 

@@ -23,7 +23,7 @@ TARGETS: dict[str, dict[str, Any]] = {
     "unconditional": {"target": "unconditional"},
     "direction, η = 4": {"target": "direction", "eta": 4.0},
 }
-SHIFT, SECONDS = "fog", 25.0
+SHIFT, SECONDS = "fog", 15.0
 
 
 def targets(work: Work) -> None:

@@ -26,6 +26,7 @@ from brittle.statistics.estimate import Estimate
 CLASSES = tuple(" ".join(name.lower().replace("/", " ").split()) for name in FASHION_LABELS)
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 MORE_SCALES = (*SCALES, 3.0)  # of the comparison with real shifts (A.12)
+PACKED = ".tgz"
 BORDER = 2  # pixels around 28×28
 NETWORKS_SEE = slice(0, 40_000)  # of FashionMNIST's training images
 ENCODERS_SEE = slice(40_000, 60_000)  # of those and of MNIST's; classifiers here have not seen them
@@ -124,13 +125,14 @@ class Work:
 
     def pack(self, name: str) -> None:
         """A folder of weights or images as one file, which can be carried."""
-        with tarfile.open(self.folder / f"{name}.tar", "w") as packed:
+        with tarfile.open(self.folder / f"{name}{PACKED}", "w:gz") as packed:
             packed.add(self.folder / name, name)
 
     def unpack(self) -> None:
         """Folders that are there only as files: what an earlier call on another machine left."""
-        for file in sorted(self.folder.glob("*.tar")):
-            if not (self.folder / file.stem).exists():
+        for file in sorted(self.folder.glob(f"*{PACKED}")):
+            there = self.folder / file.name.removesuffix(PACKED)
+            if not there.is_dir() or not any(there.iterdir()):
                 with tarfile.open(file) as packed:
                     packed.extractall(self.folder, filter="data")
 

@@ -4,7 +4,7 @@
 
 With the features of an Inception network it is what is called FID (Heusel et al. 2017), and with no others: numbers of
 different encoders can't be compared. Nor can those of different numbers of images, since few of them make it larger:
-it is not 0 even between two halves of one set, which `floor` tells.
+it is not 0 even between two parts of one set, which `floor` tells.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def distance_between(first: Array, second: Array) -> float:
     return frechet_distance(moments(first), moments(second))
 
 
-def floor(features: Array, seed: int = 0, repeats: int = 10) -> float:
-    """The mean d² between two random halves of features (n, D): what is not a difference of distributions."""
+def floor(features: Array, count: int, seed: int = 0, repeats: int = 10) -> float:
+    """The mean d² between so many of the features (n, D), drawn at random, and the rest: what is no difference of
+    distributions."""
     generator, found = generator_of(seed), []
     for _ in range(repeats):
         order = generator.permutation(len(features))
-        half = len(order) // 2
-        found.append(distance_between(features[order[:half]], features[order[half : 2 * half]]))
+        found.append(distance_between(features[order[:count]], features[order[count:]]))
     return float(np.mean(found))
 
 
