@@ -26,11 +26,14 @@ from brittle.generation.labels.rule import verdicts
 from brittle.generation.labels.store import read_labels
 from brittle.generation.linear_probe import fit_probe
 from brittle.generation.reduction import Evidence, quantile_threshold, reduced, stage_counts, write_to_label
+from brittle.generation.shift_words import annotate_shifts
 from brittle.generation.stored import StoredImages, stored_images, write_annotations
 from brittle.progress import Progress
+from brittle.statistics.estimate import mean
 from classifiers import JUDGES, MEASURED, opened, predicted, spec_of
 
 FOLDER = "benchmark"
+TEMPERATURE = 0.1  # of the softmax over shift words: that the small encoder was trained with
 PARTLY = 3  # a proxy says "partly" where the class is among its first so many answers
 SHOWN_CLASSES = (0, 1, 5, 8, 9)
 
@@ -177,6 +180,20 @@ def stages(work: Work) -> None:
     work.write("stages", [each._asdict() for each in stage_counts(table.scale, found, verdict)])
     left = write_to_label(work.folder / "to-label.json", table.stored, found)
     keep(work, "stages", threshold=limit, to_label=left, probe_test_error=_probe_error(work, probe, test))
+    _visible(work, table, pixels)
+
+
+def _visible(work: Work, table: ImageTable, pixels: Tensor) -> None:
+    """Table 9 asks people whether the shift is clearly visible; here the encoder's words say whether they see it."""
+    rows, clip = [], work.encoder("clip")
+    named = annotate_shifts(
+        clip, pixels.float() / 255, table.label.tolist(), CLASSES, work.sizes.shifts, temperature=TEMPERATURE
+    )
+    own = np.array(named.names()) == table.shift
+    for shift, scale in itertools.product(work.sizes.shifts, SCALES):
+        here = (table.shift == shift) & (table.scale == scale)
+        rows.append({"shift": shift, "scale": scale} | spread("named", mean(own[here].astype(float), 0.95)))
+    work.write("visible", rows)
 
 
 def _probe_error(work: Work, probe: Any, test: Pictures) -> float:

@@ -30,7 +30,7 @@ DIFFUSION = "diffusion"
 def selections(work: Work) -> None:
     """Each classifier on all images, on those that the filter keeps, on those that text alignment alone keeps, and on
     those that the proxy does not call out of class."""
-    table, rows = opened_table(work), []
+    table, rows, failures = opened_table(work), [], []
     pixels = table.pixels()
     for name in MEASURED:
         right = (predicted(opened(work, name), pixels).numpy() == table.label).astype(float)
@@ -44,7 +44,23 @@ def selections(work: Work) -> None:
             places = np.concatenate([each for each, _ in everything])
             group = np.concatenate([each for _, each in everything])
             rows += curve_rows({"classifier": name, "kept": kept, "shift": "all"}, right, places, group)
+        failures += [{"classifier": name} | row for row in _first_failures(work, table, right)]
     work.write("drops", rows)
+    work.write("failures", failures)
+
+
+def _first_failures(work: Work, table: ImageTable, right: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Section 3.3, figures 13 and 30: the share of the paths that the filter keeps, by the scale at which they first go
+    wrong."""
+    rows, chosen = [], kept_files(work, "filter")
+    for shift in work.sizes.shifts:
+        places, _ = table.paths(shift, chosen)
+        wrong = right[places] == 0
+        first = np.where(wrong.any(1), wrong.argmax(1), len(SCALES))
+        for place, scale in enumerate((*SCALES, None)):
+            here = int((first == place).sum())
+            rows.append({"shift": shift, "first_wrong_at": scale, "paths": here, "of": len(places)})
+    return rows
 
 
 def diffusion(work: Work) -> None:

@@ -1,23 +1,30 @@
 #!/usr/bin/env bash
 # One call on a GPU machine, with build/carry beside the repository (carry.py makes it):
-#     bash papers/cns2025/generated/h200.sh 1        pipeline, tokens, encoders, classifiers          about 8 minutes
-#     bash papers/cns2025/generated/h200.sh 2        sliders, benchmark, filter, and what needs both   about 8 minutes
-#     bash papers/cns2025/generated/h200.sh 3        diffusion classifier, real shifts, fine-tuning    about 7 minutes
-# A part that is done is not done again, so a call that ran out of time is repeated; `all` does what is left of everything.
-# Weights, images and tables come back in $OUT, eight files.
+#     bash papers/cns2025/generated/h200.sh 1        pipeline, tokens, encoders, classifiers            about 8 minutes
+#     bash papers/cns2025/generated/h200.sh 2        sliders, benchmark, filter, and what needs both     about 8 minutes
+#     bash papers/cns2025/generated/h200.sh 3        diffusion classifier, real shifts, fine-tuning      about 7 minutes
+# A part that is done is not done again: a call that ran out of time is repeated, and `all` does whatever is left. Weights,
+# images and tables come back in $OUT, at most eight files. TINY=1 tries a call on a CPU.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+first=pipeline,tokens,encoders,classifiers
+second=sliders,benchmark,filter,stages,drops,gap,speed,ways
+third=diffusion,oodcv,fewer,combination,tuning,targets
 case "${1:-all}" in
-1) parts=pipeline,tokens,encoders,classifiers ;;
-2) parts=sliders,benchmark,filter,stages,drops,gap,speed,ways ;;
-3) parts=diffusion,oodcv,combination,tuning,targets ;;
-all) parts=pipeline,tokens,encoders,classifiers,sliders,benchmark,filter,stages,drops,gap,speed,ways,diffusion,oodcv,combination,tuning,targets ;;
+1) parts=$first ;;
+2) parts=$second ;;
+3) parts=$third ;;
+all) parts=$first,$second,$third ;;
 *) parts=$1 ;;
 esac
-work=${WORK:-build/generated} data=build/data carry=build/carry
+work=${WORK:-build/generated} data=build/data carry=build/carry python=${PYTHON:-python3}
 mkdir -p "$work" "$data"
-[ -d build/site ] || tar -xJf "$carry/site.tar.xz" -C build
-python3 - "$carry" "$data" <<'UNPACK'
+export PYTHONPATH=src PYTHONUNBUFFERED=1
+if ! "$python" -c 'import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, ("diffusers", "pydantic", "tomli_w"))))'; then
+    [ -d build/site ] || tar -xJf "$carry/site.tar.xz" -C build
+    export PYTHONPATH=src:build/site
+fi
+"$python" - "$carry" "$data" <<'UNPACK'
 import lzma, pathlib, sys
 carry, data = map(pathlib.Path, sys.argv[1:])
 for file in carry.glob("*/*.xz"):
@@ -29,11 +36,10 @@ UNPACK
 for file in "$carry"/*.tgz; do
     [ ! -e "$file" ] || [ -e "$work/$(basename "$file")" ] || cp "$file" "$work/"
 done
-export PYTHONPATH=src:build/site PYTHONUNBUFFERED=1
 bring_back() {
     tar -czf "$work/tables.tgz" -C "$work" tables
     [ -z "${OUT:-}" ] || cp "$work"/*.tgz "$OUT/"
 }
 trap bring_back EXIT
-timeout "${SECONDS_AT_MOST:-575}" python3 papers/cns2025/generated/run.py "$work" --data "$data" --parts "$parts" \
+timeout "${SECONDS_AT_MOST:-575}" "$python" papers/cns2025/generated/run.py "$work" --data "$data" --parts "$parts" \
     --limit "${LIMIT:-550}" ${TINY:+--tiny}

@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 import torch
-from benchmark import made, save_picture, with_border
+from benchmark import TEMPERATURE, made, save_picture, with_border
 from torch import Tensor
 from train import generator
 from work import CLASSES, MORE_SCALES, Pictures, Work, spread
@@ -24,7 +24,6 @@ from classifiers import MEASURED, opened, predicted, really_shifted
 
 ACTIVE = 0.85
 NEAREST = 5
-TEMPERATURE = 0.1  # that the small encoder was trained with
 SURE = 0.5  # share below which a shift stays unknown
 
 

@@ -21,6 +21,7 @@ from benchmark import benchmark, out_of_class, stages
 from combine import combine
 from drops import diffusion, selections
 from encoders import encoders
+from fewer import fewer
 from gap import gap
 from oodcv import against_real
 from speed import speed
@@ -56,6 +57,7 @@ PARTS = {
     "ways": Part(ways, 80),
     "diffusion": Part(diffusion, 150),
     "oodcv": Part(against_real, 70),
+    "fewer": Part(fewer, 30),
     "combination": Part(combine, 15),
     "tuning": Part(tuning, 120),
     "targets": Part(targets, 100),

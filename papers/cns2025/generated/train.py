@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ def pipeline(work: Work) -> None:
     for each in networks:
         each.half()
     made.parts.save_pretrained(work.folder / "pipeline", safe_serialization=True)
+    shutil.copy(Path(__file__).with_name("pipeline-card.md"), work.folder / "pipeline" / "README.md")
     work.pack("pipeline")
     keep(work, "pipeline", steps=steps, seconds=seconds, parameters=parameters_of(made), images=len(pictures.labels))
 
