@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import pad
 from train import generator, keep
-from work import BORDER, CLASSES, ENCODERS_SEE, SCALES, Pictures, Work, spread, tiled
+from work import BORDER, CLASSES, SCALES, Pictures, Work, spread, tiled
 
 import brittle
 from brittle.diffusion.generator import Generator, Made
@@ -34,6 +34,7 @@ from classifiers import JUDGES, MEASURED, opened, predicted, spec_of
 
 FOLDER = "benchmark"
 TEMPERATURE = 0.1  # of the softmax over shift words: that the small encoder was trained with
+PROBED = 10_000  # real images that the linear probe is fitted to; the encoders have seen them, as images
 PARTLY = 3  # a proxy says "partly" where the class is among its first so many answers
 SHOWN_CLASSES = (0, 1, 5, 8, 9)
 
@@ -163,8 +164,7 @@ def stages(work: Work) -> None:
     """What people would have to label, and table 8; the proxy labels what is left."""
     table = opened_table(work)
     pixels, clip, views = table.pixels(), work.encoder("clip"), work.encoder("views")
-    real = work.part(work.fashion(), ENCODERS_SEE)
-    real = real.rows(slice(0, 10_000))
+    real = work.fashion(slice(0, PROBED))
     probe = fit_probe(views.features(with_border(real.images)).numpy(), real.labels.numpy(), len(CLASSES))
     answers = np.stack([predicted(opened(work, name), pixels).numpy() == table.label for name in MEASURED], 1)
     evidence = Evidence(
@@ -172,7 +172,7 @@ def stages(work: Work) -> None:
         answers,
         aligned(clip, pixels, table.label),
     )
-    test = work.fashion("test")
+    test = work.test()
     limit = quantile_threshold(aligned(clip, (with_border(test.images) * 255).to(torch.uint8), test.labels.numpy()))
     found = reduced(evidence, table.scale, table.stored.path, limit)
     said = verdicts(read_labels(work.folder / "labels"))

@@ -1,10 +1,11 @@
 """Puts together what a bare GPU machine lacks, as the folder build/carry, which goes there with the repository.
 
-    python papers/cns2025/generated/carry.py --data FOLDER [--results FOLDER] [--without-mnist]
+    python papers/cns2025/generated/carry.py --data FOLDER [--results FOLDER] [--later]
 
 FOLDER of the data holds fashion-mnist/ and mnist/ with gzipped idx files; they are packed with xz, which saves a
 fifth. The packages of PACKAGES are fetched by pip for the machine's Python. Results are the .tgz files that an earlier
-call gave back; they are needed where the machine has been given back since. MNIST is needed by the first call alone.
+call gave back; they are needed where the machine has been given back since. MNIST, and FashionMNIST's training images
+past the first 32,000, are needed by the first call alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import argparse
 import gzip
 import lzma
+import math
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -36,6 +39,7 @@ PACKAGES = (
     "mdurl",
     "pygments",
 )
+LATER = 32_000  # training images that later calls need
 MOST = 64 << 20  # bytes that may go there, the repository included
 
 
@@ -43,22 +47,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--results", type=Path, help="folder with .tgz files of earlier calls")
-    parser.add_argument("--without-mnist", action="store_true", help="for all calls but the first")
+    parser.add_argument("--only", help="of these, some: pipeline,tokens,encoders,networks,tables")
+    parser.add_argument("--later", action="store_true", help="for all calls but the first: less data")
     given = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     if not (OUT / "site.tar.xz").exists():
         packages(OUT / "site.tar.xz")
     for kind in ("fashion-mnist", "mnist"):
         shutil.rmtree(OUT / kind, ignore_errors=True)
-        if kind == "mnist" and given.without_mnist:
+        if kind == "mnist" and given.later:
             continue
         for file in sorted((given.data / kind).glob("*-ubyte.gz")):
             if kind == "fashion-mnist" or file.name.startswith("train"):
-                squeezed(file, OUT / kind / f"{file.stem}.xz")
+                squeezed(file, OUT / kind / f"{file.stem}.xz", LATER if given.later else None)
     for file in OUT.glob("*.tgz"):
         file.unlink()
+    wanted = None if given.only is None else given.only.split(",")
     for file in sorted(given.results.glob("*.tgz")) if given.results is not None else []:
-        shutil.copy(file, OUT / file.name)
+        if wanted is None or file.stem in wanted:
+            shutil.copy(file, OUT / file.name)
     told()
 
 
@@ -78,9 +85,16 @@ def packages(to: Path) -> None:
             packed.add(site, "site")
 
 
-def squeezed(file: Path, to: Path) -> None:
+def squeezed(file: Path, to: Path, rows: int | None) -> None:
+    """An idx file as xz; of its rows only so many."""
+    content = gzip.decompress(file.read_bytes())
+    axes = content[3]
+    count, *shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
+    if rows is not None and rows < count:
+        numbers = content[4 + 4 * axes :][: rows * math.prod(shape)]
+        content = content[:4] + struct.pack(f">{axes}I", rows, *shape) + numbers
     to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_bytes(lzma.compress(gzip.decompress(file.read_bytes()), preset=6))
+    to.write_bytes(lzma.compress(content, preset=6))
 
 
 def told() -> None:

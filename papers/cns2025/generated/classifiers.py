@@ -1,6 +1,6 @@
 """The classifiers: three that are measured, and two that label in place of people, which are a proxy and called one.
 
-All see the first 40,000 training images of FashionMNIST. Those that are measured see them clean; those that label see
+All see the last 40,000 training images of FashionMNIST. Those that are measured see them clean; those that label see
 each also under one of the shifts, so that a shift as such is no reason for them to say "not class".
 """
 
@@ -30,8 +30,8 @@ BATCH = 1000
 
 def classifiers(work: Work) -> None:
     """Weights go to WORK/networks, specs to networks.json there."""
-    seen = work.part(work.fashion(), NETWORKS_SEE)
-    test = TrainingImages(as_set(work.fashion("test")), work.device)
+    seen = work.fashion(NETWORKS_SEE)
+    test = TrainingImages(as_set(work.test()), work.device)
     sets = {"clean": TrainingImages(as_set(seen), work.device), "shifted": None}
     sets["shifted"] = TrainingImages(as_set(also_shifted(work, seen)), work.device)
     folder, specs, errors = work.folder / "networks", {}, {}

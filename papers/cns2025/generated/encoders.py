@@ -1,6 +1,6 @@
 """The two small encoders of the out-of-class filter are trained, and it is said how well they tell classes apart.
 
-They see the last 20,000 training images of FashionMNIST and of MNIST, which the classifiers here have not seen; the
+They see the first 20,000 training images of FashionMNIST and of MNIST, which the classifiers here have not seen; the
 bundled ones have. Test images say how well they do.
 """
 
@@ -27,8 +27,7 @@ TESTED = 2000
 
 def encoders(work: Work) -> None:
     """Folders WORK/encoders/clip and WORK/encoders/views."""
-    fashion, digits = (work.part(each, ENCODERS_SEE) for each in (work.fashion(), work.digits()))
-    pictures = work.captioned(fashion, digits)
+    pictures = work.captioned(work.fashion(ENCODERS_SEE), work.digits(ENCODERS_SEE))
     shape = EncoderShape(width=16, layers=1, heads=2, patch=8, features=8) if work.tiny else EncoderShape()
     fast = work.device.type == "cuda"
     options = EncoderTraining(training_steps=4, batch=8) if work.tiny else EncoderTraining(bf16=fast)
@@ -41,7 +40,7 @@ def encoders(work: Work) -> None:
     numbers["views steps"] = train_on_views(dino, pictures, options, limit, work.every(200, "views"))
     save_encoder(folder / "views", dino.eval().cpu())
     work.pack("encoders")
-    numbers |= _tested(work, work.fashion("test").rows(slice(0, TESTED)))
+    numbers |= _tested(work, work.test().rows(slice(0, TESTED)))
     keep(work, "encoders", **numbers, seconds=time.monotonic() - began)
 
 

@@ -30,7 +30,7 @@ def gap(work: Work) -> None:
         )
         for way in ("names", "learned words")
     }
-    test = work.fashion("test")
+    test = work.test()
     rows = []
     for name in ("views", "clip"):
         each = work.encoder(name)

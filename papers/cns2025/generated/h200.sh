@@ -3,8 +3,9 @@
 #     bash papers/cns2025/generated/h200.sh 1        pipeline, tokens, encoders, classifiers            about 8 minutes
 #     bash papers/cns2025/generated/h200.sh 2        sliders, benchmark, filter, and what needs both     about 8 minutes
 #     bash papers/cns2025/generated/h200.sh 3        diffusion classifier, real shifts, fine-tuning      about 7 minutes
-# A part that is done is not done again: a call that ran out of time is repeated, and `all` does whatever is left. Weights,
-# images and tables come back in $OUT, at most eight files. TINY=1 tries a call on a CPU.
+# A part that is done is not done again, and one that a later part needs is done first where what it left is gone; so a
+# call that ran out of time is repeated. Weights, images and tables come back in $OUT, at most eight files. On a machine
+# that has been given back since, they are taken from build/carry. TINY=1 tries a call on a CPU.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 first=pipeline,tokens,encoders,classifiers
@@ -12,17 +13,17 @@ second=sliders,benchmark,filter,stages,drops,gap,speed,ways
 third=diffusion,oodcv,fewer,combination,tuning,targets
 case "${1:-all}" in
 1) parts=$first ;;
-2) parts=$second ;;
-3) parts=$third ;;
+2) parts=$first,$second ;;
+3) parts=$first,sliders,benchmark,filter,$third ;;
 all) parts=$first,$second,$third ;;
 *) parts=$1 ;;
 esac
 work=${WORK:-build/generated} data=build/data carry=build/carry python=${PYTHON:-python3}
 mkdir -p "$work" "$data"
-export PYTHONPATH=src PYTHONUNBUFFERED=1
+export PYTHONPATH=src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
 if ! "$python" -c 'import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, ("diffusers", "pydantic", "tomli_w"))))'; then
     [ -d build/site ] || tar -xJf "$carry/site.tar.xz" -C build
-    export PYTHONPATH=src:build/site
+    export PYTHONPATH=$PYTHONPATH:build/site
 fi
 "$python" - "$carry" "$data" <<'UNPACK'
 import lzma, pathlib, sys

@@ -29,7 +29,7 @@ SURE = 0.5  # share below which a shift stays unknown
 
 def against_real(work: Work) -> None:
     """Accuracies, annotations and nearest images."""
-    real = really_shifted(work, work.fashion("test"))
+    real = really_shifted(work, work.test())
     generated = _generated(work)
     labels = torch.arange(len(CLASSES)).repeat_interleave(work.sizes.seeds)
     rows, accuracy = [], dict[tuple[str, str], list[float]]()

@@ -24,7 +24,8 @@ FOLDER, FIRST_SEED = "more", 1001  # seeds that the benchmark does not have
 def tuning(work: Work) -> None:
     """What is generated to learn from goes through the filter with the benchmark's thresholds."""
     generated, filtered = _to_learn_from(work)
-    seen = work.part(work.fashion(), NETWORKS_SEE)
+    first = NETWORKS_SEE.start
+    seen = work.fashion(slice(first, first + work.sizes.tuned_images))
     real = LabelledImages(seen.images[:, None], seen.labels)
     count = min(work.sizes.tuned_images, 2 * len(generated.images))
     nothing = LabelledImages(generated.images[:0], generated.labels[:0])
@@ -33,9 +34,9 @@ def tuning(work: Work) -> None:
         "real alone": half_generated(real, nothing, count),
     }
     recipe = Recipe(
-        epochs=1 if work.tiny else 5, batch=256, rate=3e-4, optimiser="adamw", decay=0.01, schedule="cosine"
+        epochs=1 if work.tiny else 10, batch=256, rate=3e-4, optimiser="adamw", decay=0.01, schedule="cosine"
     )
-    test, rows = really_shifted(work, work.fashion("test")), list[dict[str, Any]]()
+    test, rows = really_shifted(work, work.test()), list[dict[str, Any]]()
     for name in MEASURED:
         model = opened(work, name)
         assert isinstance(model, TorchClassifier)

@@ -28,8 +28,9 @@ SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 MORE_SCALES = (*SCALES, 3.0)  # of the comparison with real shifts (A.12)
 PACKED = ".tgz"
 BORDER = 2  # pixels around 28×28
-NETWORKS_SEE = slice(0, 40_000)  # of FashionMNIST's training images
-ENCODERS_SEE = slice(40_000, 60_000)  # of those and of MNIST's; classifiers here have not seen them
+ENCODERS_SEE = slice(0, 20_000)  # of FashionMNIST's training images, and of MNIST's
+NETWORKS_SEE = slice(20_000, 60_000)  # of FashionMNIST's: the encoders have not seen these
+ALL = slice(0, 60_000)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Sizes:
     at_once: int = 1000
     guidance: float = 1.0
     extra_seeds: int = 60  # of images to fine-tune on
-    tuned_images: int = 24_000
+    tuned_images: int = 12_000
     diffusion_samples: int = 20
     diffusion_shifts: int = 2
     real_images: int = 500  # per shift, that generated ones are compared with
@@ -136,16 +137,16 @@ class Work:
                 with tarfile.open(file) as packed:
                     packed.extractall(self.folder, filter="data")
 
-    def fashion(self, part: str = "train") -> Pictures:
-        count = self.sizes.train_images if part == "train" else self.sizes.test_images
-        return _read(self.data / "fashion-mnist", part, count)
+    def fashion(self, rows: slice = ALL) -> Pictures:
+        """Training images; with --tiny the first few, whichever are asked for."""
+        return _read(self.data / "fashion-mnist", "train", slice(0, self.sizes.train_images) if self.tiny else rows)
 
-    def digits(self) -> Pictures:
-        return _read(self.data / "mnist", "train", self.sizes.train_images)
+    def digits(self, rows: slice = ALL) -> Pictures:
+        return _read(self.data / "mnist", "train", slice(0, self.sizes.train_images) if self.tiny else rows)
 
-    def part(self, pictures: Pictures, rows: slice) -> Pictures:
-        """Some rows of all; everything with --tiny."""
-        return pictures if self.tiny else pictures.rows(rows)
+    def test(self) -> Pictures:
+        """FashionMNIST's test images, which nothing here is trained on."""
+        return _read(self.data / "fashion-mnist", "t10k", slice(0, self.sizes.test_images))
 
     def captioned(self, fashion: Pictures, digits: Pictures | None = None) -> CaptionedImages:
         """Images at 32×32, plain and under every shift."""
@@ -193,10 +194,11 @@ def _bytes(image: Tensor) -> Tensor:
     return image if image.dtype == torch.uint8 else image.mul(255).round().to(torch.uint8)
 
 
-def _read(folder: Path, part: str, count: int) -> Pictures:
-    prefix = "t10k" if part == "test" else part
-    arrays = [_idx(folder / f"{prefix}-{what}") for what in ("images-idx3-ubyte", "labels-idx1-ubyte")]
-    return Pictures(torch.from_numpy(arrays[0][:count]), torch.from_numpy(arrays[1][:count]).long())
+def _read(folder: Path, part: str, rows: slice) -> Pictures:
+    images, labels = (_idx(folder / f"{part}-{what}") for what in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+    if len(images) < rows.stop:
+        raise SystemExit(f"{folder} holds {len(images)} images of {rows.stop}: carry all of them (carry.py)")
+    return Pictures(torch.from_numpy(images[rows]), torch.from_numpy(labels[rows]).long())
 
 
 def _idx(file: Path) -> Any:
