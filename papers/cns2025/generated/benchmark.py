@@ -75,10 +75,10 @@ def benchmark(work: Work) -> None:
     work.pack(FOLDER)
     keep(work, "benchmark", images=count, seconds=seconds, images_per_second=count / seconds)
     table = opened_table(work)
-    lines = []
+    lines, pixels = [], table.pixels()
     for shift in work.sizes.shifts:
         places, _ = table.paths(shift)
-        pixels, labels = table.pixels(), table.label[places[:, 0]]
+        labels = table.label[places[:, 0]]
         for label in SHOWN_CLASSES[:: 1 if not work.tiny else 3]:
             lines.append(pixels[places[np.flatnonzero(labels == label)[0]]])
     save_picture(work.picture("grid"), lines)

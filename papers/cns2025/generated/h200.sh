@@ -4,8 +4,9 @@
 #     bash papers/cns2025/generated/h200.sh 2        sliders, benchmark, filter, and what needs both     about 8 minutes
 #     bash papers/cns2025/generated/h200.sh 3        diffusion classifier, real shifts, fine-tuning      about 7 minutes
 # A part that is done is not done again, and one that a later part needs is done first where what it left is gone; so a
-# call that ran out of time is repeated, and the third does whatever the second left. Weights, images and tables come back in $OUT, at most eight files. On a machine
-# that has been given back since, they are taken from build/carry. TINY=1 tries a call on a CPU.
+# call that ran out of time is repeated, and the third does whatever the second left. Weights, images and tables come
+# back in $OUT, eight files. On a machine that has been given back since, they are taken from build/carry. TINY=1 tries a
+# call on a CPU.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 first=pipeline,tokens,encoders,classifiers
