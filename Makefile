@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow test-oldest test-python site test-browser test-gpu fuzz faults lint types check bench bench-gpu bench-compare bench-tables docs docs-browser api bundled sample clean
+.PHONY: demo test test-slow test-oldest test-python site test-browser test-gpu fuzz faults lint types check bench bench-gpu bench-compare bench-tables generated generated-page docs docs-browser api bundled sample clean
 
 demo: .venv/demo-ready
 	$(BIN)/brittle demo --out demo
@@ -72,6 +72,15 @@ bench: .venv/bench-ready
 # Under 10 minutes on a GPU, with the Python that has a torch for it: make bench-gpu PYTHON=python3.
 bench-gpu:
 	PYTHONPATH=src $(PYTHON) -m benchmarks.guard.gpu --out benchmarks/results
+
+# Experiments on generated shifts (papers/cns2025/generated): CALL is 1, 2 or 3, each under 10 minutes on a GPU, with the
+# folder that carry.py makes beside the repository. `make generated-page` fills the page from what came back.
+CALL ?= 1
+generated:
+	PYTHON=$(PYTHON) bash papers/cns2025/generated/h200.sh $(CALL)
+
+generated-page: .venv/test-ready
+	$(BIN)/python papers/cns2025/generated/page.py
 
 # What these two wrote beside what is committed; fails on a loss of more than 3 % beyond noise.
 bench-compare: .venv/test-ready
