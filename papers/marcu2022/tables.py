@@ -10,15 +10,19 @@ import gather
 import numpy as np
 import occlusion_tables
 import paper
+import plan
+import together
 from cells import Row, found_by, number, pm, table
 
 from brittle.statistics.interference import increases, index
+
+PARTS = ("main", "long", *plan.BY_ITSELF, "architectures", "across", "random", "small", "reduced", "halves")
 
 
 def networks(found: Path) -> str:
     """Every model: how many runs, and their test errors."""
     rows = []
-    for part in ("main", "long", "recipe", "architectures", "across", "random", "small", "reduced", "halves"):
+    for part in PARTS:
         groups: dict[str, list[Row]] = {}
         for row in gather.read(found, part, "networks"):
             groups.setdefault(row["group"], []).append(row)
@@ -218,6 +222,7 @@ def sections(found: Path) -> Iterator[str]:
     yield networks(found)
     if gather.read(found, "recipe", "networks"):
         yield recipe(found)
+        yield together.recipe(found)
     yield from interference(found)
     yield accuracies(found)
     yield from occlusion_tables.sections(found)
@@ -225,3 +230,4 @@ def sections(found: Path) -> Iterator[str]:
     yield reduced(found)
     yield across(found)
     yield architectures(found)
+    yield from together.sections(found)
