@@ -82,3 +82,13 @@ def test_gathered_tables_keep_the_rows_of_earlier_calls(modules, tmp_path):
         gather.write("recipe", [facts], {}, {}, tmp_path)
     rows = gather.read(tmp_path, "recipe", "networks")
     assert [(row["name"], row["losses"]) for row in rows] == [("basic-recipe-0", None), ("basic-recipe-1", [2.0, 1.0])]
+
+
+def test_memory_and_influence_are_differences_of_shares_with_and_without_an_image(modules):
+    """Image 0 is right just where it was trained on, and decides test image 1; image 1 decides nothing."""
+    memorisation = modules("memorisation")
+    seen = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], bool)
+    right_train = np.stack([seen[:, 0], np.ones(4, bool)], 1)
+    right_test = np.stack([np.ones(4, bool), seen[:, 0], np.array([1, 0, 0, 0], bool)], 1)
+    assert memorisation.memory(seen, right_train).tolist() == [1.0, 0.0]
+    assert memorisation.influence(seen, right_test).tolist() == [[0.0, 1.0, 0.5], [0.0, 0.0, 0.5]]
