@@ -145,6 +145,17 @@ def recipe(found: Path) -> str:
     )
 
 
+def recipe_indices(found: Path) -> str:
+    """Tables 1, 3, 9 to 12 and 14 by the paper's recipe."""
+    rows = gather.read(found, "recipe", "interference")
+    lines = [
+        [nuisance, *(told(joined(rows, model, nuisance)) for model in MODELS)]
+        for nuisance in dict.fromkeys(row["nuisance"] for row in rows)
+    ]
+    head = ("distortion", *(paper.TITLES[model] for model in MODELS))
+    return f"### The index under every distortion, by the paper's recipe\n\n{table(head, lines)}"
+
+
 def both_ways(found: Path) -> str:
     """Table 8 and its reciprocal."""
     rows = gather.read(found, "both-ways", "networks")
