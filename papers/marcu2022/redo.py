@@ -5,7 +5,9 @@
     python papers/marcu2022/redo.py --train main --measure main          # one part; what is there already is kept
     python papers/marcu2022/redo.py --train main across --minutes 8      # begins no network after 8 minutes
     python papers/marcu2022/redo.py --train recipe --measure recipe --first 5 --workers 5   # 200 epochs: the next five
+    python papers/marcu2022/redo.py --train stimuli converged --measure stimuli converged   # and both-ways, deeper
 
+The last two and their like are not among "every part"; papers/README.md says how long they take.
 Then `python papers/marcu2022/page.py` makes the tables and figures. Weights and run folders lie in --work; --out gets
 the tables of each part as Parquet. --data holds fashion-mnist and mnist.
 """

@@ -259,7 +259,8 @@ def planned(
 def carried_out(
     part: str, networks: Sequence[plan.Network], settings: training.Settings, batch: int | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What every run of a part says; the runs themselves stay in the work folder, and are resumed there."""
+    """What every run of a part says. The runs themselves stay in the work folder with their reports, and are resumed
+    there; where networks are measured each by itself, a run takes a minute and its tables are all that is kept."""
     for name, study in planned(part, networks, settings):
-        folder = settings.work / "runs" / f"{part}-{name}"
+        folder = None if part in plan.BY_ITSELF else settings.work / "runs" / f"{part}-{name}"
         yield name, dict(brittle.run(study, out=folder, device=settings.device, batch=batch))
