@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import drops
 import figures
 import gather
 import numpy as np
 import subsets
 
+from brittle.statistics.estimate import Estimate
 from brittle.statistics.line import line as line_of
 
 HERE = Path(__file__).parent
@@ -59,17 +61,30 @@ def networks(found: Path) -> Iterator[str]:
 def errors(found: Path, part: str) -> Iterator[str]:
     rows = gather.read(found, part, "means", RUNS[part])
     if rows:
+        again = drops.estimates(gather.read(found, part, "classes", RUNS[part])) if part == "lite" else {}
         yield f"### Corruption errors against {rows[0]['reference']}, {rows[0]['images']} images\n"
         shown = [
             [
                 row["classifier"],
                 estimate(row["mce"], row["mce_interval"]),
                 estimate(row["mean_rce"], row["mean_rce_interval"]),
-                estimate(row["drop_over_images"], row["drop_over_images_interval"] if part == "fashion" else None),
+                estimate(row["drop_over_images"], _drop_interval(row, again)),
             ]
             for row in sorted(rows, key=lambda row: row["drop_over_images"])
         ]
         yield table(("classifier", "mCE", "mean rCE", "drop over images"), shown)
+    if rows and part == "lite":
+        told = drops.differences(gather.read(found, part, "classes", RUNS[part]))
+        yield "The drop of one less that of another, over the same photographs; intervals hold for all pairs at once:\n"
+        yield table(
+            ("classifiers", "difference of drops"),
+            [[f"{one} − {other}", estimate(each.value, each.interval)] for (one, other), each in told.items()],
+        )
+
+
+def _drop_interval(row: dict[str, Any], again: Mapping[str, Estimate]) -> Any:
+    """Of the run, or of what was worked out again."""
+    return again[row["classifier"]].interval if row["classifier"] in again else row["drop_over_images_interval"]
 
 
 def shifts(found: Path, part: str) -> Iterator[str]:

@@ -10,6 +10,8 @@ import gather
 import matplotlib.pyplot as plt
 import numpy as np
 import paper
+import plan
+import together
 from matplotlib.axes import Axes
 
 COLOURS = {"basic": "#0072B2", "mixup": "#E69F00", "fmix": "#009E73", "cutmix": "#CC79A7", "rm": "#56B4E9"}
@@ -19,12 +21,13 @@ Row = Mapping[str, Any]
 
 
 def bars(found: Path, part: str, shown: Sequence[tuple[str, str]], out: Path) -> None:
-    """Figures 2, 8, 9 and 15: the change of wrong predictions into each class, a bar per run."""
+    """Figures 2, 8, 9, 11 and 15: the change of wrong predictions into each class, a bar per run."""
     rows = gather.read(found, part, "interference")
+    row_of = together.joined if part in plan.BY_ITSELF else tables_row
     picked = [
         (title, row)
         for group, nuisance in shown
-        for title, row in [(f"{group}, {nuisance}", tables_row(rows, group, nuisance))]
+        for title, row in [(f"{group}, {nuisance}", row_of(rows, group, nuisance))]
         if row is not None
     ]
     if not picked:
@@ -174,6 +177,7 @@ def draw(found: Path, out: Path) -> None:
     bars(found, "main", [(model, "patch") for model in models], out / "patched.png")
     bars(found, "main", [(model, "patch-mnist") for model in models], out / "textured.png")
     bars(found, "reduced", [(f"{model}-without", "patch-mnist") for model in models], out / "reduced.png")
+    bars(found, "converged", [(each, "patch") for each in together.BAGNETS[:4]], out / "bagnets.png")
     occlusion(found, "main", "", out / "occlusion.png")
     occlusion(found, "long", "-long", out / "occlusion-long.png")
     typical(found, out / "typical.png")

@@ -8,18 +8,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import plan
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 Rows = list[dict[str, Any]]
 
 FACTS = ("name", "group", "seed", "network", "images", "epochs", "batch_size", "mix", "objective", "random_labels")
-SAID = ("loss", "diversity", "mix_diversity", "test_error", "seconds")
+SAID = ("loss", "losses", "diversity", "mix_diversity", "test_error", "seconds")
 INDEX = (
     *("group", "runs", "nuisance", "images", "classes", "di", "rough_interval", "worst_case", "top_class", "top_share"),
     *("agreeing_runs", "points_lost", "points_to_top", "points_by_chance"),
 )
 ACCURACY = ("classifier", "nuisance", "images", "accuracy_clean", "accuracy_nuisance", "accuracy_nuisance_interval")
+SHAPES = (
+    *("classifier", "stimuli", "shape_accuracy", "shape_accuracy_interval", "texture_accuracy"),
+    *("texture_accuracy_interval", "shape_bias", "shape_bias_interval"),
+)
+CLEAN = ("classifier", "image_set", "images", "accuracy_clean")
 OCCLUDED = ("image_set", "nuisance", "images", "train_images", "accuracy_clean", "train_accuracy_clean", "divisible")
 
 
@@ -37,6 +43,11 @@ def tables(networks: Sequence[Mapping[str, Any]], runs: Mapping[str, Mapping[str
             kept["class_names"] = [each["class"] for each in row["per_class"]]
             kept["increases"] = [each["increases"] for each in row["per_class"]]  # class by class, run by run
             found.setdefault("interference", []).append(kept)
+        for row in measures.get("cue-conflict", {}).get("results", ()):
+            found.setdefault("shapes", []).append(_chosen(row, SHAPES))
+        for row in measures.get("clean", {}).get("results", ()):
+            if row["image_set"] == "textures":
+                found.setdefault("textures", []).append(_chosen(row, CLEAN))
         if "occlusion" in measures:
             found.setdefault("occlusion", []).extend(_occlusion(name, measures["occlusion"]))
         for key, rows in measures.get("augmentation", {}).items():
@@ -83,10 +94,13 @@ def write(
     environment: Mapping[str, Any],
     out: Path,
 ) -> None:
-    """Writes the tables of a part. Those of `recipe` gather: what earlier calls wrote of other networks stays."""
+    """Writes the tables of a part. Where networks are measured each by itself, tables gather: what earlier calls wrote
+    of other networks stays."""
     for name, rows in tables(networks, runs).items():
-        if part == "recipe":
+        if part in plan.BY_ITSELF:
             rows = [row for row in read(out, part, name) if not any(map(partial(_same, row), rows))] + rows
+        keys = dict.fromkeys(key for row in rows for key in row)  # earlier calls may have kept fewer
+        rows = [{key: row.get(key) for key in keys} for row in rows]
         pq.write_table(pa.Table.from_pylist(rows), out / f"{part}-{name}.parquet", compression="zstd")
     text = json.dumps(environment, indent=1, ensure_ascii=False)
     (out / f"{part}-environment.json").write_text(text + "\n", encoding="utf-8")

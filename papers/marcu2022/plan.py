@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import deep
+
 SEEDS = (0, 1, 2, 3, 4)
 FEWER, FEWEST = SEEDS[:3], SEEDS[:2]
-EPOCHS, SHORT = 15, 10
+EPOCHS, SHORT, LONG, CONVERGED = 15, 10, 45, 60
 BATCH = 512
 MIXES = {"basic": "", "mixup": "mixup", "fmix": "fmix", "cutmix": "cutmix", "rm": "random-masks"}
 PREACT = "preact-resnet-18"
-FASHION, SMALL = "fashion", "small-objects"  # what is trained on
+FASHION, SMALL, MNIST = "fashion", "small-objects", "mnist"  # what is trained on
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class Network:
     @property
     def name(self) -> str:
         return f"{self.group}-{self.seed}"
+
+    @property
+    def checkpoints(self) -> int:
+        """Epochs between checkpoints; none where training takes a minute or two."""
+        return 10 if self.epochs > LONG else 0
 
 
 def _mixed(mix: str, **more: Any) -> dict[str, Any]:
@@ -112,9 +119,6 @@ def small_objects() -> list[Network]:
     ]
 
 
-LONG = 45
-
-
 def longer() -> list[Network]:
     """Three times as many epochs, so that there is a generalisation gap to divide by: for iOcclusion."""
     return [
@@ -134,6 +138,49 @@ def recipe() -> list[Network]:
     ]
 
 
+def stimuli() -> list[Network]:
+    """Section 2.1: the five models of the main part, to be asked about shape and texture."""
+    return main_part()
+
+
+def converged() -> list[Network]:
+    """Table 13, figure 11 and B.8: BagNet-9 in the paper's four ways, and BagNet-17, for six times as many epochs."""
+    kinds = {f"bagnet-9-{name}": ("bagnet-9", MIXES[name]) for name in ("basic", "mixup", "fmix", "cutmix")}
+    kinds["bagnet-17-basic"] = ("bagnet-17", "")
+    return [
+        Network(f"{name}-converged", seed, network, epochs=CONVERGED, options=_mixed(mix, crop=4, flip=True))
+        for seed in FEWER
+        for name, (network, mix) in kinds.items()
+    ]
+
+
+def both_ways() -> list[Network]:
+    """Table 8 trained longer: FashionMNIST with partners from MNIST, and the reciprocal. Digits are not mirrored."""
+    return [
+        Network(
+            f"{mix}-{images}-{'other' if other else 'own'}",
+            seed,
+            images=images,
+            epochs=LONG,
+            options=_mixed(mix, crop=4, flip=images == FASHION, objective="reformulated")
+            | ({"mix_with": other} if other else {}),
+        )
+        for seed in FEWER
+        for images, partner in ((FASHION, MNIST), (MNIST, FASHION))
+        for mix in ("mixup", "fmix", "cutmix")
+        for other in ("", partner)
+    ]
+
+
+def deeper() -> list[Network]:
+    """B.8: WideResNet, DenseNet and PyramidNet."""
+    return [
+        Network(name, seed, network=name, epochs=SHORT, options=_mixed("", crop=4, flip=True))
+        for seed in FEWER
+        for name in deep.NAMES
+    ]
+
+
 HALVES = 10
 
 
@@ -141,6 +188,10 @@ def halves() -> list[Network]:
     """Small networks, each on a random half of the training images: how often those that have not seen an image get it
     right stands in for the memorisation scores of figures 4 and 6."""
     return [Network("half", seed, network="small-plain", share=0.5, epochs=12) for seed in range(HALVES)]
+
+
+# Parts whose networks are each measured by itself, so that they can be trained over several calls: tables gather.
+BY_ITSELF = ("recipe", "stimuli", "converged", "both-ways", "deeper")
 
 
 def part(name: str, removed: int = 8, small: bool = False) -> list[Network]:
@@ -157,12 +208,18 @@ def part(name: str, removed: int = 8, small: bool = False) -> list[Network]:
             "halves": halves,
             "long": longer,
             "recipe": recipe,
+            "stimuli": stimuli,
+            "converged": converged,
+            "both-ways": both_ways,
+            "deeper": deeper,
         }[name]()
     return [narrowed(each) for each in found if each.seed < 2] if small else found
 
 
 def narrowed(network: Network) -> Network:
     kind, _, options = network.network.partition(":")
+    if kind in deep.SMALLEST:
+        return replace(network, epochs=1, network=deep.SMALLEST[kind])
     if kind not in (PREACT, "small-vgg", "bagnet-9", "bagnet-17"):
         return replace(network, epochs=1)
     return replace(network, epochs=1, network=f"{kind}:{options + ',' if options else ''}width=4")

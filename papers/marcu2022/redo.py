@@ -5,7 +5,9 @@
     python papers/marcu2022/redo.py --train main --measure main          # one part; what is there already is kept
     python papers/marcu2022/redo.py --train main across --minutes 8      # begins no network after 8 minutes
     python papers/marcu2022/redo.py --train recipe --measure recipe --first 5 --workers 5   # 200 epochs: the next five
+    python papers/marcu2022/redo.py --train stimuli converged --measure stimuli converged   # and both-ways, deeper
 
+The last two and their like are not among "every part"; papers/README.md says how long they take.
 Then `python papers/marcu2022/page.py` makes the tables and figures. Weights and run folders lie in --work; --out gets
 the tables of each part as Parquet. --data holds fashion-mnist and mnist.
 """
@@ -27,7 +29,8 @@ import training
 from brittle.engine.store.run_folder import environment
 
 HERE = Path(__file__).parent
-PARTS = ("halves", "main", "architectures", "across", "random", "small", "reduced", "long", "recipe")
+WHOLE = ("halves", "main", "architectures", "across", "random", "small", "reduced", "long")
+PARTS = (*WHOLE, *plan.BY_ITSELF)
 
 
 def written(part: str, settings: training.Settings, out: Path, batch: int | None) -> None:
@@ -36,6 +39,12 @@ def written(part: str, settings: training.Settings, out: Path, batch: int | None
     networks = [each for each in planned if training.weights_of(settings, each).exists()]
     if not networks:
         print(f"{part}: nothing is trained", file=sys.stderr)
+        return
+    if part in plan.BY_ITSELF:  # so that what is known of a network is known in full
+        for network in networks:
+            runs = dict(studies.carried_out(part, [network], settings, batch))
+            gather.write(part, [training.facts_of(settings, network)], runs, environment(), out)
+            print(f"{part}: {network.name} measured", file=sys.stderr, flush=True)
         return
     facts = [training.facts_of(settings, each) for each in networks]
     runs: dict[str, Any] = {}
@@ -47,8 +56,8 @@ def written(part: str, settings: training.Settings, out: Path, batch: int | None
 
 
 def missing(part: str, settings: training.Settings, out: Path) -> list[plan.Network]:
-    """The networks to train; of `recipe`, whose tables gather, those that no earlier call has measured."""
-    known = {row["name"] for row in gather.read(out, part, "networks")} if part == "recipe" else set()
+    """The networks to train; of parts whose tables gather, those that no earlier call has measured."""
+    known = {row["name"] for row in gather.read(out, part, "networks")} if part in plan.BY_ITSELF else set()
     return [each for each in plan.part(part, studies.removed(out), settings.small) if each.name not in known]
 
 
@@ -74,8 +83,8 @@ def main() -> None:
     end = time.time() + 60 * options.minutes
     everything = options.train is None and options.measure is None
     for part in PARTS:
-        if part == "recipe" and everything:
-            continue  # hours: it is asked for by name
+        if part in plan.BY_ITSELF and everything:
+            continue  # hours: they are asked for by name
         if everything or part in (options.train or ()):
             networks = missing(part, settings, out)[: options.first]
             done = training.train_all(networks, settings, options.workers, end)

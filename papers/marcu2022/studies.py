@@ -14,6 +14,7 @@ import data
 import gather
 import numpy as np
 import plan
+import stimuli
 
 import brittle
 import training
@@ -190,17 +191,37 @@ def _typical(networks: Sequence[plan.Network], settings: training.Settings) -> d
     return _occluded(chosen, settings, ("rectangle", "cam"), images=images)
 
 
-def _by_itself(network: plan.Network, settings: training.Settings) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Everything about one network, as a model of one run."""
-    occluders = ("cam", "cam-mnist", "rectangle", "rectangle-mnist")
-    found = {
-        "distorted": _distorted([network], settings),
-        "occluded": _occluded([network], settings, occluders),
+def _shapes(network: plan.Network, settings: training.Settings) -> dict[str, Any]:
+    """Tables 2 and 13 in kind: shape against texture, and how well textures are told by themselves."""
+    files = stimuli.written(settings.data / "fashion-mnist", settings.work, 2 if settings.small else stimuli.OF_EACH)
+    images = {
+        name: {"spec": f"npz:{file},classes={data.CLASSES}"}
+        for name, file in zip(("stimuli", "textures"), files, strict=True)
     }
-    if network.group.startswith("basic"):
-        test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
-        asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": network.name}
-        found["affinity"] = _study([network], settings, test, {}, augmentation=asked)
+    asked = {"kind": "cue-conflict", "images": ["stimuli"]}
+    return _study([network], settings, images, {}, cue_conflict=asked, clean={"kind": "clean"})
+
+
+def _affinity(networks: Sequence[plan.Network], settings: training.Settings, reference: str) -> dict[str, Any]:
+    """Table 6."""
+    test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
+    asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": reference}
+    return _study(networks, settings, test, {}, augmentation=asked)
+
+
+def _by_itself(part: str, network: plan.Network, settings: training.Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Everything about one network, as a model of one run."""
+    found = {}
+    if part == "recipe":
+        occluders = ("cam", "cam-mnist", "rectangle", "rectangle-mnist")
+        found["distorted"] = _distorted([network], settings)
+        found["occluded"] = _occluded([network], settings, occluders)
+        if network.group.startswith("basic"):
+            found["affinity"] = _affinity([network], settings, network.name)
+    elif part != "both-ways":  # whose test accuracies say it all
+        found["distorted"] = _distorted([network], settings, ("shuffle-2", "shuffle-4", "patch"))
+    if part in ("recipe", "stimuli", "converged"):
+        found["shapes"] = _shapes(network, settings)
     for name, study in found.items():
         study["classifiers"][network.name]["group"] = network.name
         yield f"{network.name}-{name}", study
@@ -220,12 +241,10 @@ def planned(
         yield "distorted", _distorted(networks, settings, ("patch-mnist", "patch"))
     elif part == "long":
         yield "occluded", _occluded(networks, settings, ("cam", "cam-mnist", "rectangle", "rectangle-mnist"))
-        test = {"test": {"spec": data.fashion(settings.data, "t10k")} | ({"count": 30} if settings.small else {})}
-        asked = {"kind": "augmentation", "of": ["mixup", "fmix", "cutmix"], "reference": "basic-long"}
-        yield "affinity", _study(networks, settings, test, {}, augmentation=asked)
-    elif part == "recipe":
+        yield "affinity", _affinity(networks, settings, "basic-long")
+    elif part in plan.BY_ITSELF:
         for network in networks:
-            yield from _by_itself(network, settings)
+            yield from _by_itself(part, network, settings)
     elif part == "small":
         yield "occluded", _occluded(networks, settings, ("cam", "rectangle"), (0.3,))
     elif part == "random":
@@ -240,7 +259,8 @@ def planned(
 def carried_out(
     part: str, networks: Sequence[plan.Network], settings: training.Settings, batch: int | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What every run of a part says; the runs themselves stay in the work folder, and are resumed there."""
+    """What every run of a part says. The runs themselves stay in the work folder with their reports, and are resumed
+    there; where networks are measured each by itself, a run takes a minute and its tables are all that is kept."""
     for name, study in planned(part, networks, settings):
-        folder = settings.work / "runs" / f"{part}-{name}"
+        folder = None if part in plan.BY_ITSELF else settings.work / "runs" / f"{part}-{name}"
         yield name, dict(brittle.run(study, out=folder, device=settings.device, batch=batch))

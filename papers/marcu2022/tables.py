@@ -10,15 +10,19 @@ import gather
 import numpy as np
 import occlusion_tables
 import paper
+import plan
+import together
 from cells import Row, found_by, number, pm, table
 
 from brittle.statistics.interference import increases, index
+
+PARTS = ("main", "long", *plan.BY_ITSELF, "architectures", "across", "random", "small", "reduced", "halves")
 
 
 def networks(found: Path) -> str:
     """Every model: how many runs, and their test errors."""
     rows = []
-    for part in ("main", "long", "recipe", "architectures", "across", "random", "small", "reduced", "halves"):
+    for part in PARTS:
         groups: dict[str, list[Row]] = {}
         for row in gather.read(found, part, "networks"):
             groups.setdefault(row["group"], []).append(row)
@@ -164,15 +168,16 @@ def architectures(found: Path) -> str:
     return "## B.8: the DI index across architectures\n\n" + table(head, lines)
 
 
-def augmentations(found: Path) -> str:
+def augmentations(found: Path, part: str, epochs: int) -> str:
     """Table 6."""
-    trained, shifted = gather.read(found, "long", "networks"), gather.read(found, "long", "affinity")
+    trained, shifted = gather.read(found, part, "networks"), gather.read(found, part, "affinity")
+    runs = sum(row["group"] == f"basic-{part}" for row in trained)
     lines = []
     for mix in ("mixup", "fmix", "cutmix"):
         cells = [paper.TITLES[mix]]
         columns = [[row["affinity"] for row in shifted if row["augmentation"] == mix]]
         columns += [
-            [row[key] for row in trained if row["group"] == f"{mix}-long"] for key in ("diversity", "mix_diversity")
+            [row[key] for row in trained if row["group"] == f"{mix}-{part}"] for key in ("diversity", "mix_diversity")
         ]
         for place, each in enumerate(columns):
             said = f"{number(statistics.mean(each))} ± {statistics.stdev(each):.2f}" if len(each) > 1 else "–"
@@ -181,9 +186,9 @@ def augmentations(found: Path) -> str:
         lines.append(cells)
     head = ("augmentation", "affinity, points", "diversity", "MixDiversity")
     return (
-        "## Table 6: affinity and diversity, ± spread over two runs (in brackets the paper's CIFAR-10)\n\n"
-        f"{table(head, lines)}\nAffinity is that of the two basic networks on 5,000 pairs of test images; right is the "
-        "label of the image with the larger share.\n"
+        f"## Table 6 after {epochs} epochs: affinity and diversity, ± spread over {runs} runs (in brackets the paper's "
+        f"CIFAR-10)\n\n{table(head, lines)}\nAffinity is that of the basic networks on 5,000 pairs of test images; "
+        "right is the label of the image with the larger share.\n"
     )
 
 
@@ -218,10 +223,15 @@ def sections(found: Path) -> Iterator[str]:
     yield networks(found)
     if gather.read(found, "recipe", "networks"):
         yield recipe(found)
+        yield together.recipe(found)
+        yield together.recipe_indices(found)
     yield from interference(found)
     yield accuracies(found)
     yield from occlusion_tables.sections(found)
-    yield augmentations(found)
+    yield augmentations(found, "long", 45)
+    if gather.read(found, "recipe", "affinity"):
+        yield augmentations(found, "recipe", 200)
     yield reduced(found)
     yield across(found)
     yield architectures(found)
+    yield from together.sections(found)

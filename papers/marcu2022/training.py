@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import data
+import deep
 import plan
 import torch
 
 from brittle.progress import ProgressBar
 from brittle.training import train
 from brittle.training.data import TrainingImages
+from brittle.training.weights import read_facts
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ def specs(settings: Settings, network: plan.Network) -> tuple[str, str]:
     for split in ("train", "t10k"):
         if network.images == plan.SMALL:
             spec = data.small_objects(settings.data, split, settings.work)
+        elif network.images == plan.MNIST:
+            spec = data.mnist(settings.data, split)
         else:
             spec = data.fashion(settings.data, split)
         spec = spec if network.without < 0 else data.without(spec, network.without)
@@ -73,7 +77,8 @@ def trained(network: plan.Network, settings: Settings) -> dict[str, Any]:
     training, testing = (held(spec, settings.device) for spec in specs(settings, network))
     options = dict(network.options)
     if "mix_with" in options:
-        other = data.mnist(settings.data, "train")
+        of = data.fashion if options["mix_with"] == plan.FASHION else data.mnist
+        other = of(settings.data, "train")
         options["mix_with"] = held(data.part(other, 0.005) if settings.small else other, settings.device)
     kind = network.network
     if network.without >= 0:
@@ -81,7 +86,7 @@ def trained(network: plan.Network, settings: Settings) -> dict[str, Any]:
     if network.network != "small-plain":
         options["batch_size"] = network.batch
     found = train(
-        kind,
+        deep.Deep(kind) if kind in deep.MADE else kind,
         training,
         out,
         test=testing,
@@ -89,11 +94,12 @@ def trained(network: plan.Network, settings: Settings) -> dict[str, Any]:
         device=settings.device,
         epochs=network.epochs,
         precision="bfloat16" if settings.half else "float32",
-        checkpoints=0,
+        checkpoints=network.checkpoints,
         progress=ProgressBar(),
         **options,
     )
-    found |= {"group": network.group, "name": network.name}
+    losses = read_facts(out, "training")["losses"]
+    found |= {"group": network.group, "name": network.name, "losses": losses}
     said.write_text(json.dumps(found), encoding="utf-8")
     return found
 

@@ -53,6 +53,33 @@ def test_the_printed_partial_correlation_has_a_p_value_of_0_64(tables):
     assert tables.p_of_printed() == pytest.approx(2 * stats.t.sf(abs(r) * np.sqrt(2 / (1 - r * r)), 2))
 
 
+def test_p_values_over_shifts_and_scales_take_models_for_more_points_than_they_are(tables):
+    for points in (70, 350):
+        x = np.random.default_rng(0).normal(
+            size=points - 1
+        )  # one degree of freedom fewer, for the variable that is given
+        y = np.random.default_rng(1).normal(size=points - 1)
+        x, y = x - x.mean(), y - y.mean()
+        y -= x * (x @ y) / (x @ x)
+        r = tables.PRINTED_PARTIAL
+        mixed = r * x / np.linalg.norm(x) + np.sqrt(1 - r * r) * y / np.linalg.norm(y)
+        assert tables.p_of_printed(points) == pytest.approx(stats.pearsonr(x, mixed).pvalue, rel=1e-6)
+    assert round(tables.p_of_printed(70), 4) == 0.0025
+    assert tables.p_of_printed(350) == pytest.approx(5e-12, rel=0.1)
+
+
+def test_the_printed_accuracies_of_sixteen_supervised_models_lie_on_lines_that_steepen(tables):
+    there, names = tables.models(), tables.supervised()
+    assert len(names) == 16
+    known = [there[name].imagenet for name in names]
+    fits = [stats.linregress(known, [there[name].accuracy[at] for name in names]) for at in range(6)]
+    found = tables.lines(names)
+    assert [each.slope.value for each in found] == pytest.approx([each.slope for each in fits])
+    assert [each.p_value for each in found] == pytest.approx([each.pvalue for each in fits])
+    assert all(each.pvalue < 0.05 for each in fits)
+    assert np.all(np.diff([each.slope for each in fits][1:]) > 0)
+
+
 @pytest.mark.parametrize(("logarithm", "expected"), [(False, 0.94), (True, 0.69)])
 def test_the_rounded_tables_give_a_partial_correlation_of_the_other_sign(tables, logarithm, expected):
     found = tables.deit3()
@@ -68,3 +95,7 @@ def test_the_page_says_it(tables, monkeypatch):
     said = tables.page()
     assert "| rCE of DINOv1-IN1k | 0.636 (table 3) | 0.676 (table 4) |" in said
     assert "p = 0.64" in said
+
+
+def test_the_readme_has_what_the_script_prints(tables):
+    assert tables.page() in (HERE / "README.md").read_text(encoding="utf-8")

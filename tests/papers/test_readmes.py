@@ -93,3 +93,103 @@ def test_figure_4_of_fawzi_and_frossard_s_page_counts_what_was_drawn() -> None:
     assert f"R̂ is {rhat[0]:.1f} and {rhat[1]:.1f} (medians)" in page
     assert f"give {effective[0]:.0f} and {effective[1]:.0f} effective draws" in page
     assert not any(row["status"] == "trusted" for row in chains)
+
+
+def fawzi_page() -> str:
+    return " ".join((PAPERS / "fawzi2016" / "README.md").read_text(encoding="utf-8").split())
+
+
+def test_so_many_cells_of_table_1_lie_near_the_paper_s() -> None:
+    rows = fawzi("table1")
+    cells = {(row["network"], row["alpha"]) for row in rows}
+    apart = {
+        (network, alpha): abs(mean_of(rows, "difference", network=network, alpha=alpha)) for network, alpha in cells
+    }
+    near = [each for each in apart.values() if each <= 0.03]
+    far = [apart[which] for which in (("cnn-1-da", 10.0), ("cnn-2-da", 50.0), ("cnn-2-stn", 50.0), ("cnn-2-stn", 10.0))]
+    assert f"{len(near)} of {len(apart)} cells lie within 0.03 of the paper's" in fawzi_page()
+    first, *others, last = (f"{each:.3f}" for each in far)
+    assert f"by {first}, {', '.join(others)} and {last}." in fawzi_page()
+    ranges = [max(own) - min(own) for network, alpha in cells if (own := rhos(rows, network, alpha))]
+    assert max(ranges) <= 0.02
+    most = max(
+        abs(
+            mean_of(rows, "rho", network=f"{base}-dropout", alpha=alpha)
+            - mean_of(rows, "rho", network=base, alpha=alpha)
+        )
+        for base in ("cnn-1", "cnn-2")
+        for alpha in (100, 50, 10)
+    )
+    assert f"at most {most:.3f} either way" in fawzi_page()
+
+
+def rhos(rows: list[dict[str, Any]], network: str, alpha: float) -> list[float]:
+    return [row["rho"] for row in rows if (row["network"], row["alpha"]) == (network, alpha)]
+
+
+def test_what_is_said_of_accuracy_in_table_1_is_what_was_trained() -> None:
+    rows = fawzi("table1")
+    error = {
+        name: 100 * mean_of(rows, "test_error", network=name)
+        for name in ("cnn-1", "cnn-1-dropout", "cnn-2", "cnn-2-dropout")
+    }
+    assert f"{error['cnn-1']:.2f}" == f"{error['cnn-1-dropout']:.2f}"
+    assert f"leaves CNN-1's error at {error['cnn-1-dropout']:.2f} % here" in fawzi_page()
+    assert f"CNN-2's from {error['cnn-2']:.2f} to {error['cnn-2-dropout']:.2f} %" in fawzi_page()
+    for base in ("cnn-1", "cnn-2"):
+        for column in ("test_error", "paper_test_error"):
+            assert mean_of(rows, column, network=f"{base}-da") < mean_of(rows, column, network=base)
+
+
+def test_figure_1_of_fawzi_and_frossard_s_page_counts_what_was_drawn() -> None:
+    rows = fawzi("figure1")
+    effective, one_minus_mu = {}, {}
+    for row in rows:
+        effective[row["sampler"], row["image"]] = row["effective"]
+        one_minus_mu[row["image"]] = row["one_minus_mu_by_quadrature"]
+    chain, default = (
+        [f"{value:.0f}" for (name, _), value in effective.items() if (name == "Metropolis") == metropolis]
+        for metropolis in (True, False)
+    )
+    assert f"it gives {chain[0]} and {chain[1]} effective draws" in fawzi_page()
+    assert f"Brittle's default sampler {default[0]} and {default[1]}" in fawzi_page()
+    first, second = (f"{value:.2f}" for value in one_minus_mu.values())
+    assert f"with 1 − µ(x) of {first} and {second}" in fawzi_page()
+
+
+def test_efficiency_of_metropolis_on_rare_failures_is_that_of_the_benchmarks() -> None:
+    table = (PAPERS.parent / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"^\| metropolis:step=1,adapt=no \| \d+ \| 23\.3 \|", table, re.MULTILINE)
+    assert re.search(r"^\| rejection \| \d+ \| 1\.0 \|", table, re.MULTILINE)
+    assert "23.3 effective draws against 1.0" in fawzi_page()
+
+
+def test_faces_of_fawzi_and_frossard_s_page_are_those_of_its_table() -> None:
+    table = (PAPERS / "fawzi2016" / "figure4.md").read_text(encoding="utf-8")
+    rows = {
+        (prior, region): line.split(" | ")[5]
+        for line in table.splitlines()
+        if line.count(" | ") == 6
+        for prior, region in [(line.split(" | ")[0].strip("| "), line.split(" | ")[1])]
+    }
+    at = {region: rows["scale = 0.05", region] for region in ("mouth", "nose", "eyes")}
+    flat = rows["the paper's prior (σ = 2000)", "mouth"]
+    assert f"{flat} times as often as draws of the prior that hide as much, and {at['mouth']} times" in fawzi_page()
+    assert f"nose ({at['nose']}) and eyes ({at['eyes']}) follow" in fawzi_page()
+    assert "ρ is 0.958 [0.849, 0.993]" in fawzi_page()
+    assert "| 0.958 [0.849, 0.993] |" in table
+
+
+def test_re_training_of_fawzi_and_frossard_s_page_has_its_means() -> None:
+    rows = fawzi("harden")
+
+    def rho(data: str, method: str) -> str:
+        return f"{mean_of(rows, 'rho', data=data, nuisance='affine:alpha=100', method=method):.3f}"
+
+    kinds = ("weak points, equal", "prior, as many calls", "before", "weak points, corrected")
+    equal, prior, before, corrected = (rho("FashionMNIST", kind) for kind in kinds)
+    assert f"ρ̂ {equal} against {prior}; {before} before)" in fawzi_page()
+    assert f"level on FashionMNIST ({corrected})" in fawzi_page()
+    equal, prior, before, corrected = (rho("MNIST", kind) for kind in kinds)
+    assert f"({equal} against {prior}, no seed's interval excludes 0; {before} before)" in fawzi_page()
+    assert f"({corrected} in the mean)" in fawzi_page()

@@ -55,6 +55,15 @@ def test_algorithm_1_calls_the_classifier_once_for_the_start_and_once_per_propos
     assert found.calls.tolist() == [BUDGET.chains * (1 + BUDGET.steps)] * 4
 
 
+def test_algorithm_1_stands_for_settings_that_can_be_spelled_out(toy):
+    """As papers/fawzi2016/figure1.py did when its draws were kept."""
+    spelled = sampler(f"metropolis:sigma={SIGMA}").sample(
+        toy(steep, 3, 4), BUDGET._replace(burn_in=0, start="prior", tries=1)
+    )
+    found = sampler(f"metropolis:algorithm=1,sigma={SIGMA}").sample(toy(steep, 3, 4), BUDGET)
+    assert torch.equal(found.position, spelled.position)
+
+
 def test_algorithm_1_needs_its_sigma(toy):
     with pytest.raises(BrittleError, match="was given no σ"):
         sampler("metropolis:algorithm=1").sample(toy(steep, 3, 4), BUDGET)
