@@ -177,7 +177,7 @@ def test_axe_finds_no_serious_fault(
 
 def test_names_with_markup_and_in_japanese_are_text(tmp_path: Path, visit: Visit, accessibility_faults: Faults) -> None:
     run = write_odd_run(tmp_path, classes=MARKUP, classifiers={"<i>one</i>": "c0", "二番": "c1"})
-    opened = visit(write_report(run))
+    opened = visit(write_report(run).local)
     assert opened.errors == []
     assert "<i>one</i>" in opened.page.title()
     assert opened.page.locator("main i, main b:text-is('bold'), img[src=x]").count() == 0
@@ -188,7 +188,7 @@ def test_names_with_markup_and_in_japanese_are_text(tmp_path: Path, visit: Visit
 
 def test_a_run_without_failures_says_so(tmp_path: Path, visit: Visit) -> None:
     run = write_odd_run(tmp_path, {"perfect": "perfect"}, nuisances=["contrast:sigma=0.0001"])
-    page = visit(write_report(run)).page
+    page = visit(write_report(run).local).page
     expect(page.locator(".verdict")).to_contain_text("perfect is right on 1.000")
     expect(page.get_by_text("No failure is pictured here")).to_be_visible()
 
@@ -203,7 +203,7 @@ def test_a_run_that_has_not_ended_shows_what_is_finished(folder: Path, tmp_path:
         file.unlink()
     else:
         file.write_bytes(file.read_bytes()[:-100])
-    page = visit(write_report(run)).page
+    page = visit(write_report(run).local).page
     expect(page.locator(".caution.brief")).to_contain_text("This run has not ended")
     expect(page.locator("#cautions")).to_contain_text("Of robustness 4 of 5 nuisances are finished")
     expect(page.locator(".verdict")).to_contain_text("4 nuisances")
@@ -221,7 +221,7 @@ def test_a_run_that_has_not_ended_shows_what_is_finished(folder: Path, tmp_path:
 def test_large_runs_have_a_first_screen_and_a_small_page(
     tmp_path: Path, visit: Visit, asked: dict[str, Any], verdict: str
 ) -> None:
-    path = write_report(write_odd_run(tmp_path, **asked))
+    path = write_report(write_odd_run(tmp_path, **asked)).local
     assert path.stat().st_size < 10e6
     opened = visit(path)
     assert opened.errors == []
@@ -232,7 +232,7 @@ def test_large_runs_have_a_first_screen_and_a_small_page(
 
 def test_seventy_five_nuisances_have_a_first_screen_and_a_small_page(tmp_path: Path, visit: Visit) -> None:
     suite = [f"{kind}:sigma={0.01 * (1 + step)}" for kind in ("rotation", "contrast", "noise") for step in range(25)]
-    path = write_report(write_odd_run(tmp_path, nuisances=suite, robustness={"samples": 2}, size=12))
+    path = write_report(write_odd_run(tmp_path, nuisances=suite, robustness={"samples": 2}, size=12)).local
     assert path.stat().st_size < 10e6
     opened = visit(path)
     expect(opened.page.locator(".matrix tbody tr")).to_have_count(76)
