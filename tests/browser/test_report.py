@@ -145,7 +145,8 @@ def test_all_can_be_done_with_a_keyboard(page: Page) -> None:
 def test_a_phone_shows_all_of_it_and_says_what_scrolls(folder: Path, visit: Visit) -> None:
     page = visit(folder / "report.html", phone=True).page
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    expect(page.locator(".map .scrolls")).to_be_visible()
+    expect(page.locator(".map .scrolls")).to_be_hidden()  # two classifiers fit
+    expect(page.locator("#robustness-results .scrolls").first).to_be_visible()
     expect(page.locator(".contents li").first).to_be_hidden()
     page.locator(".contents summary").click()
     page.get_by_role("link", name="What was measured").click()
@@ -228,6 +229,11 @@ def test_large_runs_have_a_first_screen_and_a_small_page(
     expect(opened.page.locator(".verdict")).to_contain_text(verdict)
     expect(opened.page.locator(".matrix tbody tr").first).to_be_in_viewport()
     expect(opened.page.locator(".failures img").first).to_be_in_viewport()
+    if "classifiers" in asked:
+        means = column(opened.page, 1)
+        assert means == sorted(means, reverse=True)  # the verdict's is in sight
+        best = opened.page.locator(".matrix tbody th").first.inner_text()
+        expect(opened.page.locator(".verdict")).to_contain_text(best)
 
 
 def test_seventy_five_nuisances_have_a_first_screen_and_a_small_page(tmp_path: Path, visit: Visit) -> None:
@@ -236,5 +242,6 @@ def test_seventy_five_nuisances_have_a_first_screen_and_a_small_page(tmp_path: P
     assert path.stat().st_size < 10e6
     opened = visit(path)
     expect(opened.page.locator(".matrix tbody tr")).to_have_count(76)
+    expect(opened.page.locator(".matrix tbody th").first).to_have_text("Mean of 75")
     expect(opened.page.locator(".failures img").first).to_be_in_viewport()
     assert opened.page.locator(".contents li").count() < 30
