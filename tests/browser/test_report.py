@@ -19,6 +19,7 @@ from brittle.report.page.loaded import load
 from brittle.report.page.shell import contents
 from brittle.report.renderers.data import as_csv
 from brittle.report.sections import section_of
+from brittle.report.side_by_side import write_comparison
 
 pytestmark = pytest.mark.warned("")  # of runs as small as these there is much to warn of
 NUISANCES = ["rotation:sigma=15", "rotation:sigma=30", "noise", "contrast:sigma=0.4", "translation:sigma=0.1"]
@@ -245,3 +246,20 @@ def test_seventy_five_nuisances_have_a_first_screen_and_a_small_page(tmp_path: P
     expect(opened.page.locator(".matrix tbody th").first).to_have_text("Mean of 75")
     expect(opened.page.locator(".failures img").first).to_be_in_viewport()
     assert opened.page.locator(".contents li").count() < 30
+
+
+def test_runs_side_by_side_can_be_sorted_and_saved_and_have_no_serious_fault(
+    folder: Path, tmp_path: Path, visit: Visit, accessibility_faults: Faults
+) -> None:
+    other = write_odd_run(tmp_path, {"c00": "c2", "c01": "c1"}, nuisances=NUISANCES, images=18, size=28, channels=1)
+    opened = visit(write_comparison([folder, other], tmp_path / "page.html"))
+    page = opened.page
+    assert opened.errors == []
+    assert [each for each in opened.requests if not each.startswith("data:")] == opened.requests[:1]
+    expect(page.locator(".verdict")).to_contain_text("Of 22 numbers")
+    expect(page.locator("table.sortable").first).to_be_in_viewport()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Download the data as CSV").nth(1).click()
+    rows = list(csv.DictReader(io.StringIO(Path(saving.value.path()).read_text(encoding="utf-8-sig"))))
+    assert len(rows) == page.locator("table.sortable").first.locator("tbody tr").count() == 22
+    assert accessibility_faults(page) == []
