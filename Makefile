@@ -109,9 +109,9 @@ docs: .venv/test-ready
 site: .venv/test-ready
 	$(BIN)/python docs/build_site.py build/site
 
-# Pictures of the explorer, in a real browser.
+# Pictures of report, explorer, bundle and gate, from real runs in a real browser (the bundle needs npm).
 docs-browser: .venv/test-ready
-	$(BIN)/python docs/explorer.py
+	$(BIN)/python docs/pages.py
 
 # The bundled weights (delete those that are there) and images, from FashionMNIST's four gzipped idx files in FASHION.
 idx = idx:$(FASHION)/$(1)-images-idx3-ubyte.gz,labels=$(FASHION)/$(1)-labels-idx1-ubyte.gz

@@ -283,3 +283,13 @@ def test_nothing_in_the_bundle_names_a_place_on_this_machine(folder: Path, addre
         content = each.read_bytes()
         assert b"site-packages" not in content, each.name
         assert str(folder).encode() not in content, each.name
+
+
+@pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, {"phone": True}], ids=["light", "dark", "phone"])
+def test_axe_finds_no_serious_fault(
+    visit: Callable[..., Any], address: str, accessibility_faults: Callable[[Any], list[str]], look: dict[str, Any]
+) -> None:
+    opened = visit(f"{address}#nuisance=affine&first=plain&second=augmented", **look)
+    opened.page.wait_for_selector(".answer.second", state="attached")
+    assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert accessibility_faults(opened.page) == []

@@ -287,6 +287,11 @@ def test_on_a_phone_nothing_is_wider_than_the_window(explorer: Callable[..., Pag
         page = explorer(f"#nuisance=affine&first=plain&second=augmented&view={view}", phone=True)
         page.wait_for_timeout(500)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page = explorer("#nuisance=affine&first=plain&second=augmented", phone=True)
+    first, second = (each.bounding_box() for each in page.locator(".answer").all())
+    assert first is not None
+    assert second is not None
+    assert (first["y"], first["width"]) == (second["y"], second["width"]), "two classifiers stand side by side"
     page = explorer("#nuisance=turned&theta=0&first=plain", phone=True, has_touch=True)
     page.locator("#theta-0").scroll_into_view_if_needed()
     before = shown(page)

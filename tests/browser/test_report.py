@@ -19,6 +19,7 @@ from brittle.report.page.loaded import load
 from brittle.report.page.shell import contents
 from brittle.report.renderers.data import as_csv
 from brittle.report.sections import section_of
+from brittle.report.side_by_side import write_comparison
 
 pytestmark = pytest.mark.warned("")  # of runs as small as these there is much to warn of
 NUISANCES = ["rotation:sigma=15", "rotation:sigma=30", "noise", "contrast:sigma=0.4", "translation:sigma=0.1"]
@@ -145,7 +146,8 @@ def test_all_can_be_done_with_a_keyboard(page: Page) -> None:
 def test_a_phone_shows_all_of_it_and_says_what_scrolls(folder: Path, visit: Visit) -> None:
     page = visit(folder / "report.html", phone=True).page
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    expect(page.locator(".map .scrolls")).to_be_visible()
+    expect(page.locator(".map .scrolls")).to_be_hidden()  # two classifiers fit
+    expect(page.locator("#robustness-results .scrolls").first).to_be_visible()
     expect(page.locator(".contents li").first).to_be_hidden()
     page.locator(".contents summary").click()
     page.get_by_role("link", name="What was measured").click()
@@ -177,7 +179,7 @@ def test_axe_finds_no_serious_fault(
 
 def test_names_with_markup_and_in_japanese_are_text(tmp_path: Path, visit: Visit, accessibility_faults: Faults) -> None:
     run = write_odd_run(tmp_path, classes=MARKUP, classifiers={"<i>one</i>": "c0", "二番": "c1"})
-    opened = visit(write_report(run))
+    opened = visit(write_report(run).local)
     assert opened.errors == []
     assert "<i>one</i>" in opened.page.title()
     assert opened.page.locator("main i, main b:text-is('bold'), img[src=x]").count() == 0
@@ -188,7 +190,7 @@ def test_names_with_markup_and_in_japanese_are_text(tmp_path: Path, visit: Visit
 
 def test_a_run_without_failures_says_so(tmp_path: Path, visit: Visit) -> None:
     run = write_odd_run(tmp_path, {"perfect": "perfect"}, nuisances=["contrast:sigma=0.0001"])
-    page = visit(write_report(run)).page
+    page = visit(write_report(run).local).page
     expect(page.locator(".verdict")).to_contain_text("perfect is right on 1.000")
     expect(page.get_by_text("No failure is pictured here")).to_be_visible()
 
@@ -203,7 +205,7 @@ def test_a_run_that_has_not_ended_shows_what_is_finished(folder: Path, tmp_path:
         file.unlink()
     else:
         file.write_bytes(file.read_bytes()[:-100])
-    page = visit(write_report(run)).page
+    page = visit(write_report(run).local).page
     expect(page.locator(".caution.brief")).to_contain_text("This run has not ended")
     expect(page.locator("#cautions")).to_contain_text("Of robustness 4 of 5 nuisances are finished")
     expect(page.locator(".verdict")).to_contain_text("4 nuisances")
@@ -221,7 +223,7 @@ def test_a_run_that_has_not_ended_shows_what_is_finished(folder: Path, tmp_path:
 def test_large_runs_have_a_first_screen_and_a_small_page(
     tmp_path: Path, visit: Visit, asked: dict[str, Any], verdict: str
 ) -> None:
-    path = write_report(write_odd_run(tmp_path, **asked))
+    path = write_report(write_odd_run(tmp_path, **asked)).local
     assert path.stat().st_size < 10e6
     opened = visit(path)
     assert opened.errors == []
@@ -230,11 +232,38 @@ def test_large_runs_have_a_first_screen_and_a_small_page(
     expect(opened.page.locator(".failures img").first).to_be_in_viewport()
 
 
+def test_of_many_classifiers_the_best_comes_first(tmp_path: Path, visit: Visit) -> None:
+    asked: dict[str, Any] = {"nuisances": ["noise", "contrast"], "robustness": {"samples": 2}, "size": 8}
+    page = visit(write_report(write_odd_run(tmp_path, 9, **asked)).local).page
+    means = column(page, 1)
+    assert len(means) == 9
+    assert means == sorted(means, reverse=True)
+    expect(page.locator(".verdict")).to_contain_text(page.locator(".matrix tbody th").first.inner_text())
+
+
 def test_seventy_five_nuisances_have_a_first_screen_and_a_small_page(tmp_path: Path, visit: Visit) -> None:
     suite = [f"{kind}:sigma={0.01 * (1 + step)}" for kind in ("rotation", "contrast", "noise") for step in range(25)]
-    path = write_report(write_odd_run(tmp_path, nuisances=suite, robustness={"samples": 2}, size=12))
+    path = write_report(write_odd_run(tmp_path, nuisances=suite, robustness={"samples": 2}, size=12)).local
     assert path.stat().st_size < 10e6
     opened = visit(path)
     expect(opened.page.locator(".matrix tbody tr")).to_have_count(76)
+    expect(opened.page.locator(".matrix tbody th").first).to_have_text("Mean of 75")
     expect(opened.page.locator(".failures img").first).to_be_in_viewport()
     assert opened.page.locator(".contents li").count() < 30
+
+
+def test_runs_side_by_side_can_be_sorted_and_saved_and_have_no_serious_fault(
+    folder: Path, tmp_path: Path, visit: Visit, accessibility_faults: Faults
+) -> None:
+    other = write_odd_run(tmp_path, {"c00": "c2", "c01": "c1"}, nuisances=NUISANCES, images=18, size=28, channels=1)
+    opened = visit(write_comparison([folder, other], tmp_path / "page.html"))
+    page = opened.page
+    assert opened.errors == []
+    assert [each for each in opened.requests if not each.startswith("data:")] == opened.requests[:1]
+    expect(page.locator(".verdict")).to_contain_text("Of 22 numbers")
+    expect(page.locator("table.sortable").first).to_be_in_viewport()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Download the data as CSV").nth(1).click()
+    rows = list(csv.DictReader(io.StringIO(Path(saving.value.path()).read_text(encoding="utf-8-sig"))))
+    assert len(rows) == page.locator("table.sortable").first.locator("tbody tr").count() == 22
+    assert accessibility_faults(page) == []

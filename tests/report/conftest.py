@@ -98,7 +98,7 @@ class Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        self.text += data.replace("\xa0", " ")
 
     @property
     def ids(self) -> set[str | None]:

@@ -21,6 +21,7 @@ from brittle.measures import measures
 from brittle.report import console as printing
 from brittle.report import sections as sections_package
 from brittle.report.blocks import Block, Group, Matrix, Raw, Sentence
+from brittle.report.blocks.figure import Figure
 from brittle.report.blocks.wording import plain
 from brittle.report.console import as_text, print_screenful
 from brittle.report.html import write_as, write_report
@@ -79,6 +80,12 @@ def test_no_section_of_brittle_makes_raw_markup(written: Document) -> None:
     for path in Path(sections_package.__file__).parent.rglob("*.py"):
         names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
         assert not names & {"Raw", "Markup"}, path
+
+
+def test_every_figure_says_itself_how_to_read_it(written: Document) -> None:
+    figures = [block for measure in written.measures for block in _within(measure.blocks) if isinstance(block, Figure)]
+    assert len(figures) > 20
+    assert [block.alt for block in figures if not plain(block.reading)] == []
 
 
 def test_page_json_and_console_have_the_same_findings(

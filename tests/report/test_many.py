@@ -15,6 +15,7 @@ from brittle.cli.output import warn
 from brittle.report.console import as_text, print_found
 from brittle.report.html import write_report
 from brittle.report.page.choose_few import some_of
+from brittle.report.page.colours import looks
 from brittle.report.sections.weak_points.section import with_pictures
 
 FORTY = [f"net-{place:02d}" for place in range(40)]
@@ -54,13 +55,18 @@ def test_forty_classifiers_print_fewer_than_200_lines(forty_folder: Path, capsys
 def test_the_report_of_forty_classifiers_is_small_and_says_whom_it_shows(forty_folder: Path) -> None:
     report = write_report(forty_folder)
     text = report.read_text(encoding="utf-8")
-    assert report.stat().st_size < 10_000_000
+    assert report.local.stat().st_size < 10_000_000
     assert "Of 40 classifiers 8 are shown below" in text
     assert "Of 40 classifiers 8 are shown in full" in text
     assert "All 1,560 comparisons are in summary.json." in text
     assert [text.count(part) for part in PARTS] == [16, 16]  # eight classifiers under two nuisances
     others = text[text.index(">The other classifiers</h3>") :]
     assert len(re.findall(r"net-\d\d</th>", others)) == 2 * 32
+
+
+def test_no_two_of_twenty_eight_classifiers_look_alike_even_where_colours_repeat() -> None:
+    every = looks([f"c{place}" for place in range(28)]).values()
+    assert len({each.swatch for each in every}) == 28
 
 
 def test_few_classifiers_are_all_shown(both_folder: Path, page_of: Callable[[Path], Any]) -> None:

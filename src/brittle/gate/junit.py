@@ -55,9 +55,8 @@ def cases_of(verdict: GateVerdict) -> Iterator[TestCase]:
         yield TestCase(cell.measure, " · ".join(where), state, words[state])
     for each in verdict.numbers:
         met: State = "passed" if each.holds else "failed"
-        yield TestCase(
-            "require", f"{each.condition} · {each.name}", met, f"{each.name} is {each.value:.6g}, not {each.condition}"
-        )
+        said = f"{each.name} is {each.value:.6g}, and {each.condition} was asked for"
+        yield TestCase("require", f"{each.condition} · {each.name}", met, said)
     for case in verdict.cases:
         met = "passed" if case.right else "failed"
         said = f"{case.predicted} in place of {case.expected}, whose probability is {case.probability:.3f}"

@@ -13,11 +13,12 @@ from brittle.errors import BrittleError
 from brittle.files import write_durably
 from brittle.report.blocks import Block, Group, Sentence, Table
 from brittle.report.blocks.figure import Axis, Figure, Intervals, Mark, Panel, Points, Role, Rule, category_axis
-from brittle.report.blocks.text import ClassifierName, Estimate, Styled, TableCell
+from brittle.report.blocks.text import ClassifierName, Estimate, TableCell
+from brittle.report.blocks.wording import plain
 from brittle.report.page.colours import looks
 from brittle.report.page.jinja import environment
-from brittle.report.page.words import counted, listed, number, percent
-from brittle.report.renderers.plain_html import as_plain_html
+from brittle.report.page.words import counted, estimate, listed, number, percent
+from brittle.report.renderers.html import HtmlRenderer, anchors, in_contents
 
 FILE = "comparison.html"
 SAME = "same classifier"
@@ -36,8 +37,18 @@ def write_comparison(folders: Sequence[Path], out: str | Path | None = None, pai
     blocks = [block for each in comparisons for block in compared(each, several=len(others) > 1)]
     title = f"{listed([run.name for run in others])} compared with {first.name}"
     names = dict.fromkeys(cell.classifier for each in comparisons for cell in each.cells)
-    body = as_plain_html(blocks, looks(list(names)), 2)
-    text = environment().get_template("comparison.html.j2").render(title=title, body=body)
+    said = blocks[0] if isinstance(blocks[0], Sentence) else None
+    page = HtmlRenderer(None, looks(list(names)), "runs", anchors=anchors(blocks, "runs"))
+    text = (
+        environment()
+        .get_template("comparison.html.j2")
+        .render(
+            title=title,
+            verdict="" if said is None else page.inline(said.text),
+            parts=[(page.anchor(each, 0), plain(each.title)) for each in in_contents(blocks)],
+            body=page.render([each for each in blocks if each is not said]),
+        )
+    )
     path = Path(FILE if out is None else out)
     write_durably(path, lambda to: to.write_text(text, encoding="utf-8"))
     return path
@@ -46,7 +57,7 @@ def write_comparison(folders: Sequence[Path], out: str | Path | None = None, pai
 def compared(found: Comparison, *, several: bool = False) -> list[Block]:
     """What has changed from one run to another, most of all first."""
     parts: list[Block] = [
-        Sentence((Styled(_headline(found)), ".")),
+        Sentence(f"{_headline(found)}."),
         *([_figure(found)] if any(not each.same and each.cell.nuisance for each in found.changes) else []),
         _table(found),
         Sentence(_promise(found), "note"),
@@ -71,7 +82,15 @@ def _headline(found: Comparison) -> str:
     every = counted(len(said), "number")
     words = {each: each for each in VERDICTS} | {SAME: f"of the {SAME}"}
     parts = [f"{said.count(key)} {text}" for key, text in words.items() if key in said]
-    return f"Of {every}, {listed(parts)}"
+    most = _sorted(found)[0]
+    if verdict(most) not in ("fell", "rose"):
+        return f"Of {every}, {listed(parts)}"
+    where = f" under {most.cell.nuisance}" if most.cell.nuisance else ""
+    change = estimate(most.difference.value, (most.difference.low, most.difference.high), "+")
+    return (
+        f"Of {every}, {listed(parts)}; {NUMBERS[most.number]} of {most.cell.classifier}{where} {verdict(most)} most, "
+        f"from {number(most.before)} to {number(most.after)}: {change}"
+    )
 
 
 def _sorted(found: Comparison) -> list[ChangedNumber]:

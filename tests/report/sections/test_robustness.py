@@ -166,7 +166,12 @@ def test_curves_need_two_values_of_one_numeric_option() -> None:
 
 
 def _at_level(level: int, accuracy: float) -> dict[str, Any]:
-    row: dict[str, Any] = {"classifier": "c", "nuisance": f"fog:level={level}", "reference": "label"}
+    row: dict[str, Any] = {
+        "classifier": "c",
+        "nuisance": f"fog:level={level}",
+        "reference": "label",
+        "confidence": 0.95,
+    }
     row |= {"rho": accuracy, "accuracy_nuisance": accuracy, "accuracy_clean": 0.9, "drop": 0.9 - accuracy}
     return row | {
         f"{name}interval": None for name in ("", "accuracy_nuisance_", "accuracy_clean_", "drop_", "flip_rate_")
@@ -191,7 +196,8 @@ def test_a_thousand_classes_show_their_two_ends() -> None:
         bounds = [rho, rho]
         return {"label": label, "class": "crane", "rho": rho, "interval": bounds, "interval_simultaneous": bounds}
 
-    rows = [{"classifier": "c", "classes": [each(label, (label * 7 % 1000) / 1000) for label in range(1000)]}]
+    classes = [each(label, (label * 7 % 1000) / 1000) for label in range(1000)]
+    rows = [{"classifier": "c", "confidence": 0.95, "classes": classes}]
     shown = [None if pair is None else pair[0] * 7 % 1000 for pair in shown_classes(rows)]
     assert shown == [*range(15), None, *range(985, 1000)]
     figure = as_svg("k", class_figure("affine", rows), looks(["c"]))

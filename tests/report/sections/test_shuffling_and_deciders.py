@@ -79,7 +79,7 @@ def test_the_page_tells_what_the_summary_says(run):
     told = result["measures"]["cue-conflict"]["results"][0]
     assert (told["in_conflict"], told["shape_answers"], told["texture_answers"]) == (12, 6, 6)
     assert "6 and 6 of 12" in page
-    assert "50.0 % [" in page
+    assert "50.0 % [" in page.replace("\xa0", " ")
     assert "subject-01" in page
     kappa = result["measures"]["error-consistency"]["results"][0]["kappa"]
     assert f"{kappa:.2f}".replace("-", "−") in page

@@ -11,7 +11,7 @@ from brittle.report.page.words import listed, sentence, unreadable
 
 SERIOUS = 3  # above the numbers
 ONE_LINE = 110  # characters
-ALIKE = 3  # cautions from which on those that differ in names and numbers alone are merged
+ALIKE = 2  # cautions from which on those that differ in names and numbers alone are merged
 
 _PARTICULARS = re.compile(r"'[^']*'|\S*[:=]\S*|[\d.,]+")
 

@@ -18,6 +18,17 @@ class ClassifierLook(NamedTuple):
     marker: str
     dashes: str
 
+    @property
+    def swatch(self) -> str:
+        """The CSS of a square beside its name, filled as its markers are: no two of four times seven look alike."""
+        half = f"{self.colour} 50%,transparent 50%"
+        return {
+            "-": f"background:{self.colour}",
+            "--": f"box-shadow:inset 0 0 0 2px {self.colour}",
+            ":": f"background:linear-gradient(90deg,{half});box-shadow:inset 0 0 0 1px {self.colour}",
+            "-.": f"background:linear-gradient({half});box-shadow:inset 0 0 0 1px {self.colour}",
+        }[self.dashes]
+
 
 def looks(classifiers: Sequence[str]) -> dict[str, ClassifierLook]:
     count = len(OKABE_ITO)

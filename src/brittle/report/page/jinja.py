@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from brittle.report.page import words
+
+_UNITS = re.compile(r"(?<=\d) (?=%)|(?<=\b[α-ω]) (?=\d)")
+
+
+def unbroken(text: str) -> str:
+    """No line of a page ends within "17 %" or "σ 15°"."""
+    return _UNITS.sub("\xa0", text)
 
 
 @cache
@@ -19,5 +27,5 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"counted": words.counted, "number": words.number}
+    made.filters |= {"counted": words.counted, "number": words.number, "unbroken": unbroken}
     return made

@@ -77,9 +77,10 @@ def in_contents(blocks: Iterable[Block]) -> Iterator[Group]:
 
 @dataclass(frozen=True)
 class HtmlRenderer:
-    """Renders the blocks of one measure; `key` begins the ids of everything in them."""
+    """Renders the blocks of one measure; `key` begins the ids of everything in them. Without a run there are no
+    pictures."""
 
-    run: LoadedRun
+    run: LoadedRun | None
     looks: Mapping[str, ClassifierLook]
     key: str
     places: Places = field(default_factory=dict)  # groups about cells, of all measures
@@ -91,7 +92,7 @@ class HtmlRenderer:
     def render(self, blocks: Sequence[Block]) -> Markup:
         pictures, problem = ResolvedPictures({}, Confirmation()), ""
         try:
-            pictures = resolve(self.run, blocks)
+            pictures = resolve(self.run, blocks) if self.run is not None else pictures
         except (BrittleError, OSError) as error:
             problem = f"The pictures can’t be made again: {error}"
         count = sum(len(strip.cards) for each in pictures_of(blocks) for strip in each.strips)

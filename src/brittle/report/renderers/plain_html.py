@@ -45,6 +45,8 @@ def _block(block: Block, looks: Mapping[str, ClassifierLook], depth: int) -> Ite
             yield _table(block)
         case Figure():
             yield picture_of(as_drawn(block, looks), block.alt)
+            if block.reading:
+                yield Markup('<p style="{}">{}</p>').format(SOFT, _text(block.reading))
         case Raw():
             yield escape(block.text)
         case _:

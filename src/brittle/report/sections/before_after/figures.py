@@ -43,6 +43,8 @@ def candidate_figure(record: HardeningRecord, difference: Row) -> Figure:
         _candidates(record, difference),
         Axis("clean accuracy", grid=True),
         Axis("ρ", grid=True),
+        "Further up is more robust, further right more accurate untouched. Thin lines lead from the untouched weights "
+        "through the candidates of a round.",
         height=3.5,
     )
 
@@ -93,6 +95,8 @@ def class_figure(difference: Row, classes: Sequence[Row]) -> Figure:
             )
             for quantity, name in QUANTITIES.items()
         ),
+        "After minus before, class by class: right of the line a class has gained. Bars are intervals; where one "
+        "reaches over the line, these images can’t tell.",
         height=0.8 + 0.27 * len(classes),
         share="both",
         legend=False,

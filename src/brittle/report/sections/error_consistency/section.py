@@ -119,4 +119,11 @@ def _figure(pairs: Sequence[Row]) -> Figure:
         f"{pair['first']} and {pair['second']} {plain((_kappa(pair, bounds=False),))}" for pair in pairs[:MOST_TOLD]
     )
     axes = category_axis(names[:-1], slanted=len(names) > 4), category_axis(names[1:], falling=True)
-    return chart(f"error consistency κ. {told}", [cells], *axes, height=min(9.0, 0.9 + 0.42 * len(names)))
+    return chart(
+        f"error consistency κ. {told}",
+        [cells],
+        *axes,
+        "κ of the two deciders of a row and a column: 1, the same images are wrong; 0, as many in common as chance "
+        "gives; empty where κ is not defined.",
+        height=min(9.0, 0.9 + 0.42 * len(names)),
+    )

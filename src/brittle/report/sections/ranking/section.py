@@ -196,7 +196,9 @@ def _bump_chart(row: Row, chosen: Sequence[Row]) -> Figure:
             Panel(tuple(_lines(severities, chosen, "rank_by_overlap")), x, y, overlap),
             Panel(tuple(_lines(severities, chosen, "rank")), x, y, f"ties: paired tests, corrected{bars}"),
         ),
-        f"Of {count} classifiers {len(chosen)} are drawn." if len(chosen) < count else "",
+        "A line per classifier, the best on top; where lines cross, two change places, which on the right takes a "
+        "test. Lines that share a rank lie side by side."
+        + (f" Of {count} classifiers {len(chosen)} are drawn." if len(chosen) < count else ""),
         height=min(7.2, 2.0 + 0.28 * count),
         share="y",
     )

@@ -10,7 +10,7 @@ from brittle.registry import options_of
 from brittle.report.blocks.figure import Axis, Bars, Figure, Line, Mark, Panel, Points, Rule, category_axis
 from brittle.report.blocks.text import ClassifierName
 from brittle.report.page.section import Row
-from brittle.report.page.words import listed
+from brittle.report.page.words import listed, percent
 from brittle.report.sections.marks import chart, intervals
 from brittle.types import Nuisance
 
@@ -44,6 +44,8 @@ def curve_figure(curve: Curve, rows: Sequence[Row], *, falling: bool | None) -> 
             )
             for value, label in panels.items()
         ),
+        f"A mark per nuisance that was measured, joined in order; bars are {percent(rows[0]['confidence'])} intervals, "
+        f"each on its own{'; dotted: clean accuracy' if 'accuracy_nuisance' in panels and not from_zero else ''}.",
     )
 
 
@@ -111,6 +113,8 @@ def class_figure(nuisance: str, rows: Sequence[Row]) -> Figure:
         marks,
         Axis("ρ of the class", low=0.0, high=1.0, grid=True),
         category_axis(["⋮" if each is None else each[1] for each in classes], falling=True),
+        f"Bars reach to ρ of the class, marked by a ring. The thick line is its {percent(rows[0]['confidence'])} "
+        "interval, on its own; the thin one holds for all classes of a classifier at once: use it to pick out a class.",
         height=0.7 + len(classes) * max(0.26, 0.15 * len(rows)),
     )
 

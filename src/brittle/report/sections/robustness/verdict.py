@@ -5,11 +5,12 @@ holds for all comparisons of the run at once."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 from brittle.report.blocks import Sentence, Weighted
 from brittle.report.blocks.matrix import Matrix, Square
-from brittle.report.blocks.text import ClassifierName, Span
+from brittle.report.blocks.text import ClassifierName, Span, Styled
 from brittle.report.blocks.wording import estimate
 from brittle.report.page.section import Row, compared
 from brittle.report.page.words import interval, listed, number, percent
@@ -17,6 +18,7 @@ from brittle.report.sections.robustness.results import RobustnessRows
 
 VERDICT, MAP = 0.9, 1.0  # how much they matter
 MOST_NAMED = 3
+IN_ORDER = 6, 12  # up to so many classifiers and nuisances stand in the study's order
 ACCURACY, RHO = "accuracy_nuisance", "rho"
 
 
@@ -38,26 +40,52 @@ def maps(results: RobustnessRows, many_sets: bool) -> Iterator[Weighted]:
 
 def _map(here: RobustnessRows, images: str, many_sets: bool) -> Matrix:
     by = {(row["nuisance"], row["classifier"]): row for row in here.rows}
-    names: list[Span] = list(here.nuisances)
-    rows = [[_square(by.get((nuisance, name)), here.labelled) for name in here.classifiers] for nuisance in names]
+    classifiers, nuisances = _classifiers(here), _nuisances(here)
+    names: list[Span] = list(nuisances)
+    rows = [[_square(by.get((nuisance, name)), here.labelled) for name in classifiers] for nuisance in nuisances]
     if here.means:
         clean = {row["classifier"]: row.get("accuracy_clean") for row in here.rows}
         means = {row["classifier"]: {**row, "accuracy_clean": clean[row["classifier"]]} for row in here.means}
-        names.insert(0, f"Mean of {len(here.means[0]['nuisances'])}")
-        rows.insert(0, [_square(means.get(name), here.labelled) for name in here.classifiers])
+        names.insert(0, Styled(f"Mean of {len(here.means[0]['nuisances'])}", "strong"))
+        rows.insert(0, [_square(means.get(name), here.labelled) for name in classifiers])
+    order = [
+        *["the best classifier comes first"] * (len(classifiers) > IN_ORDER[0]),
+        *["the nuisance that does most harm comes first"] * (len(nuisances) > IN_ORDER[1]),
+    ]
     what = "Accuracy and ρ" if here.labelled else "ρ"
     confidence = percent(here.first["confidence"])
+    meant = "the right label" if here.labelled else "its own clean prediction"
     tick = " The tick is clean accuracy." if here.labelled else " There are no labels, so there is no accuracy."
     return Matrix(
         f"{what} of {listed(here.classifiers)} under each nuisance{f' on {images}' * many_sets}",
         tuple(names),
-        tuple(ClassifierName(name) for name in here.classifiers),
+        tuple(ClassifierName(name) for name in classifiers),
         tuple(map(tuple, rows)),
         ("accuracy", "ρ") if here.labelled else ("ρ",),
         "clean accuracy" if here.labelled else "",
-        reading=f"The bar is as long as the first number, pale over its {confidence} interval, which holds on its own."
-        f"{tick} The redder a square, the more answers are wrong.",
+        reading=f"ρ is the mean probability of {meant}. The bar is pale over the {confidence} interval of the first "
+        f"number, which holds on its own; the gap in it is the number.{tick} The redder a square, the more answers are "
+        f"wrong.{f' Of these many, {listed(order)}.' if order else ''}",
     )
+
+
+def _classifiers(here: RobustnessRows) -> list[str]:
+    """In the study's order; of many the best first, so that the verdict's is in sight."""
+    if len(here.classifiers) <= IN_ORDER[0]:
+        return here.classifiers
+    return sorted(here.classifiers, key=lambda name: -_overall(here, name)[0][_first(here)])
+
+
+def _nuisances(here: RobustnessRows) -> list[str]:
+    """In the study's order; of many those that do most harm first."""
+    if len(here.nuisances) <= IN_ORDER[1]:
+        return here.nuisances
+    return sorted(here.nuisances, key=lambda name: statistics.fmean(row[_first(here)] for row in here.under(name).rows))
+
+
+def _first(here: RobustnessRows) -> str:
+    """The number that comes first in a square."""
+    return ACCURACY if here.labelled else RHO
 
 
 def _square(row: Row | None, labelled: bool) -> Square | None:

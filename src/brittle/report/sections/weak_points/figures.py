@@ -55,7 +55,8 @@ def flow_figure(flows: Sequence[Row]) -> Figure:
     slanted = max(map(len, ends)) * len(ends) > LETTERS
     x = category_axis(ends, "label that the classifier gives instead", slanted=slanted)
     y = category_axis(starts, "label of the image", falling=True)
-    return chart(about, [cells], x, y, height=1.3 + 0.36 * len(starts))
+    reading = "Of all weak points on which another label is given, the share that leads from the row to the column."
+    return chart(about, [cells], x, y, reading, height=1.3 + 0.36 * len(starts))
 
 
 def _flow_bars(flows: Sequence[Row], about: str) -> Figure:
@@ -64,7 +65,8 @@ def _flow_bars(flows: Sequence[Row], about: str) -> Figure:
     bars = Bars(Role("first"), at, shares, width=0.7, along="x", texts=tuple(_percent(flow["share"]) for flow in flows))
     x = Axis("share of all weak points of another label, %", low=0.0, high=1.1 * max(shares), grid=True)
     y = category_axis(map(_flow, flows), falling=True)
-    return chart(about, [bars], x, y, height=0.8 + 0.27 * len(flows))
+    reading = "Of all weak points on which another label is given, the share that leads from one label to another."
+    return chart(about, [bars], x, y, reading, height=0.8 + 0.27 * len(flows))
 
 
 def _flow(flow: Row) -> str:
@@ -80,6 +82,8 @@ def marginal_figure(panels: Sequence[Marginal], images: int) -> Figure:
     return Figure(
         f"Prior and weak points of {', '.join(panel.name for panel in panels)}, pooled over {images} images",
         tuple(map(_marginal, panels)),
+        "Where the line of the weak points rises above the grey of the prior, the classifier breaks more often than "
+        "its prior alone explains. Densities: areas compare, heights of different panels do not.",
         columns=min(4, len(panels)),
         height=1.75,
     )
@@ -140,6 +144,7 @@ def trace_figure(traces: Sequence[ChainTrace]) -> Figure:
     return Figure(
         f"Chains of {', '.join(each.title for each in traces)}: {', '.join(names)} against the step",
         tuple(panels),
+        "A line per chain. Chains that have mixed cross one another all the way; one that keeps to itself was stuck.",
         columns=len(names),
         height=1.9,
     )

@@ -73,6 +73,8 @@ def posterior_figure(maps: Sequence[PosteriorMap], names: tuple[str, str]) -> Fi
     return Figure(
         f"Posterior over {names[0]} and {names[1]} with kept draws, for {'; '.join(each.title for each in maps)}",
         tuple(_posterior(each, (names[0], "" if place else names[1])) for place, each in enumerate(maps)),
+        "Dark: θ that the prior draws often and the classifier gets wrong. Dots are the weak points found; the cross "
+        "is no change. Dots away from what is dark, or dark without dots, would be a sampler’s fault.",
         height=3.3,
     )
 
@@ -136,6 +138,8 @@ def occlusion_figure(maps: Sequence[OcclusionMap]) -> Figure:
     return Figure(
         f"Where occluders hide pixels, in the prior and in weak points: {'; '.join(each.title for each in maps)}",
         tuple(panel for each in maps for panel in _hidden(each)),
+        "How often each pixel is hidden: by draws of the prior, and by weak points. On the right the difference: where "
+        "it is positive, hiding the picture there leads to another label more often than elsewhere.",
         columns=4,
         height=2.1,
     )
