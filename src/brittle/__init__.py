@@ -64,6 +64,8 @@ __all__ = [
     "fail",
     "failure_points",
     "filter",
+    "generate",
+    "generation_cost",
     "harden",
     "image_set",
     "interference",
@@ -84,6 +86,8 @@ __all__ = [
     "sample",
     "shuffling",
     "train",
+    "train_sliders",
+    "train_tokens",
     "weak_points",
 ]
 

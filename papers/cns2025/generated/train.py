@@ -30,9 +30,9 @@ from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
 from brittle.diffusion.sliders import Sliders
 from brittle.diffusion.tokens import write_token
 from brittle.generation.small import SmallShape, parameters_of, small_pipeline
-from brittle.generation.train_sliders import SliderOptions, SliderTask, made_latents, train_sliders
+from brittle.diffusion.train_sliders import SliderOptions, SliderTask, made_latents, train_sliders
 from brittle.generation.train_small import DIGITS, SHIFTS, SmallTraining, shifted_pictures, train_small
-from brittle.generation.train_tokens import TokenOptions, token_of, train_tokens
+from brittle.diffusion.train_tokens import TokenOptions, token_of, train_tokens
 from brittle.images.idx import read_idx
 
 CLASSES = tuple(name.lower() for name in FASHION_LABELS)

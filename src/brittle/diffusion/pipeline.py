@@ -124,7 +124,7 @@ def _made(where: str, is_folder: bool, revision: str | None, dtype: torch.dtype 
     options: dict[str, Any] = {
         "use_safetensors": True,
         "trust_remote_code": False,
-        "torch_dtype": dtype or torch.float32,
+        "dtype": dtype or torch.float32,
     }
     if revision and not is_folder:
         options["revision"] = revision
