@@ -46,7 +46,7 @@ USUAL: Mapping[str, Any] = {"steps": 50, "guidance": 1.0, "sampler": "own"}
 KEYS = ("classes", "shifts", "pipeline", *USUAL)  # what a preset may give
 
 
-class Pair(NamedTuple):
+class SliderPair(NamedTuple):
     """What one slider is for."""
 
     name: str
@@ -65,8 +65,8 @@ class PairPlan(Plan):
     def __len__(self) -> int:
         return len(self.classes) * len(self.shifts)
 
-    def pair(self, place: int) -> Pair:
-        return Pair(self.classes[place // len(self.shifts)], self.shifts[place % len(self.shifts)])
+    def pair(self, place: int) -> SliderPair:
+        return SliderPair(self.classes[place // len(self.shifts)], self.shifts[place % len(self.shifts)])
 
     def unit(self, place: int) -> Unit:
         first = key_of(repr(tuple(self.pair(place)))) & MOST
@@ -118,15 +118,15 @@ class TrainSliders(TrainSlidersOptions, Measure):
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         pipeline, words = _loaded(str(self.pipeline), self.tokens, str(task.device))
-        plan, trained = self.plan(task.about), list[tuple[int, Pair, float, bytes]]()
+        plan, trained = self.plan(task.about), list[tuple[int, SliderPair, float, bytes]]()
         units = [(piece.unit, plan.pair(piece.unit)) for piece in task.pieces]
         for part in slices(len(units), self.together):
             trained += self._trained(pipeline, words, units[part], task)
         return {"": lambda: _tables(trained)}
 
     def _trained(
-        self, pipeline: TextToImage, words: Mapping[str, str], units: Sequence[tuple[int, Pair]], task: Task
-    ) -> list[tuple[int, Pair, float, bytes]]:
+        self, pipeline: TextToImage, words: Mapping[str, str], units: Sequence[tuple[int, SliderPair]], task: Task
+    ) -> list[tuple[int, SliderPair, float, bytes]]:
         tasks = [self._task(pair, words) for _, pair in units]
         sampling = SamplingOptions(
             steps=self.steps or 1,
@@ -152,12 +152,12 @@ class TrainSliders(TrainSlidersOptions, Measure):
             for place, (unit, pair) in enumerate(units)
         ]
 
-    def _task(self, pair: Pair, words: Mapping[str, str]) -> SliderTask:
+    def _task(self, pair: SliderPair, words: Mapping[str, str]) -> SliderTask:
         word = word_of(pair.name, words)
         shifted = prompt(self.shifted_template, word, pair.shift)
         return SliderTask(f"{pair.name} in {pair.shift}", prompt(self.template, word), shifted)
 
-    def _said(self, pair: Pair, task: SliderTask) -> dict[str, str]:
+    def _said(self, pair: SliderPair, task: SliderTask) -> dict[str, str]:
         return {CLASS: pair.name, SHIFT: pair.shift, "prompt": task.prompt, "shifted": task.shifted}
 
     def _state(self, tasks: Sequence[SliderTask]) -> Path | None:
@@ -182,7 +182,7 @@ def _write(path: Path, content: bytes) -> None:
         write_durably(path, lambda to: to.write_bytes(content))
 
 
-def _tables(trained: Sequence[tuple[int, Pair, float, bytes]]) -> Tables:
+def _tables(trained: Sequence[tuple[int, SliderPair, float, bytes]]) -> Tables:
     units = np.array([unit for unit, _, _, _ in trained], np.int64)
     rows = pa.table(
         {
