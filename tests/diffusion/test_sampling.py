@@ -166,4 +166,9 @@ def test_a_learned_word_is_that_of_plain_diffusers(tiny, tmp_path):
 
 
 def test_a_folder_of_sliders_says_what_each_is_for(tiny):
-    assert sorted(sliders_in(tiny / "sliders")) == [("bag", "fog"), ("bag", "snow"), ("shirt", "fog"), ("shirt", "snow")]
+    assert sorted(sliders_in(tiny / "sliders")) == [
+        ("bag", "fog"),
+        ("bag", "snow"),
+        ("shirt", "fog"),
+        ("shirt", "snow"),
+    ]

@@ -89,7 +89,9 @@ def pipeline(tiny):
 
 
 def tasks(*shifts):
-    return [SliderTask(f"shirt in {each}", "a picture of a shirt", f"a picture of a shirt in {each}") for each in shifts]
+    return [
+        SliderTask(f"shirt in {each}", "a picture of a shirt", f"a picture of a shirt in {each}") for each in shifts
+    ]
 
 
 POOL = {"a picture of a shirt": torch.randn(6, 1, 32, 32, generator=torch.Generator().manual_seed(1))}
@@ -153,7 +155,10 @@ def test_a_word_begins_as_the_words_of_its_class_and_changes_nothing_else(tiny):
     images = {"shirt": torch.rand(4, 1, 32, 32, generator=torch.Generator().manual_seed(2))}
     losses = []
     found = train_tokens(
-        own, images, TokenOptions(training_steps=60, batch=8, rate=0.02), said=lambda _, each: losses.append(float(each))
+        own,
+        images,
+        TokenOptions(training_steps=60, batch=8, rate=0.02),
+        said=lambda _, each: losses.append(float(each)),
     )
     after = own.parts.text_encoder.get_input_embeddings().weight
     assert torch.equal(after[: len(before)], before)

@@ -32,10 +32,9 @@ def generate_asked(given: Mapping[str, Any]) -> GenerateResult:
     options = _options(GenerateOptions, given) | {"folder": str(_folder(given))}
     measure = Generate(**{key.replace("-", "_"): value for key, value in options.items()})
     with progress_shown(given["progress"]) as seen:
-        if measure.pipeline is not None and measure.classes:
-            local = given["engine"] == "local"  # workers on a cluster have other devices
-            cost = generation_cost(measure, given["device"]) if local else counted(measure, "")
-            seen.show(str(cost))
+        measure.refuse_wrong()
+        local = given["engine"] == "local"  # workers on a cluster have other devices
+        seen.show(str(generation_cost(measure, given["device"]) if local else counted(measure, "")))
         found: GenerateResult = _carried_out("generate", options, given, seen)
     return found
 
@@ -65,8 +64,7 @@ def generation_cost(pipeline: str | Path | None = None, *, device: str | None = 
 
     asked = _options(GenerateOptions, {**options, "pipeline": None if pipeline is None else str(pipeline)})
     measure = Generate(**{key.replace("-", "_"): value for key, value in asked.items()})
-    if measure.pipeline is None or not measure.classes:
-        raise BrittleError("no pipeline or no classes are named", "Name them, or a preset.")
+    measure.refuse_wrong()
     return cost_of(measure, device)
 
 

@@ -7,6 +7,7 @@ from safetensors alone.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,6 +66,12 @@ class TextToImage:
         with torch.no_grad():
             found: Tensor = self.parts.encode_prompt(list(prompts), self.device, 1, False)[0]
         return found
+
+    def with_words_of_its_own(self) -> TextToImage:
+        """The same pipeline with a tokenizer and a text encoder that may be changed."""
+        parts = copy.copy(self.parts)
+        parts.tokenizer, parts.text_encoder = copy.deepcopy((parts.tokenizer, parts.text_encoder))
+        return TextToImage(self.name, parts)
 
     def start_noise(self, seeds: Sequence[int]) -> Tensor:
         """Latents (n, C, h, w) of pure noise: those that diffusers draws from a generator on the CPU with that seed."""

@@ -97,6 +97,10 @@ class Generate(GenerateOptions, Measure):
         )
 
     def check(self, about: About, asked: MeasureInputs) -> None:
+        self.refuse_wrong()
+
+    def refuse_wrong(self) -> None:
+        """Raises where the options, or the files that they name, can't be used."""
         for package in ("diffusers", "transformers"):
             library(package, EXTRA, "the measure 'generate'")
         if self.pipeline is None:

@@ -106,7 +106,8 @@ class TrainTokens(TrainTokensOptions, Measure):
             losses.copy_(now)
             task.tick(self.batch * len(images))
 
-        vectors = train_tokens(pipeline, images, options, template=self.template, said=said)
+        own = pipeline.with_words_of_its_own()  # or the same words could not be learned again
+        vectors = train_tokens(own, images, options, template=self.template, said=said)
         about = {"template": self.template, "steps": str(self.training_steps)}
         for place, name in enumerate(images):
             token = token_of(name)

@@ -41,7 +41,9 @@ class GenerateSection(_Section):
         about = summary["settings"]
         megabytes = summary["bytes"] / 2**20
         said = f"{counted(summary['images'], 'image')} ({megabytes:,.1f} MB)"
-        said += "" if summary["folder"] is None else f" in {summary['folder']}; as an image set, cns:{summary['folder']}"
+        said += (
+            "" if summary["folder"] is None else f" in {summary['folder']}; as an image set, cns:{summary['folder']}"
+        )
         how = (
             f"{about['pipeline']}, {about['steps']} steps ({about['sampler']}), guidance {about['guidance']:g}; "
             f"sliders in the last {about['active']:.0%} of the steps."
