@@ -1,6 +1,7 @@
 """A benchmark generated: what is written, what is read back, how it is resumed, extended and refused."""
 
 import errno
+import itertools
 import json
 import os
 import signal
@@ -152,7 +153,7 @@ def test_more_seeds_and_shifts_leave_what_there_is(tiny, tmp_path, monkeypatch):
 def test_fewer_or_other_images_are_another_run(tiny, tmp_path):
     out = tmp_path / "benchmark"
     generated(tiny, out, seeds=1)
-    with pytest.raises(BrittleError, match="shifts: .* → .*rows of 'generate' depend on that"):
+    with pytest.raises(BrittleError, match=r"shifts: .* → .*rows of 'generate' depend on that"):
         generated(tiny, out, seeds=1, shifts="fog")
     with pytest.raises(BrittleError, match="steps: 4 → 5"):
         generated(tiny, out, seeds=1, steps=5)
@@ -248,9 +249,9 @@ def test_a_run_that_stops_in_the_middle_is_taken_up_again(tiny, tmp_path, monkey
     monkeypatch.setattr(Generate, "calls", lambda self, unit: 2048)  # each unit is a piece
     with pytest.raises(KeyboardInterrupt):
         generated(tiny, tmp_path / "benchmark", seeds=3)
-    first = sum(pieces[:2], [])
+    first = list(itertools.chain(*pieces[:2]))
     generated(tiny, tmp_path / "benchmark", seeds=3)
-    done = first + sum(pieces[3:], [])
+    done = first + list(itertools.chain(*pieces[3:]))
     assert sorted(done) == list(range(2 * 3 * 3))
     assert len(files(tmp_path / "benchmark")) == 2 * 2 * 3 * 6
 
@@ -353,7 +354,7 @@ def test_a_full_disk_is_said_in_one_line_and_what_is_finished_is_kept(tiny, tmp_
         return write(self, content)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(Failure, match="the disk is full: .*what is finished is kept") as raised:
+    with pytest.raises(Failure, match=r"the disk is full: .*what is finished is kept") as raised:
         generated(tiny, tmp_path / "benchmark")
     assert "\n" not in str(raised.value)
     assert len(files(tmp_path / "benchmark")) == 5

@@ -4,7 +4,7 @@ import pytest
 
 from brittle.errors import BrittleError
 from brittle.generation.cost import counted
-from brittle.measures import Generate, TrainSliders
+from brittle.measures import Generate, TrainSliders, measures
 from brittle.measures.generate.options import PRESETS
 from brittle.measures.generate.presets import about_presets, imagenet_names, preset
 
@@ -56,8 +56,6 @@ def test_every_preset_is_known_and_says_what_it_is_for():
     assert tuple(about_presets()) == PRESETS
     assert all(preset(name)["pipeline"] for name in PRESETS)
     with pytest.raises(BrittleError, match="preset"):
-        from brittle.measures import measures
-
         measures.make("generate", {"preset": "cns"})
 
 
