@@ -161,7 +161,8 @@ def test_a_command_is_four_calls_from_the_engine(monkeypatch, cli):
 
     monkeypatch.setattr("brittle.engine.run.run", stop)
     cli(*typed("clean", {}))
-    assert passed[: passed.index("build.call")] == ["running._run", "running.run_measure", "measuring._run_measure"]
+    called = ["running.run_inputs", "running.run_measure", "measuring._run_measure"]
+    assert passed[: passed.index("build.call")] == called
 
 
 @pytest.mark.warned("")

@@ -64,6 +64,8 @@ __all__ = [
     "fail",
     "failure_points",
     "filter",
+    "generate",
+    "generation_cost",
     "harden",
     "image_set",
     "interference",
@@ -86,6 +88,8 @@ __all__ = [
     "shuffling",
     "status",
     "train",
+    "train_sliders",
+    "train_tokens",
     "verify",
     "weak_points",
 ]

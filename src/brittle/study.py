@@ -15,7 +15,7 @@ from brittle.differences import differences
 from brittle.errors import BrittleError, located
 from brittle.images.selection import Selection
 from brittle.measures import measures
-from brittle.measures.base import Measure
+from brittle.measures.base import CLASSIFIER, IMAGES, Measure
 from brittle.registry import binds_rows, did_you_mean, options_of, parse_named
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -119,8 +119,8 @@ class Study(BaseModel):
     seed: int = 0
     precision: Literal["float32", "tf32", "bf16"] = "float32"
     compile: Literal["auto", "yes", "no"] = "auto"
-    classifiers: dict[str, ClassifierEntry]
-    images: dict[str, ImagesEntry]
+    classifiers: dict[str, ClassifierEntry] = {}
+    images: dict[str, ImagesEntry] = {}
     nuisances: dict[str, str] = {}
     measures: dict[str, MeasureEntry] = {}
     cluster: ClusterEntry = ClusterEntry()
@@ -129,13 +129,6 @@ class Study(BaseModel):
     @classmethod
     def _named(cls, value: Any) -> Any:
         return by_name(value)
-
-    @field_validator("classifiers", "images")
-    @classmethod
-    def _some(cls, value: Any) -> Any:
-        if not value:
-            raise ValueError("at least one is needed")
-        return value
 
     @classmethod
     def of(cls, data: dict[str, Any], where: str = "the study") -> Study:
@@ -161,7 +154,17 @@ class Study(BaseModel):
         except ValidationError as error:
             raise _explained(error, where) from error
         study._check_names(where)
+        study._refuse_lacking(where)
         return study
+
+    def _refuse_lacking(self, where: str) -> None:
+        """Classifiers and images must be there for measures whose cells, or those of what they read, name them."""
+        wanted = frozenset().union(*(_sorts_named(entry.kind) for entry in self.measures.values()))
+        for sort, key in ((CLASSIFIER, "classifiers"), (IMAGES, "images")):
+            if sort in wanted and not getattr(self, key):
+                if key in self.model_fields_set:
+                    raise BrittleError(f"{where}: {key}: at least one is needed", "Fix that value.")
+                raise BrittleError(f"{where}: {key!r} is missing", f"Add {key} = … to it.")
 
     def _check_names(self, where: str) -> None:
         """Everything that one entry says of another must be there."""
@@ -276,6 +279,12 @@ def _free(kind: str) -> set[str]:
         return {key for key, field in options_of(measures.get(kind)).items() if not binds_rows(field)}
     except BrittleError:
         return set()
+
+
+def _sorts_named(kind: str) -> frozenset[str]:
+    """What the cells of a kind of measure name, and those of all that it must read."""
+    measure = measures.get(kind)
+    return measure.over.union(*(_sorts_named(read.kind) for read in measure.reads if read.required))
 
 
 def _known(name: str, there: Iterable[str], where: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cns_folder import make
 from tiny_encoders import tiny_clip, tiny_dino
+from tiny_pipeline import tiny_pipeline
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +23,8 @@ def dino(tmp_path_factory: pytest.TempPathFactory, torchvision: object) -> Path:
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Path:
     return make(tmp_path / "generated", annotations=True)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, torchvision: object) -> Path:
+    return tiny_pipeline(tmp_path_factory.mktemp("tiny"))

@@ -14,7 +14,7 @@ from brittle.diffusion.collection import slider_file
 from brittle.diffusion.prompts import CLASS_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
 from brittle.diffusion.sliders import read_slider
-from brittle.generation.train_tokens import token_of
+from brittle.diffusion.train_tokens import token_of
 
 SINGLE = 4  # images of the loop that does one at a time
 

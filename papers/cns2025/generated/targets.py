@@ -12,8 +12,8 @@ from work import CLASSES, SCALES, Work, spread
 
 from brittle.diffusion.prompts import CLASS_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
-from brittle.generation.train_sliders import SliderOptions
-from brittle.generation.train_tokens import token_of
+from brittle.diffusion.train_sliders import SliderOptions
+from brittle.diffusion.train_tokens import token_of
 from brittle.statistics.estimate import mean
 from classifiers import opened, predicted
 

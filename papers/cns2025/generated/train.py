@@ -20,10 +20,10 @@ from brittle.diffusion.prompts import CLASS_PROMPT, SHIFT_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions
 from brittle.diffusion.sliders import Sliders
 from brittle.diffusion.tokens import load_tokens, write_token
+from brittle.diffusion.train_sliders import SliderOptions, SliderTask, made_latents, train_sliders
+from brittle.diffusion.train_tokens import TokenOptions, token_of, train_tokens
 from brittle.generation.small import SmallShape, parameters_of, small_pipeline
-from brittle.generation.train_sliders import SliderOptions, SliderTask, made_latents, train_sliders
 from brittle.generation.train_small import DIGITS, SHIFTS, SmallTraining, train_small
-from brittle.generation.train_tokens import TokenOptions, token_of, train_tokens
 
 PIPELINE_SECONDS, TOKEN_SECONDS, SLIDER_SECONDS = 265.0, 30.0, 300.0  # at most, on a GPU: rates fall to 0 by then
 PER_CLASS = 2000  # images that a token is learned from

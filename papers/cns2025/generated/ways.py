@@ -19,9 +19,9 @@ from work import CLASSES, SCALES, Work, spread
 from brittle.diffusion.pipeline import TextToImage
 from brittle.diffusion.prompts import CLASS_PROMPT, SHIFT_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
+from brittle.diffusion.train_tokens import token_of
 from brittle.generation.alignment import rising_steps
 from brittle.generation.text_ways import TEXT_WAYS, TextWay, words_at
-from brittle.generation.train_tokens import token_of
 from brittle.statistics.estimate import mean
 from classifiers import opened, predicted
 

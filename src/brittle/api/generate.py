@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from brittle import api
+from brittle.api.generating import OURS
 from brittle.api.signatures import ANY, FunctionParameter, GeneratedFunction, literal, parameters
 from brittle.commands import (
     BETTER,
@@ -30,8 +31,12 @@ from brittle.commands import (
 )
 from brittle.gate.options import GateInputs, GateOptions
 from brittle.generation.filter.options import FilterInputs, FilterOptions
+from brittle.generation.options import GenerationTarget, TrainingTarget
 from brittle.hardening.options import HardeningInputs, HardeningOptions
 from brittle.measures.commands import built_in
+from brittle.measures.generate.options import GenerateOptions
+from brittle.measures.train_sliders.options import TrainSlidersOptions
+from brittle.measures.train_tokens.options import TrainTokensOptions
 from brittle.results import KINDS
 from brittle.training.options import TrainingInputs, TrainingOptions
 
@@ -81,7 +86,7 @@ def functions() -> dict[str, list[GeneratedFunction]]:
     for command in built_in():
         found.setdefault(command.panel, []).append(_of_measure(command))
     found[BETTER] = [_training(), _hardening()]
-    found[GENERATED] = [_filtering()]
+    found[GENERATED] = [_filtering(), *_generating()]
     found[TABLES] = [_checking()]
     return found
 
@@ -195,6 +200,65 @@ def _filtering() -> GeneratedFunction:
     )
 
 
+def _generating() -> list[GeneratedFunction]:
+    """What makes images, and what is trained for that."""
+    pipeline = {"annotation": "str | Path | None", "default": "None"}
+    folders = dict.fromkeys(("sliders", "tokens"), PATH_OR_NONE)
+    how = parameters(ExecutionOptions, without=("batch",))
+    sliders = parameters(TrainSlidersOptions, without=OURS, pipeline=pipeline, tokens=PATH_OR_NONE)
+    tokens = parameters(TrainTokensOptions, without=OURS, pipeline=pipeline)
+    written = "Gives what the command prints with --json; `out` also holds the run, in `run`."
+    return [
+        GeneratedFunction(
+            "generate",
+            "Generate a benchmark in CNS-Bench's layout: every class and seed at scale 0, and under every shift.",
+            f"`found.spec` names it as an image set, `cns:FOLDER`. {written}",
+            (
+                *parameters(GenerateOptions, without=OURS, pipeline=pipeline, **folders),
+                *parameters(GenerationTarget, out=PATH_OR_NONE),
+                *how,
+                PROGRESS,
+            ),
+            1,
+            "GenerateResult",
+            "return generate_asked(locals())",
+        ),
+        GeneratedFunction(
+            "train_sliders",
+            "Train a slider for every class and shift, as files that plain diffusers loads too.",
+            written,
+            (
+                *_first("pipeline", sliders),
+                *parameters(TrainingTarget, out=PATH_OR_NONE),
+                *how,
+                PROGRESS,
+            ),
+            1,
+            "TrainSlidersResult",
+            "return train_sliders_asked(locals())",
+        ),
+        GeneratedFunction(
+            "train_tokens",
+            "Learn a word for every class of an image set, as files that plain diffusers loads too.",
+            written,
+            (
+                *_first("pipeline", tokens),
+                IMAGES,
+                *parameters(TrainingTarget, out=PATH_OR_NONE),
+                *how,
+                PROGRESS,
+            ),
+            1,
+            "TrainTokensResult",
+            "return train_tokens_asked(locals())",
+        ),
+    ]
+
+
+def _first(name: str, wanted: list[FunctionParameter]) -> list[FunctionParameter]:
+    return sorted(wanted, key=lambda each: each.name != name)
+
+
 def _checking() -> GeneratedFunction:
     study = {"annotation": ANY, "help": "a study file, the folder of a finished run, or the result of a call"}
     paths = dict.fromkeys(("baseline", "cases"), PATH_OR_NONE)
@@ -222,10 +286,15 @@ def module_name(panel: str) -> str:
 
 
 # What the functions of a module call, and where that is.
-CALLED = {
+CALLED: dict[str, tuple[str, ...]] = {
     START: ("running", "run_asked"),
     BETTER: ("train_and_harden", "harden_classifier, train_network"),
-    GENERATED: ("generated_images", "filter_asked"),
+    GENERATED: (
+        "generated_images",
+        "filter_asked",
+        "generating",
+        "generate_asked, train_sliders_asked, train_tokens_asked",
+    ),
     TABLES: ("check", "check_asked"),
 }
 
@@ -235,7 +304,7 @@ def _module(panel: str, wanted: list[GeneratedFunction]) -> str:
     results = sorted({each.returns for each in wanted} - {"dict[str, Any]"})
     used = {word for word in ("Mapping", "Sequence") if word in source}
     typed = {word for word in ("Any", "Literal") if re.search(rf"\b{word}\b", source)}
-    home, called = CALLED.get(panel, ("running", "COMMANDS, run_measure"))
+    called = CALLED.get(panel, ("running", "COMMANDS, run_measure"))
     lines = [
         f'"""{panel}',
         "",
@@ -248,7 +317,7 @@ def _module(panel: str, wanted: list[GeneratedFunction]) -> str:
         "from pathlib import Path",
         f"from typing import {', '.join(['TYPE_CHECKING', *sorted(typed)])}",
         "",
-        f"from brittle.api.{home} import {called}",
+        *(f"from brittle.api.{home} import {names}" for home, names in zip(called[::2], called[1::2], strict=True)),
         "from brittle.api.notices import ProgressOption",
         "",
         "if TYPE_CHECKING:",

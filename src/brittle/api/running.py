@@ -29,20 +29,20 @@ def run_asked(given: Mapping[str, Any]) -> StudyResult:
     first = given["classifiers"]
     if given["images"] is None:
         _refuse_beside_study(given)
-        return _run(open_inputs(first), given, "run")
+        return run_inputs(open_inputs(first), given, "run")
     if _is_study(first):
         raise BrittleError("a study holds its own images, nuisances and measures", "Name its folder: out='run'.")
-    return _run(open_inputs(values_of_run(given)), given, "run")
+    return run_inputs(open_inputs(values_of_run(given)), given, "run")
 
 
 def run_measure(command: Command, given: Mapping[str, Any]) -> Any:
     """What a function or a command for one measure does with its arguments, by name."""
-    found = _run(open_inputs(values_for_command(command, given)), given, command.measure)
+    found = run_inputs(open_inputs(values_for_command(command, given)), given, command.measure)
     refuse_empty_result(found.summary, command.measure)
     return found.of(command.measure)
 
 
-def _run(inputs: Inputs, given: Mapping[str, Any], where: str) -> StudyResult:
+def run_inputs(inputs: Inputs, given: Mapping[str, Any], where: str) -> StudyResult:
     """The run at its end; a folder gets its report, made from what was just computed."""
     said = {key: given[key] for key in ExecutionOptions.__dataclass_fields__ if given[key] is not None}
     how = ExecutionOptions(**checked(ExecutionOptions, said, where))
@@ -72,7 +72,7 @@ def _refuse_beside_study(given: Mapping[str, Any]) -> None:
 
 def _is_study(what: Any) -> bool:
     if isinstance(what, Mapping):
-        return "classifiers" in what and "images" in what
+        return ("classifiers" in what and "images" in what) or isinstance(what.get("measures"), Mapping)
     return isinstance(what, Study) or (isinstance(what, (str, Path)) and str(what).endswith(".toml"))
 
 

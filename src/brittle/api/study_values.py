@@ -23,12 +23,12 @@ THE_CLASSIFIER = "classifier"  # the name of the only one
 
 def values_of_run(given: Mapping[str, Any]) -> dict[str, Any]:
     """The study behind `brittle.run` with things and measures."""
-    return _study_values(given, _image_sets(given["images"]), measure_entries(given["measures"] or DEFAULT))
+    return _study_values(given, image_sets(given["images"]), measure_entries(given["measures"] or DEFAULT))
 
 
 def values_for_command(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
     """The study behind a function or a command for one measure, and those that it is derived from."""
-    sets, ids = _image_sets(given["images"]), _ids(given)
+    sets, ids = image_sets(given["images"]), _ids(given)
     needs_nuisance = command.nuisance == "required" and not any(map(_brings_shifts, sets.values()))
     if needs_nuisance and not by_name(given["nuisances"]):
         raise BrittleError("no nuisance is given", "Name one, such as affine:alpha=50 (--nuisance affine:alpha=50).")
@@ -73,7 +73,7 @@ def _other_images(options: dict[str, Any], key: str, given: Any, sets: Mapping[s
     options.pop(key, None)
     if given is None or given == "":
         return {}
-    ((name, what),) = _image_sets(given).items()
+    ((name, what),) = image_sets(given).items()
     options[key] = name if name not in sets else f"{name} ({key})"
     return {options[key]: {"spec": what}}
 
@@ -160,7 +160,7 @@ def _described(
     }
 
 
-def _image_sets(given: Any) -> dict[str, Any]:
+def image_sets(given: Any) -> dict[str, Any]:
     """Image sets by name; the only one is named by its spec, or as the image set is."""
     if isinstance(given, Mapping):
         return dict(given)
@@ -182,7 +182,7 @@ def _chosen(sets: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, dict
     }
     found: dict[str, dict[str, Any]] = {name: {"spec": what, **which} for name, what in sets.items()}
     if given.get("train") is not None:
-        ((name, what),) = _image_sets(given["train"]).items()
+        ((name, what),) = image_sets(given["train"]).items()
         name = name if name not in found else f"{name}-train"
         for entry in found.values():
             entry["train"] = name

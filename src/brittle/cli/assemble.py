@@ -9,6 +9,7 @@ import typer
 from brittle.cli.build import HelpPanels
 from brittle.cli.checking import add_check
 from brittle.cli.exploring import add_explore
+from brittle.cli.generating import add_generate, add_train_sliders, add_train_tokens
 from brittle.cli.labelling import add_filter, add_label
 from brittle.cli.measuring import add_measures
 from brittle.cli.run_folders import add_merge, add_status, add_verify
@@ -25,6 +26,9 @@ OTHERS = (
     "agreement",
     "train",
     "harden",
+    "generate",
+    "train-sliders",
+    "train-tokens",
     "filter",
     "label",
     "list",
@@ -54,6 +58,9 @@ def make_app() -> typer.Typer:
         add_agreement,
         add_train,
         add_harden,
+        add_generate,
+        add_train_sliders,
+        add_train_tokens,
         add_filter,
         add_label,
         add_list,

@@ -7,6 +7,7 @@ from safetensors alone.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,6 +67,12 @@ class TextToImage:
             found: Tensor = self.parts.encode_prompt(list(prompts), self.device, 1, False)[0]
         return found
 
+    def with_words_of_its_own(self) -> TextToImage:
+        """The same pipeline with a tokenizer and a text encoder that may be changed."""
+        parts = copy.copy(self.parts)
+        parts.tokenizer, parts.text_encoder = copy.deepcopy((parts.tokenizer, parts.text_encoder))
+        return TextToImage(self.name, parts)
+
     def start_noise(self, seeds: Sequence[int]) -> Tensor:
         """Latents (n, C, h, w) of pure noise: those that diffusers draws from a generator on the CPU with that seed."""
         drawn = [
@@ -124,7 +131,7 @@ def _made(where: str, is_folder: bool, revision: str | None, dtype: torch.dtype 
     options: dict[str, Any] = {
         "use_safetensors": True,
         "trust_remote_code": False,
-        "torch_dtype": dtype or torch.float32,
+        "dtype": dtype or torch.float32,
     }
     if revision and not is_folder:
         options["revision"] = revision

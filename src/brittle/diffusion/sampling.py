@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -48,6 +48,14 @@ class Wanted(NamedTuple):
     scales: tuple[float, ...]  # one for each slider
 
 
+class Begun(NamedTuple):
+    """An image where sliders set in: all its scales and shifts go on from here."""
+
+    latents: Tensor  # (1, C, h, w)
+    scheduler: Any  # with what it remembers of the batch that the image was in
+    row: int  # of that batch
+
+
 def sampled(
     pipeline: TextToImage,
     words: Tensor,
@@ -56,23 +64,25 @@ def sampled(
     options: SamplingOptions,
     *,
     nothing: Tensor | None = None,
+    begun: MutableMapping[tuple[int, int], Begun] | None = None,
     done: Callable[[int], None] = lambda _: None,
 ) -> Tensor:
     """Images (n, C, H, W) in [0, 1], on the CPU, in the order in which they are wanted. `words` (prompts, L, D) are
-    what `embedded` gives; `nothing` (1, L, D) what it gives for "", where guidance asks for it."""
+    what `embedded` gives; `nothing` (1, L, D) what it gives for "", where guidance asks for it. `begun` holds what is
+    known of early steps, by words and seed, and is filled with what is computed of them."""
     if options.guidance > 1 and nothing is None:
         nothing = pipeline.embedded([""])
     scheduler = made_scheduler(pipeline, options)
     times = scheduler.timesteps.tolist()
-    early = len(times) - _active_steps(len(times), options.active)
-    starts = list(dict.fromkeys((each.words, each.seed) for each in wanted))
-    begun: dict[tuple[int, int], tuple[Tensor, Any, int]] = {}
+    early = len(times) - late_steps(len(times), options.active)
+    begun = {} if begun is None else begun
+    starts = [each for each in dict.fromkeys((each.words, each.seed) for each in wanted) if each not in begun]
     for part in slices(len(starts), options.images_at_once):
         own, latents = copy.deepcopy(scheduler), pipeline.start_noise([seed for _, seed in starts[part]])
         latents = latents * own.init_noise_sigma
         place = torch.tensor([place for place, _ in starts[part]], device=words.device)
         latents = _denoised(pipeline, own, latents, times[:early], words[place], nothing, options.guidance)
-        begun |= {start: (latents[row : row + 1], own, row) for row, start in enumerate(starts[part])}
+        begun.update({start: Begun(latents[row : row + 1], own, row) for row, start in enumerate(starts[part])})
     return _finished(pipeline, words, wanted, sliders, options, nothing, begun, times[early:], done)
 
 
@@ -83,7 +93,7 @@ def _finished(
     sliders: Sliders | None,
     options: SamplingOptions,
     nothing: Tensor | None,
-    begun: Mapping[tuple[int, int], tuple[Tensor, Any, int]],
+    begun: Mapping[tuple[int, int], Begun],
     times: Sequence[int],
     done: Callable[[int], None],
 ) -> Tensor:
@@ -93,8 +103,8 @@ def _finished(
     for part in slices(len(distinct), options.images_at_once):
         chosen = distinct[part]
         starts = [begun[each.words, each.seed] for each in chosen]
-        scheduler = branched([(own, row) for _, own, row in starts])
-        latents = torch.cat([start for start, _, _ in starts])
+        scheduler = branched([(each.scheduler, each.row) for each in starts])
+        latents = torch.cat([each.latents for each in starts])
         place = torch.tensor([each.words for each in chosen], device=words.device)
         scales = torch.tensor([each.scales for each in chosen], device=latents.device, dtype=torch.float32)
         found = _denoised(
@@ -197,5 +207,6 @@ def _is_batch(value: Any) -> bool:
     return isinstance(value, Tensor) and value.ndim == 4
 
 
-def _active_steps(steps: int, share: float) -> int:
+def late_steps(steps: int, share: float) -> int:
+    """How many steps sliders are active in, for a share of them."""
     return min(steps, math.floor(share * steps + 0.5))

@@ -129,6 +129,12 @@ def _change(module: nn.Module, low: LowRank, x: Tensor) -> Tensor:
 
 def write_slider(path: Path, sliders: Sliders, place: int, about: Mapping[str, str]) -> None:
     """One of the sliders as a file that `load_lora_weights` of diffusers loads; `about` says how it came about."""
+    content = slider_bytes(sliders, place, about)
+    write_durably(path, lambda file: file.write_bytes(content))
+
+
+def slider_bytes(sliders: Sliders, place: int, about: Mapping[str, str]) -> bytes:
+    """What such a file holds."""
     import safetensors.torch
 
     weights = {}
@@ -137,7 +143,7 @@ def write_slider(path: Path, sliders: Sliders, place: int, about: Mapping[str, s
         weights[PREFIX + name + DOWN] = low.down[place].detach().cpu().contiguous()
         is_conv = low.down.ndim > 3
         weights[PREFIX + name + UP] = (up[:, :, None, None] if is_conv else up).detach().cpu().contiguous()
-    write_durably(path, lambda file: file.write_bytes(safetensors.torch.save(weights, dict(about))))
+    return bytes(safetensors.torch.save(weights, dict(about)))
 
 
 def read_slider(path: Path | str, name: str = "") -> Sliders:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
-from brittle.files import real_path, write_durably
+from brittle.files import real_path
 from brittle.images.folder import FolderReader, channels_of, path_id
 from brittle.images.limits import MEGAPIXELS
 from brittle.images.pixels import stack
@@ -100,21 +99,6 @@ def drawn(images: StoredImages, count: int, seed: int) -> StoredImages:
     ids = torch.tensor([path_id(each.file) for each in images.files], dtype=torch.int64)
     chosen = shuffled(ids, seed, STREAM)[:count].tolist()
     return StoredImages(images.root, tuple(images.files[place] for place in sorted(chosen)))
-
-
-def write_annotations(path: Path, files: Sequence[CnsFile], info: dict[str, object]) -> None:
-    """A file of annotations in CNS-Bench's form, which `cns:FOLDER,annotations=PATH` reads."""
-    told = {
-        "info": info,
-        "scales": sorted({each.scale for each in files}),
-        "classes": sorted({each.label for each in files}),
-        "shifts": sorted({each.shift for each in files}),
-        "images": [
-            {"image": each.file, "seed": each.seed, "scale": each.scale, "shift": each.shift, "class": each.label}
-            for each in files
-        ],
-    }
-    write_durably(path, lambda to: to.write_text(json.dumps(told, indent=1), encoding="utf-8"))
 
 
 def _numbered(keys: Sequence[object]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from brittle.generation.noising import Schedule
+from brittle.diffusion.noising import Schedule
 from brittle.generation.small_encoders import MEAN, STD
 from brittle.generation.train_small import CaptionedImages, captions
 from brittle.registry import option

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.diffusion.noising import Schedule, noised
 from brittle.diffusion.pipeline import TextToImage
 from brittle.diffusion.prompts import CLASS_PROMPT, SHIFT_PROMPT, prompt
-from brittle.generation.noising import Schedule, noised
 from brittle.generation.small import SIDE
 from brittle.memory import slices
 from brittle.nuisances import nuisance

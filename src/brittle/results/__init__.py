@@ -14,7 +14,13 @@ from brittle.results.derived import (
     RankingResult,
 )
 from brittle.results.gate import GateResult
-from brittle.results.generated import FilteredBenchmark, LabelledBenchmark
+from brittle.results.generated import (
+    FilteredBenchmark,
+    GenerateResult,
+    LabelledBenchmark,
+    TrainSlidersResult,
+    TrainTokensResult,
+)
 from brittle.results.measured import (
     AugmentationResult,
     BreakingPointsResult,
@@ -43,6 +49,7 @@ __all__ = [
     "FailurePointsResult",
     "FilteredBenchmark",
     "GateResult",
+    "GenerateResult",
     "HardenResult",
     "InterferenceResult",
     "LabelledBenchmark",
@@ -58,5 +65,7 @@ __all__ = [
     "RunPresentation",
     "ShufflingResult",
     "StudyResult",
+    "TrainSlidersResult",
+    "TrainTokensResult",
     "WeakPointsResult",
 ]

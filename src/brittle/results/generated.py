@@ -1,4 +1,4 @@
-"""The results of `brittle.filter` and `brittle.labels`, which print as on the command line."""
+"""The results of what generates, trains, filters and labels, which print as on the command line."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from brittle.report.console import text_of
 from brittle.report.generated_images import filter_blocks, label_blocks
 from brittle.report.renderers.console import printed
 from brittle.report.renderers.markdown import as_markdown
+from brittle.results.base import Result
+
+
+class GenerateResult(Result, kind="generate"):
+    """A generated benchmark: its `folder`, `images`, `settings`, and a result per shift."""
+
+    @property
+    def spec(self) -> str:
+        """What names it as an image set in scales."""
+        return f"cns:{self['folder']}"
+
+
+class TrainSlidersResult(Result, kind="train-sliders"):
+    """Trained sliders: their `folder`, and a result for each class and shift."""
+
+
+class TrainTokensResult(Result, kind="train-tokens"):
+    """Learned words: their `folder`, and a result for each class."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,6 +1,6 @@
 """`run`, a function per measure, `train` and `harden`. Made by `python -m brittle.api.generate`."""
 
-from brittle.api.generated.generated_shifts import filter
+from brittle.api.generated.generated_shifts import filter, generate, train_sliders, train_tokens
 from brittle.api.generated.how_do_several_compare import corruption_error, error_consistency, line, ranking
 from brittle.api.generated.how_robust_is_a_classifier import clean, robustness
 from brittle.api.generated.reports_and_tables import check
@@ -29,6 +29,7 @@ __all__ = [
     "fail",
     "failure_points",
     "filter",
+    "generate",
     "harden",
     "interference",
     "layer_changes",
@@ -44,5 +45,7 @@ __all__ = [
     "sample",
     "shuffling",
     "train",
+    "train_sliders",
+    "train_tokens",
     "weak_points",
 ]

@@ -26,7 +26,8 @@ from brittle.generation.filter.rule import SCORES, Array, Mask, kept_paths, remo
 from brittle.generation.filter.scores import Scorer, all_scores
 from brittle.generation.labels.rule import described, verdicts
 from brittle.generation.labels.store import Labeller, read_labels
-from brittle.generation.stored import StoredImages, stored_images, write_annotations
+from brittle.generation.stored import StoredImages, stored_images
+from brittle.images.scales.cns import write_annotations
 from brittle.progress import Progress
 from brittle.statistics.estimate import Estimate
 

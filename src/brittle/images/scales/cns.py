@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from brittle.contained_files import ContainedFiles
 from brittle.errors import BrittleError
-from brittle.files import printable, real_path, size_of
+from brittle.files import printable, real_path, size_of, write_durably
 from brittle.images import register
 from brittle.images.base import ImageSet
 from brittle.images.folder import image_files
@@ -151,6 +151,24 @@ def annotated(path: Path) -> dict[str, int]:
         if found.setdefault(image, label) != label:
             raise BrittleError(f"{path} lists {image} as {found[image]} and as {label}", "Correct it, or remove it.")
     return found
+
+
+def write_annotations(
+    path: Path, files: Sequence[CnsFile], info: Mapping[str, object], more: Mapping[str, Mapping[str, object]] = {}
+) -> None:
+    """A file of annotations in CNS-Bench's form; `more` is what is said of images besides, by file."""
+    told = {
+        "info": info,
+        "scales": sorted({each.scale for each in files}),
+        "classes": sorted({each.label for each in files}),
+        "shifts": sorted({each.shift for each in files}),
+        "images": [
+            {"image": each.file, "seed": each.seed, "scale": each.scale, "shift": each.shift, "class": each.label}
+            | dict(more.get(each.file, {}))
+            for each in files
+        ],
+    }
+    write_durably(path, lambda to: to.write_text(json.dumps(told, indent=1), encoding="utf-8"))
 
 
 def _without_wrong_classes(entries: list[CnsFile], annotated: dict[str, int]) -> tuple[list[CnsFile], list[str]]:

@@ -277,4 +277,5 @@ def _title(run: LoadedRun, shown: Sequence[ShownMeasure], names: SpokenNames) ->
         under = (
             f" under {' and '.join(nuisances)}" if nuisances else f" on {listed(list(run.summary['image_sets']), 3)}"
         )
-    return f"{what} of {listed(list(run.study.classifiers), 3)}{under}"
+    of = f" of {listed(list(run.study.classifiers), 3)}" if run.study.classifiers else ""
+    return f"{what}{of}{under if nuisances or run.summary['image_sets'] else ''}"

@@ -8,28 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from brittle.diffusion.noising import Noised, Schedule, noised
+from brittle.diffusion.options import TokenOptions
 from brittle.diffusion.pipeline import TextToImage
 from brittle.diffusion.prompts import CLASS_PROMPT, prompt
+from brittle.diffusion.targets import noise_in
 from brittle.diffusion.tokens import add_tokens
-from brittle.generation.noising import Schedule, noised
-from brittle.generation.targets import noise_in
-from brittle.registry import option
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokenOptions:
-    """How tokens are learned."""
-
-    training_steps: int = option(300, "steps", least=1)
-    batch: int = option(32, "images per class and step", least=1)
-    rate: float = option(5e-3, "peak learning rate of AdamW", above=0)
-    seed: int = option(0, "the seed of noise and times")
+from brittle.random import key_of
 
 
 def token_of(name: str) -> str:
@@ -47,8 +37,8 @@ def train_tokens(
     limit: float | None = None,
     said: Callable[[int, Tensor], None] = lambda _step, _loss: None,
 ) -> dict[str, Tensor]:
-    """Token → vector. `images` (n, C, H, W) in [0, 1], by class; `begin` gives the words that a class's token begins
-    as: its name by default. The pipeline has the tokens afterwards."""
+    """Token → vector, each learned as it would be by itself. `images` (n, C, H, W) in [0, 1], by class; `begin` gives
+    the words that a class's token begins as: its name by default. The pipeline has the tokens afterwards."""
     begin = begin or {}
     tokens = {name: token_of(name) for name in images}
     numbers = add_tokens(pipeline, {tokens[name]: begin.get(name, name.lower()) for name in images})
@@ -60,11 +50,8 @@ def train_tokens(
     rate = Schedule(options.rate, options.training_steps, limit)
     prediction = str(pipeline.parts.scheduler.config.prediction_type)
     while rate.done < 1:
-        generator = torch.Generator(pipeline.device).manual_seed((options.seed << 24) + rate.step)
-        drawn = [
-            pool[torch.randint(len(pool), (options.batch,), generator=generator, device=pool.device)] for pool in pools
-        ]
-        given = noised(torch.cat(drawn), pipeline.noise_schedule(), generator)
+        parts = [_drawn(pipeline, name, pool, options, rate.step) for name, pool in zip(images, pools, strict=True)]
+        given = Noised(*(torch.cat(each) for each in zip(*parts, strict=True)))
         with _standing_in(table, numbers, vectors):
             words = _embedded(pipeline, prompts).repeat_interleave(options.batch, 0)
         found = pipeline.predicted(given.latents, given.times, words)
@@ -79,6 +66,14 @@ def train_tokens(
     with torch.no_grad():
         table.weight[numbers] = vectors.detach().to(table.weight.dtype)
     return dict(zip(tokens.values(), vectors.detach().unbind(), strict=True))
+
+
+def _drawn(pipeline: TextToImage, name: str, pool: Tensor, options: TokenOptions, step: int) -> Noised:
+    """Noisy images of a class for a step: which they are follows from the class's name and the step alone."""
+    seed = key_of(f"{options.seed}/{name}/{step}") & (2**62 - 1)
+    generator = torch.Generator(pool.device).manual_seed(seed)
+    rows = torch.randint(len(pool), (options.batch,), generator=generator, device=pool.device)
+    return noised(pool[rows], pipeline.noise_schedule(), generator)
 
 
 @contextmanager

@@ -15,29 +15,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.diffusion.noising import Noised, Schedule, noised
+from brittle.diffusion.options import SliderOptions
 from brittle.diffusion.pipeline import TextToImage
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
 from brittle.diffusion.sliders import Dial, LowRank, Sliders, applied, fresh_sliders
+from brittle.diffusion.targets import noise_in, weights_of
 from brittle.errors import BrittleError
 from brittle.files import write_durably
-from brittle.generation.noising import Noised, Schedule, noised
-from brittle.generation.targets import Target, noise_in, weights_of
 from brittle.random import key_of
-from brittle.registry import option
-
-
-@dataclass(frozen=True, kw_only=True)
-class SliderOptions:
-    """How sliders are trained."""
-
-    target: Target = option("direction", "what a slider is to say; printed is the paper's equation 2 as it stands")
-    eta: float = option(1.0, "how much of the shift there is at scale 1", above=0)
-    rank: int = option(4, "rank of what is added to each layer", least=1)
-    training_steps: int = option(300, "steps", least=1)
-    batch: int = option(32, "images per slider and step", least=1)
-    rate: float = option(1e-3, "peak learning rate of AdamW", above=0)
-    pool: int = option(128, "images per class, which the pipeline makes, that noise is added to", least=1)
-    seed: int = option(0, "the seed of first values, noise and times")
 
 
 class SliderTask(NamedTuple):
@@ -59,8 +45,9 @@ def train_sliders(
     limit: float | None = None,
     said: Callable[[int, Tensor], None] = lambda _step, _loss: None,
 ) -> Sliders:
-    """Sliders, trained side by side. `latents` are those of images (n, C, h, w), by the prompt that made them. With a
-    file `state`, a training that was interrupted is resumed; `said` is told the losses (J,) of a step."""
+    """Sliders, trained side by side, each as it would be by itself. `latents` are those of images (n, C, h, w), by the
+    prompt that made them. With a file `state`, a training that was interrupted is resumed; `said` is told the losses
+    (J,) of a step."""
     if not tasks:
         raise BrittleError("there are no sliders to train", "Name a class and a shift.")
     seeds = [(options.seed + key_of(task.name)) % 2**31 for task in tasks]
@@ -104,6 +91,7 @@ class Lesson:
 
     pipeline: TextToImage
     options: SliderOptions
+    names: tuple[str, ...]
     words: Tensor  # (3, J, L, D): of the class, of the shifted class, of nothing
     pools: Tensor  # (J, n, C, h, w)
     schedule: Tensor  # ᾱ (T,)
@@ -118,22 +106,30 @@ class Lesson:
         shortest = min(len(latents[prompt]) for prompt in plain)
         pools = torch.stack([latents[prompt][:shortest] for prompt in plain]).to(pipeline.device)
         prediction = str(pipeline.parts.scheduler.config.prediction_type)
-        return cls(pipeline, options, words, pools, pipeline.noise_schedule(), prediction)
+        names = tuple(task.name for task in tasks)
+        return cls(pipeline, options, names, words, pools, pipeline.noise_schedule(), prediction)
 
     def step(self, sliders: Sliders, number: int) -> Tensor:
         """The losses (J,) of a step: MSE between the target and the noise predicted with the slider at scale 1."""
         count, size = len(self.pools), self.options.batch
         device = self.pools.device
-        generator = torch.Generator(device).manual_seed((self.options.seed << 24) + number)
-        rows = torch.randint(self.pools.shape[1], (count, size), generator=generator, device=device)
-        chosen = self.pools[torch.arange(count, device=device)[:, None], rows].flatten(0, 1)
-        given = noised(chosen, self.schedule, generator)
+        given = self.drawn(number)
         with torch.no_grad():
             target = self.target(given)
         dial = Dial(torch.arange(count * size, device=device).view(count, size), torch.ones(count, size, device=device))
         with applied(self.pipeline.unet, sliders, dial):
             said = self._noise(given, self.words[0])
         return (said.float() - target.float()).square().view(count, -1).mean(1)
+
+    def drawn(self, number: int) -> Noised:
+        """Noisy images of a step, slider by slider: which they are follows from a slider's name and the step alone."""
+        parts = []
+        for name, pool in zip(self.names, self.pools, strict=True):
+            seed = key_of(f"{self.options.seed}/{name}/{number}") & (2**62 - 1)
+            generator = torch.Generator(pool.device).manual_seed(seed)
+            rows = torch.randint(len(pool), (self.options.batch,), generator=generator, device=pool.device)
+            parts.append(noised(pool[rows], self.schedule, generator))
+        return Noised(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
     def target(self, given: Noised) -> Tensor:
         """What the pipeline itself says, put together; terms of weight 0 are not computed."""

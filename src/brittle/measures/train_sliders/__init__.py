@@ -1,0 +1,1 @@
+"""Sliders trained as a measure's rows: one for every class and shift."""

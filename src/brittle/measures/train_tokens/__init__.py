@@ -1,0 +1,1 @@
+"""Words learned as a measure's rows: one for every class."""
