@@ -51,6 +51,11 @@ COMMANDS = (
     "train",
     "harden",
     "list",
+    "filter",
+    "label",
+    "merge",
+    "status",
+    "verify",
 )
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--count", 20, "--samples", 3)
 
