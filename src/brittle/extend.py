@@ -90,6 +90,9 @@ if TYPE_CHECKING:
     from brittle.measures.draws import check_path as check_path
     from brittle.measures.draws import check_stored as check_stored
     from brittle.measures.draws import draw_theta as draw_theta
+    from brittle.measures.folds import ImageSums as ImageSums
+    from brittle.measures.folds import ImageValues as ImageValues
+    from brittle.measures.folds import KeptRows as KeptRows
     from brittle.measures.lanes import lane_size as lane_size
     from brittle.measures.outcomes import Outcome as Outcome
     from brittle.measures.outcomes import first_bad as first_bad
@@ -225,6 +228,7 @@ _HOMES = {
     "brittle.measures.criteria": "Criterion left_prediction reached",
     "brittle.measures.distortion": "INTERFERENCE_KEY DistortionPart interference_row interference_rows",
     "brittle.measures.draws": "check_path check_stored draw_theta",
+    "brittle.measures.folds": "ImageSums ImageValues KeptRows",
     "brittle.measures.lanes": "lane_size",
     "brittle.measures.outcomes": "Outcome first_bad outcome_columns",
     "brittle.measures.plan": "Grid Plan Unit UnitList rows_per_unit",

@@ -53,6 +53,11 @@ COMMANDS = (
     "filter",
     "label",
     "list",
+    "filter",
+    "label",
+    "merge",
+    "status",
+    "verify",
 )
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--count", 20, "--samples", 3)
 

@@ -31,7 +31,7 @@ def completed(words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("brittle me", ["measure"]),
+        ("brittle mea", ["measure"]),
         ("brittle measure bundled:plain sample --nuisance rot", ["rotation"]),
         ("brittle measure bund", ["bundled"]),
         ("brittle sample bundled:plain sample --sampler crank", ["crank-nicolson"]),

@@ -189,13 +189,13 @@ def wrong_predictions(
         rows += table.num_rows
     nothing = np.zeros(0, np.int64)
     keys, counts = (np.concatenate([nothing, *(each[column] for each in found)]) for column in (0, 1))
-    which, share = keys, counts / max(1, rows)
+    share = np.asarray(counts / max(1, rows), np.float64)
     if (np.diff(keys) <= 0).any():  # an image's draws are in several units
-        which, inside = np.unique(keys, return_inverse=True)
-        share = np.bincount(inside, share, len(which))
+        keys, inside = np.unique(keys, return_inverse=True)
+        share = np.asarray(np.bincount(inside, share, len(keys)), np.float64)
     before = labels.copy()
     before[seen] = _clean_predictions(run, classifier, images, subject.ids[seen])
-    return WrongPredictions(which // classes, which % classes, share, labels, before, seen, rows)
+    return WrongPredictions(keys // classes, keys % classes, share, labels, before, seen, rows)
 
 
 def _together(found: list[WrongPredictions], classes: int) -> WrongAnswers:

@@ -122,7 +122,7 @@ class Perturbation(PerturbationOptions, Measure):
         return {name: partial(tables, task, self._searched(task, name), shown) for name in task.classifiers}
 
     def fold(self, about: About) -> KeptRows:
-        """57 bytes per image and target; transfers between classifiers are few."""
+        """About 50 bytes per image and target; transfers between classifiers are few."""
         return KeptRows({ROWS: KEPT, TRANSFER: None})
 
     def summarise(self, run: RunView) -> dict[str, Any]:
