@@ -26,10 +26,10 @@ from brittle.generation.labels.rule import verdicts
 from brittle.generation.labels.store import read_labels
 from brittle.generation.linear_probe import fit_probe
 from brittle.generation.reduction import Evidence, quantile_threshold, reduced, stage_counts, write_to_label
+from brittle.generation.shares import share_of_images
 from brittle.generation.shift_words import annotate_shifts
 from brittle.generation.stored import StoredImages, stored_images, write_annotations
 from brittle.progress import Progress
-from brittle.statistics.estimate import mean
 from classifiers import JUDGES, MEASURED, opened, predicted, spec_of
 
 FOLDER = "benchmark"
@@ -192,7 +192,7 @@ def _visible(work: Work, table: ImageTable, pixels: Tensor) -> None:
     own = np.array(named.names()) == table.shift
     for shift, scale in itertools.product(work.sizes.shifts, SCALES):
         here = (table.shift == shift) & (table.scale == scale)
-        rows.append({"shift": shift, "scale": scale} | spread("named", mean(own[here].astype(float), 0.95)))
+        rows.append({"shift": shift, "scale": scale} | spread("named", share_of_images(own[here])))
     work.write("visible", rows)
 
 

@@ -10,7 +10,7 @@ from benchmark import aligned, made, save_picture
 from train import generator
 from work import CLASSES, Work, spread
 
-from brittle.statistics.estimate import mean
+from brittle.generation.shares import share_of_images
 from classifiers import opened, predicted
 
 BOTH = ("fog", "noise")
@@ -33,7 +33,7 @@ def combine(work: Work) -> None:
     for place, cell in enumerate(cells):
         here = slice(place * len(every) // len(cells), (place + 1) * len(every) // len(cells))
         row = dict(zip((f"scale of {shift}" for shift in BOTH), cell, strict=True))
-        row |= spread("accuracy", mean(right[here].astype(float), 0.95))
+        row |= spread("accuracy", share_of_images(right[here]))
         rows.append(row | {f"alignment with {shift}": float(text[shift][here].mean()) for shift in BOTH})
     work.write("combination", rows)
     shown = images.view(len(cells), len(CLASSES), len(seeds), 1, 32, 32)[:, SHOWN, 0]

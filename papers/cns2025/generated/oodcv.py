@@ -18,8 +18,8 @@ from work import CLASSES, MORE_SCALES, Pictures, Work, spread
 from brittle.generation.encoders import Encoder
 from brittle.generation.nearest import nearest, shared_trait
 from brittle.generation.real_shift import association, matching_scale
+from brittle.generation.shares import share_of_images
 from brittle.generation.shift_words import UNKNOWN, annotate_shifts
-from brittle.statistics.estimate import mean
 from classifiers import MEASURED, opened, predicted, really_shifted
 
 ACTIVE = 0.85
@@ -36,17 +36,17 @@ def against_real(work: Work) -> None:
     for name in MEASURED:
         model = opened(work, name)
         for shift, images in real.items():
-            right = (predicted(model, images.images) == images.labels).double().numpy()
+            right = (predicted(model, images.images) == images.labels).numpy()
             rows.append(
                 {"classifier": name, "shift": shift, "images": "real", "scale": None}
-                | spread("accuracy", mean(right, 0.95))
+                | spread("accuracy", share_of_images(right))
             )
             accuracy[name, f"real {shift}"] = [float(right.mean())]
         for shift, by_scale in generated.items():
             for scale, images in zip(MORE_SCALES, by_scale, strict=True):
-                right = (predicted(model, images) == labels).double().numpy()
+                right = (predicted(model, images) == labels).numpy()
                 row = {"classifier": name, "shift": shift, "images": "generated", "scale": scale}
-                rows.append(row | spread("accuracy", mean(right, 0.95)))
+                rows.append(row | spread("accuracy", share_of_images(right)))
                 accuracy.setdefault((name, shift), []).append(float(right.mean()))
     work.write("oodcv-accuracy", rows)
     _predictions(work, accuracy)

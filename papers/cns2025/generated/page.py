@@ -176,9 +176,10 @@ def _line(row: dict[str, Any], columns: Sequence[str], estimates: Sequence[tuple
 
 
 def plain(value: Any) -> str:
-    if value is None:
-        return "–"
-    return number(value, 3 if abs(value) >= 0.001 else 5) if isinstance(value, float) else str(value)
+    if value is None or not isinstance(value, float):
+        return "–" if value is None else str(value)
+    short = f"{value:g}"  # scales, and 0
+    return short if len(short) <= 3 else number(value, 3 if abs(value) >= 0.001 else 5)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -14,7 +14,7 @@ from brittle.diffusion.prompts import CLASS_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
 from brittle.diffusion.train_sliders import SliderOptions
 from brittle.diffusion.train_tokens import token_of
-from brittle.statistics.estimate import mean
+from brittle.generation.shares import share_of_images
 from classifiers import opened, predicted
 
 TARGETS: dict[str, dict[str, Any]] = {
@@ -52,5 +52,5 @@ def targets(work: Work) -> None:
         for place, scale in enumerate(SCALES):
             here = slice(place * count, (place + 1) * count)
             row = {"target": name, "scale": scale, "alignment": float(text[here].mean()), "first_loss": losses[0]}
-            rows.append(row | {"last_loss": losses[-1]} | spread("accuracy", mean(right[here].astype(float), 0.95)))
+            rows.append(row | {"last_loss": losses[-1]} | spread("accuracy", share_of_images(right[here])))
     work.write("targets", rows)

@@ -21,8 +21,8 @@ from brittle.diffusion.prompts import CLASS_PROMPT, SHIFT_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
 from brittle.diffusion.train_tokens import token_of
 from brittle.generation.alignment import rising_steps
+from brittle.generation.shares import mean_of_images, share_of_images
 from brittle.generation.text_ways import TEXT_WAYS, TextWay, words_at
-from brittle.statistics.estimate import mean
 from classifiers import opened, predicted
 
 SLIDER_WAYS = {"slider": 0.75, "slider throughout": 1.0}
@@ -60,9 +60,9 @@ def ways(work: Work) -> None:
             for place, scale in enumerate(SCALES):
                 curves.append(
                     {"shift": shift, "way": way, "scale": scale, "alignment": float(text[:, place].mean())}
-                    | spread("structure", mean(structure[:, place], 0.95, support=(-1, 1)))
-                    | spread("similarity", mean(alike[:, place].clip(-1, 1), 0.95, support=(-1, 1)))
-                    | spread("accuracy", mean(right[:, place].astype(float), 0.95))
+                    | spread("structure", mean_of_images(structure[:, place]))
+                    | spread("similarity", mean_of_images(alike[:, place]))
+                    | spread("accuracy", share_of_images(right[:, place]))
                 )
             shown = images.view(len(CLASSES), len(seeds), len(SCALES), 1, 32, 32)
             lines.append(torch.cat([shown[label, seed - 1] for label, seed in SHOWN]))

@@ -17,8 +17,8 @@ from scipy import stats
 
 from brittle.errors import BrittleError
 from brittle.generation.frechet import Array, FeatureMoments, frechet_distance, moments
-from brittle.statistics.estimate import Estimate, mean
-from brittle.statistics.paired_change import ChangeDesign, mean_change
+from brittle.generation.shares import change_of_share, share_of_images
+from brittle.statistics.estimate import Estimate
 
 
 class GeneratedSample(NamedTuple):
@@ -49,15 +49,14 @@ def gaps(
     first = next(iter(ways.values()))
     found = []
     for way, each in ways.items():
-        apart = each.right.astype(float) - first.right
         found.append(
             DistributionGap(
                 way,
                 len(block),
                 jackknife(_distance(reference, each), block, confidence),
-                mean(each.right.astype(float), confidence),
+                share_of_images(each.right, confidence),
                 jackknife(_apart(reference, each, first), block, confidence),
-                mean_change(apart[None], ChangeDesign(planned=len(apart)), confidence),
+                change_of_share(first.right, each.right, confidence),
             )
         )
     return found

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from brittle.errors import BrittleError
+from brittle.generation.shares import change_of_share, share_of_images
 from brittle.images.arrays import from_arrays
 from brittle.images.base import ImageSet
 from brittle.random import shuffled
-from brittle.statistics.estimate import Estimate, mean
-from brittle.statistics.paired_change import ChangeDesign, mean_change
+from brittle.statistics.estimate import Estimate
 from brittle.training.data import TrainingImages
 from brittle.training.options import Recipe
 from brittle.training.trainer import train
@@ -67,9 +67,11 @@ def fine_tuned(module: nn.Module, images: ImageSet, recipe: Recipe, device: torc
 
 def before_and_after(before: NDArray[np.bool_], after: NDArray[np.bool_], confidence: float = 0.95) -> BeforeAndAfter:
     """Of whether the same images (n,) were classified correctly."""
-    first, second = before.astype(float), after.astype(float)
-    change = mean_change((second - first)[None], ChangeDesign(planned=len(first)), confidence)
-    return BeforeAndAfter(mean(first, confidence), mean(second, confidence), change)
+    return BeforeAndAfter(
+        share_of_images(before, confidence),
+        share_of_images(after, confidence),
+        change_of_share(before, after, confidence),
+    )
 
 
 def _as_set(images: LabelledImages) -> ImageSet:
