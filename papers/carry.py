@@ -4,9 +4,9 @@
     python3 papers/carry.py unpack .carry --out build/carried       # there, with nothing but Python
     export PYTHONPATH=$PWD/build/carried/py:$PWD/src                # and --data build/carried/data
 
-There, torch, numpy, scipy, pyarrow, pillow, onnxruntime, safetensors and jinja2 must be installed. The rest is packed for
-the Python named: small packages, captum for Grad-CAM, and as much of matplotlib as captum imports. Images are packed as
-they are in idx files, since xz makes them a sixth smaller than gzip does.
+There, torch, numpy, scipy, pyarrow, pillow, onnxruntime, safetensors and jinja2 must be installed. The rest is packed
+for the Python named: small packages, captum for Grad-CAM, and as much of matplotlib as captum imports. Images are
+packed as they are in idx files, since xz makes them a sixth smaller than gzip does.
 """
 
 from __future__ import annotations

@@ -164,3 +164,17 @@ def test_drops_of_efficientnet_lite_are_worked_out_from_every_photograph(monkeyp
     monkeypatch.setattr(drops, "planned", np.arange)
     for name, each in drops.estimates(rows).items():
         assert each.interval == pytest.approx(kept.drop_over_images_interval[name].tolist())
+
+
+def test_few_classes_are_told_as_in_the_tables() -> None:
+    """Random subsets: results.md, which its own test makes again from the data."""
+    tables = (HERE / "results.md").read_text(encoding="utf-8")
+    fashion, lite = tables.split("### Few classes against all")[1:]
+    five = next(line for line in fashion.splitlines() if line.startswith("| 5 |")).strip("| ").split(" | ")
+    hundred, whole = (
+        next(line for line in lite.splitlines() if line.startswith(start)).strip("| ").split(" | ")
+        for start in ("| 100 |", "| all |")
+    )
+    low, high = hundred[2].split(" to ")
+    assert f"mean drop lies between {low} and {high} (all: {whole[2]})" in page()
+    assert f"keep the order of 20 networks with τ {five[3]}" in page()

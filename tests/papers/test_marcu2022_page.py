@@ -204,3 +204,114 @@ def test_easy_and_hard_images_keep_the_shares_of_the_page() -> None:
         f"of FMix {rows.relative['fmix', 'typical', 0.5]:.2f} and {rows.relative['fmix', 'tail', 0.5]:.2f} at 50 %"
         in page()
     )
+
+
+def spec(name: str) -> Any:
+    """What the folder's paper.py transcribes."""
+    found: dict[str, Any] = {}
+    exec((HERE / "paper.py").read_text(encoding="utf-8"), found)
+    return found[name]
+
+
+def test_the_worst_case_stands_beside_the_paper_s() -> None:
+    rows = read("main-interference")
+    own = rows[rows.nuisance == "shuffle-2"].set_index("group").worst_case
+    printed = spec("WORST")["shuffle-2"]
+    here, there = (
+        ", ".join(f"{value:.2f}" for value in each)
+        for each in (own[list(MODELS)], [printed[name][0] for name in MODELS])
+    )
+    assert f"**Yes**: {here} (basic, MixUp, FMix, CutMix) against {there}." in page()
+
+
+def test_the_paper_s_indices_are_those_that_were_transcribed() -> None:
+    first = spec("DI")["shuffle-2"]
+    assert f"(paper {first['basic'][0]:.2f})" in page()
+    for name in ("mixup", "fmix", "cutmix"):
+        assert f"({first[name][0]:.2f})" in page()
+    printed = spec("TABLE5")
+    order = ("basic", "mixup", "rm", "fmix", "cutmix")
+    assert f"(paper {', '.join(f'{printed[name][2]:.2f}' for name in order)})" in page()
+
+
+def test_cutocclusion_by_the_paper_s_recipe_is_what_was_measured() -> None:
+    rows = occluded("recipe", sort="classifier", share=0.3, image_set="test", nuisance="rectangle-mnist")
+    at = rows.set_index("name").accuracy
+    pairs = [
+        [f"{100 * at[f'{name}-recipe-{run}']:.1f}" for run in (0, 1)]
+        for name in ("basic", "mixup", "rm", "fmix", "cutmix")
+    ]
+    assert ", ".join(" and ".join(pair) for pair in pairs) in page()
+    basic = occluded("recipe", sort="classifier", share=0.3, image_set="test").set_index(["nuisance", "name"])
+    for run in (0, 1):
+        key = ("cam-mnist", f"basic-recipe-{run}")
+        low, high = basic.iocclusion_interval[key]
+        assert f"{basic.iocclusion[key]:.2f} [{low:.2f}, {high:.2f}]".replace("-", "−") in page()
+    first, second = (basic.iocclusion["rectangle-mnist", f"basic-recipe-{run}"] for run in (0, 1))
+    assert f"with rectangles {first:.2f} and {second:.2f}, and" in page()
+
+
+def test_test_accuracies_by_the_paper_s_recipe_are_those_of_its_runs() -> None:
+    nets = read("recipe-networks")
+    of = 100 * (1 - nets.groupby("group").test_error.mean())
+    assert len(nets) == 10
+    for name, told in zip((*MODELS, "rm"), ("95.2", "95.7", "95.6", "95.7", "95.5"), strict=True):
+        assert abs(of[f"{name}-recipe"] - float(told)) <= 0.0501
+    assert "95.2, 95.7, 95.6, 95.7 and 95.5 %" in page()
+
+
+def test_small_objects_are_told_as_they_were_measured() -> None:
+    rows = occluded("small", sort="group").set_index(["nuisance", "name"])
+    cam = [("cam", f"{name}-small") for name in ("basic", "fmix", "cutmix")]
+    told = [f"{100 * rows.accuracy[key]:.1f} ± {100 * rows.accuracy_spread[key]:.1f}" for key in cam]
+    assert "{} (basic), {} (FMix), {} (CutMix);".format(*told) in page()
+    rectangles = [f"{100 * rows.accuracy['rectangle', name]:.1f}" for _, name in cam]
+    assert f"with rectangles {', '.join(rectangles)}." in page()
+
+
+def test_errors_go_elsewhere_without_the_dominant_class() -> None:
+    rows = read("reduced-interference")
+    rows = rows[rows.nuisance == "patch-mnist"].set_index("group")
+    assert set(rows.top_class[["basic-without", "mixup-without", "cutmix-without"]]) == {"Bag"}
+    here = [f"{index(rows.loc[[f'{name}-without']]):.2f}" for name in ("basic", "mixup", "cutmix")]
+    before = indices("main", "patch-mnist", ("basic", "mixup", "cutmix"))
+    assert "patched with MNIST {}, {} and {}, against {}, {} and {} before".format(*here, *before) in page()
+    fmix = index(rows.loc[["fmix-without"]])
+    assert f"FMix's spread ({fmix:.2f}, {rows.top_class['fmix-without']})" in page()
+
+
+def test_other_architectures_have_the_indices_of_the_page() -> None:
+    rows = read("architectures-interference")
+
+    def at(group: str, nuisance: str) -> str:
+        return f"{index(rows[(rows.group == group) & (rows.nuisance == nuisance)]):.2f}"
+
+    nets = [at(name, "shuffle-2") for name in ("bagnet-9", "vgg", "bagnet-17")]
+    resnet = indices("main", "shuffle-2", ("basic",))[0]
+    assert "BagNet-9 {}, PreAct-ResNet-18 {}, VGG {}, BagNet-17 {}.".format(nets[0], resnet, *nets[1:]) in page()
+    assert f"MixUp makes VGG worse ({at('vgg-mixup', 'shuffle-2')})" in page()
+    assert f"here {at('vgg', 'patch')} to {at('vgg-mixup', 'patch')})" in page()
+
+
+def test_accuracy_on_shuffled_patches_is_that_of_the_networks() -> None:
+    rows = read("main-accuracy")
+    rows = rows[rows.nuisance == "shuffle-2"]
+    of = 100 * rows.groupby(rows.classifier.str.rpartition("-")[0]).accuracy_nuisance.mean()
+    assert "{:.1f} % (basic), {:.1f} (MixUp), {:.1f} (FMix) and {:.1f} (CutMix)".format(*of[list(MODELS)]) in page()
+
+
+def test_efficientnet_lite_answers_with_shape_and_texture_as_often_as_the_page_says() -> None:
+    rows = read("cue-conflict")
+    shape, texture, bias = [], [], []
+    for _, own in rows.groupby("subj"):
+        by_shape = own.object_response == own.category
+        other = own.imagename.str.extract(r"-([a-z]+)\d*\.")[0] == own.object_response
+        told = own.imagename.str.extract(r"-([a-z]+)\d*\.")[0] != own.category
+        shape.append(f"{100 * by_shape.mean():.1f}")
+        texture.append(f"{100 * other.mean():.1f}")
+        bias.append(f"{100 * by_shape[told].sum() / (by_shape[told].sum() + other[told].sum()):.1f}")
+    assert len(rows) == 3 * 1280
+    assert (
+        f"by shape {', '.join(shape)} % of 1,280, by texture {', '.join(texture)} %, shape bias {', '.join(bias)} %"
+        in page()
+    )

@@ -193,3 +193,19 @@ def test_re_training_of_fawzi_and_frossard_s_page_has_its_means() -> None:
     equal, prior, before, corrected = (rho("MNIST", kind) for kind in kinds)
     assert f"({equal} against {prior}, no seed's interval excludes 0; {before} before)" in fawzi_page()
     assert f"({corrected} in the mean)" in fawzi_page()
+    seeds = [
+        {row["seed"]: row["rho"] for row in rows if which(row) == ("MNIST", "affine:alpha=100", method)}
+        for method in ("weak points, corrected", "prior, as many calls")
+    ]
+    ahead = [seeds[0][seed] - seeds[1][seed] for seed in seeds[0]]
+    assert f"in each of three seeds, by {min(ahead):.3f} to {max(ahead):.3f}" in fawzi_page()
+
+
+def which(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["data"], row["nuisance"], row["method"]
+
+
+def test_confidence_on_untouched_photographs_is_that_of_the_page() -> None:
+    rows = fawzi("table2-untouched")
+    first, *others = (f"{mean_of(rows, 'p_label', network=f'lite{number}'):.2f}" for number in range(3))
+    assert f"confidence on untouched photographs, {first} against {' and '.join(others)}" in fawzi_page()

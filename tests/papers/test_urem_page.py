@@ -91,7 +91,14 @@ def test_the_slopes_over_the_grid_are_those_of_the_networks(outcome: str) -> Non
     reach = stats.t.ppf(0.975, len(y) - 3) * np.sqrt(left @ left / (len(y) - 3) * np.diag(inverse))
     cells = [signed(fitted[place], fitted[place] - reach[place], fitted[place] + reach[place]) for place in (1, 2)]
     explained = 1 - left @ left / ((y - y.mean()) @ (y - y.mean()))
-    assert f"| {NAMES[outcome]} | {' | '.join(cells)} | {explained:.2f} |" in page()
+    more = np.column_stack([x, x[:, 1] * x[:, 2]])
+    inverse = np.linalg.inv(more.T @ more)
+    both = inverse @ more.T @ y
+    left = y - more @ both
+    t = both[3] / np.sqrt(left @ left / (len(y) - 4) * inverse[3, 3])
+    p = 2 * stats.t.sf(abs(t), len(y) - 4)
+    told = f"{p:.4f}" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+    assert f"| {NAMES[outcome]} | {' | '.join(cells)} | {explained:.2f} | {told} |" in page()
 
 
 def test_the_table_of_the_grid_has_its_means_and_spreads() -> None:
@@ -113,15 +120,30 @@ def test_all_searches_reached_their_target() -> None:
 
 
 def test_the_table_of_parts_has_the_means_of_its_networks() -> None:
+    """Each network on its own correct images; the page rounds more than its tables do."""
     nets = pd.concat([read("grid-networks"), read("variants-networks")])
     nets = nets[nets.budget == 100_000]
     assert f"[{len(nets)} small networks]" in page()
+    clean, breaking, targeted = (
+        pd.concat([read(f"grid-{name}"), read(f"variants-{name}")]).query("budget == 100000")
+        for name in ("clean", "breaking", "targeted")
+    )
+    right = clean[clean.right][[*NETWORK, "image"]]
+    breaking = breaking.merge(right).assign(size=lambda own: own.sigma.where(own.broke, END))
+    targeted = targeted[targeted.rate == targeted.rate.max()].merge(right)
     words = {"five": "five classes", "three": "three classes"}
     for part in ("full", "half", "half-short", "tenth", "five", "three"):
         line = page().split(f"| {words.get(part, part)} | ")[1]
         for depth, cell in zip((2, 4, 8), line.split(" | "), strict=False):
             own = nets[(nets.variant == part) & (nets.depth == depth)]
-            assert cell.split(";")[0] == f"{100 * own.accuracy.mean():.1f}"
+            sizes = [each[(each.variant == part) & (each.depth == depth)] for each in (breaking, targeted)]
+            noise = sizes[0].groupby(["noise", "seed"])["size"].mean().groupby("noise").mean()
+            moved = WHITE * sizes[1].groupby("seed").linf.mean().mean()
+            told = f"{100 * own.accuracy.mean():.1f}; {noise.path:.0f}; {noise.fresh:.0f}; {moved:.1f}"
+            assert cell.removesuffix(" |") == told
+    short = [f"{100 * own.accuracy.mean():.1f}" for part in ("full", "half", "tenth", "five", "three")
+             for own in [nets[(nets.variant == part) & (nets.depth == 4)]]]  # fmt: skip
+    assert "{} % on all, {} on half, {} on a tenth, {} with five classes, {} with three".format(*short) in page()
 
 
 @pytest.mark.parametrize("name", ["lite0", "lite1", "lite2"])
