@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
-from brittle.generation.stored import StoredImages, write_annotations
+from brittle.generation.stored import StoredImages
+from brittle.images.scales.cns import write_annotations
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
