@@ -4,7 +4,7 @@
     python papers/marcu2022/redo.py --small                    # a few images on two CPU cores, to see that it works
     python papers/marcu2022/redo.py --train main --measure main          # one part; what is there already is kept
     python papers/marcu2022/redo.py --train main across --minutes 8      # begins no network after 8 minutes
-    python papers/marcu2022/redo.py --train recipe --measure recipe --first 5 --workers 5   # 200 epochs: the next five
+    python papers/marcu2022/redo.py --train recipe --measure recipe --seeds 2 --workers 5   # 200 epochs: the third run
     python papers/marcu2022/redo.py --train stimuli converged --measure stimuli converged   # and both-ways, deeper
 
 The last two and their like are not among "every part"; papers/README.md says how long they take.
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,11 @@ def written(part: str, settings: training.Settings, out: Path, batch: int | None
         print(f"{part}: {name} measured", file=sys.stderr, flush=True)
 
 
-def missing(part: str, settings: training.Settings, out: Path) -> list[plan.Network]:
+def missing(part: str, settings: training.Settings, out: Path, seeds: Sequence[int] | None) -> list[plan.Network]:
     """The networks to train; of parts whose tables gather, those that no earlier call has measured."""
     known = {row["name"] for row in gather.read(out, part, "networks")} if part in plan.BY_ITSELF else set()
-    return [each for each in plan.part(part, studies.removed(out), settings.small) if each.name not in known]
+    planned = plan.part(part, studies.removed(out), settings.small)
+    return [each for each in planned if each.name not in known and (seeds is None or each.seed in seeds)]
 
 
 def main() -> None:
@@ -72,7 +74,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="networks that are trained at a time")
     parser.add_argument("--batch", type=int, help="images classified at once")
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no other network is begun")
-    parser.add_argument("--first", type=int, help="how many networks of a part to train; all")
+    parser.add_argument("--seeds", type=int, nargs="+", help="runs to train, by number; all")
     parser.add_argument("--small", action="store_true", help="a few images, one epoch")
     options = parser.parse_args()
     small = Path("build/marcu-small")
@@ -86,7 +88,7 @@ def main() -> None:
         if part in plan.BY_ITSELF and everything:
             continue  # hours: they are asked for by name
         if everything or part in (options.train or ()):
-            networks = missing(part, settings, out)[: options.first]
+            networks = missing(part, settings, out, options.seeds)
             done = training.train_all(networks, settings, options.workers, end)
             print(f"{part}: {done} of {len(networks)} trained", file=sys.stderr, flush=True)
         if everything or part in (options.measure or ()):
