@@ -93,7 +93,8 @@ class LayerSearch:
             return units[0] * found.linf, units[0] * found.l2, units[0]
         counts = [scale.size for scale in scales]
         moved = [
-            unit[:, None] * part for unit, part in zip(units, torch.split(found.values.flatten(1), counts, 1), strict=True)
+            unit[:, None] * part
+            for unit, part in zip(units, torch.split(found.values.flatten(1), counts, 1), strict=True)
         ]
         square = torch.stack([count * unit.square() for count, unit in zip(counts, units, strict=True)]).sum(0)
         linf = torch.stack([each.abs().amax(1) for each in moved]).amax(0)
