@@ -59,8 +59,8 @@ RESULT ?= tests/fuzz/result.md
 fuzz: .venv/test-ready
 	OMP_NUM_THREADS=1 BRITTLE_FUZZ=$(CASES) BRITTLE_FUZZ_RESULT=$(RESULT) $(BIN)/pytest -n 2 tests/fuzz
 
-# Kills, full disks, read-only mounts, failing disks, rivals and stopped workers: TIMES kills at random moments; with 50,
-# every second event.
+# Kills, power cuts, full disks, read-only mounts, failing disks, rivals, stopped workers, and stores and services that
+# fail: of each command TIMES kills at random moments, every second of them a power cut; with 50, every second event.
 TIMES ?= 100
 faults: .venv/test-ready
 	$(BIN)/python -m benchmarks.faults --times $(TIMES) --out benchmarks/faults/result.md

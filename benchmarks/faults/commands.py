@@ -1,4 +1,5 @@
-"""The commands that are disturbed, each small enough for seconds, and what each of them leaves behind."""
+"""The commands that are disturbed, each small enough for seconds, and what each of them leaves behind. Every scenario
+is tried on all that stand in `COMMANDS`."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import tomli_w
 from benchmarks.faults.loopback_store import SECRET
 from engine_runs import run, run_study
 
+import brittle
 from brittle.api import export
 from brittle.engine.store import connection as connections
 from brittle.engine.store.connection import Connection
@@ -230,3 +231,21 @@ def test_a_killed_run_is_resumed_at_once_and_a_second_driver_is_refused(things, 
     assert said.status == 0, said
     assert said.json["measures"]["robustness"]["results"] == usual["measures"]["robustness"]["results"]
     assert in_store(store) == on_disk(things.out)
+
+
+def test_a_run_in_a_store_is_looked_after_like_one_on_a_disk(things, store, proxy):
+    """Status with one listing of units, rows recomputed, and merged with a run on a disk."""
+
+    def study(*names):
+        return things.study(*names, nuisances=["affine:alpha=20"])
+
+    run(study("first"), out=HERE)
+    proxy.asked.clear()
+    told = brittle.status(HERE)
+    assert (told.state, told.done) == ("finished", told.planned)
+    assert sum("list-type" in each and "units" in each for each in proxy.asked) == 1
+    assert brittle.verify(HERE, units=3).same
+    run(study("second"), out=things.out)
+    assert sum(brittle.merge(HERE, things.out, out=f"{HERE}-joined").units.values()) == 4
+    both = study("first", "second")
+    assert run(both, out=f"{HERE}-joined")["measures"] == run(both)["measures"]

@@ -158,14 +158,18 @@ class FolderStore:
             for path in damaged:
                 self._remove(path)
             removed += map(self.disk.shown, damaged)
-        place = self._place(cell)
-        there, files = self.disk.names(place), self._files(cell)
-        kept = {self._path(cell, file.span, name) for file in files for name in self._checked.tables(cell, file)}
-        for name in there:
-            whole = _NAME.fullmatch(name) and f"{place}/{name}" not in kept
-            if whole or _HALF_WRITTEN.fullmatch(name):
-                self._remove(f"{place}/{name}")
+        self._remove_merged(cell)
+        for name in filter(_HALF_WRITTEN.fullmatch, self.disk.names(self._place(cell))):
+            self._remove(f"{self._place(cell)}/{name}")
         return removed
+
+    def _remove_merged(self, cell: Cell) -> None:
+        """Removes files whose units are in another one, and tables that no rows name."""
+        there, files = self.disk.names(self._place(cell)), self._files(cell)
+        kept = {self._path(cell, file.span, name) for file in files for name in self._checked.tables(cell, file)}
+        for path in (f"{self._place(cell)}/{name}" for name in there if _NAME.fullmatch(name)):
+            if path not in kept:
+                self._remove(path)
 
     def earlier(self, cell: Cell) -> Iterator[EarlierUnits]:
         self._refuse_links(self._place(cell))
@@ -184,6 +188,8 @@ class FolderStore:
         with self._lock:
             while run := self._mergeable(cell, finished):
                 self._merge(cell, run)
+            if finished:  # a disk may have failed to remove some, for a while
+                self._remove_merged(cell)
 
     def _merge(self, cell: Cell, run: Sequence[UnitFile]) -> None:
         """One file per table in the place of many; their `rows` are removed before the tables that they name."""
