@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from brittle.comparison.paired import Change, ComparedCell
+from brittle.comparison.paired import ChangedNumber, ComparedCell
 from brittle.statistics.estimate import Estimate
 from brittle.statistics.intervals import simultaneous
 from brittle.statistics.paired_change import ChangeDesign, items_to_tell, mean_change
@@ -76,7 +76,7 @@ def state(changes: Array, planned: int | None, level: float) -> str:
     design = ChangeDesign("population", planned, changes.shape[1], DRAWS)
     found = mean_change(changes, design, level)
     cell = ComparedCell("robustness", "new", "old", "images", "nuisance", False)
-    change = Change(cell, "accuracy", 0.0, 0.0, found, Estimate(), changes.shape[1], DRAWS, design, changes)
+    change = ChangedNumber(cell, "accuracy", 0.0, 0.0, found, Estimate(), changes.shape[1], DRAWS, design, changes)
     return change.state(ALLOW)
 
 

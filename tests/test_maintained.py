@@ -1,6 +1,7 @@
 """What a maintained project has, and whether it is true: links, commands, paths and pages are there."""
 
 import ast
+import importlib
 import importlib.util
 import re
 import shlex
@@ -189,3 +190,19 @@ def test_the_package_links_what_the_citation_names():
     assert f"version: {brittle.__version__}\n" in citation
     assert set(urls.values()) <= set(re.findall(r"^ *(?:url|repository-code): (\S+)$", citation, re.MULTILINE))
     assert all(len(label) <= 32 and "," not in label for label in urls)  # which metadata allow
+
+
+def test_benchmarks_and_scripts_of_the_docs_import_names_that_there_are():
+    """They run by hand, and a name that has changed would be found by whoever wants a table renewed."""
+    missing = []
+    for path in sorted(chain((ROOT / "benchmarks").rglob("*.py"), DOCS.glob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "brittle":
+                module = importlib.import_module(node.module)
+                missing += [
+                    f"{path.relative_to(ROOT)}: {node.module}.{each.name}"
+                    for each in node.names
+                    if not hasattr(module, each.name)
+                    and not (hasattr(module, "__path__") and importlib.util.find_spec(f"{node.module}.{each.name}"))
+                ]
+    assert missing == []
