@@ -50,6 +50,11 @@ COMMANDS = (
     "augmentation",
     "train",
     "harden",
+    "generate",
+    "train-sliders",
+    "train-tokens",
+    "filter",
+    "label",
     "list",
 )
 MEASURE = ("measure", "bundled:plain", "sample", "--nuisance", "affine:alpha=50", "--count", 20, "--samples", 3)
