@@ -159,7 +159,7 @@ class Study(BaseModel):
 
     def _refuse_lacking(self, where: str) -> None:
         """Classifiers and images must be there for measures whose cells, or those of what they read, name them."""
-        wanted = frozenset().union(*(_sorts_named(entry.kind) for entry in self.measures.values()))
+        wanted = _sorts_named(entry.kind for entry in self.measures.values())
         for sort, key in ((CLASSIFIER, "classifiers"), (IMAGES, "images")):
             if sort in wanted and not getattr(self, key):
                 if key in self.model_fields_set:
@@ -281,10 +281,16 @@ def _free(kind: str) -> set[str]:
         return set()
 
 
-def _sorts_named(kind: str) -> frozenset[str]:
-    """What the cells of a kind of measure name, and those of all that it must read."""
-    measure = measures.get(kind)
-    return measure.over.union(*(_sorts_named(read.kind) for read in measure.reads if read.required))
+def _sorts_named(kinds: Iterable[str]) -> set[str]:
+    """What the cells of some kinds of measures name, and those of all that these must read."""
+    named, open_ones, seen = set[str](), list(kinds), set[str]()
+    while open_ones:
+        kind = open_ones.pop()
+        if kind not in seen:
+            seen.add(kind)
+            named |= measures.get(kind).over
+            open_ones += [read.kind for read in measures.get(kind).reads if read.required]
+    return named
 
 
 def _known(name: str, there: Iterable[str], where: str) -> None:

@@ -196,7 +196,8 @@ def test_without_sliders_there_is_scale_0_alone(tiny, tmp_path):
 KILLED = """
 import sys
 import brittle
-brittle.measures.Generate.calls = lambda self, unit: 2048  # each unit is a piece of work
+from brittle.measures import Generate
+Generate.calls = lambda self, unit: 2048  # each unit is a piece of work
 brittle.generate(
     sys.argv[1] + "/pipeline", classes="shirt/bag", sliders=sys.argv[1] + "/sliders", seeds=8, steps=6, format="png",
     out=sys.argv[2], device="cpu", progress=False,
