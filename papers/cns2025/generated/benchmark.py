@@ -173,7 +173,9 @@ def stages(work: Work) -> None:
         aligned(clip, pixels, table.label),
     )
     test = work.test()
-    limit = quantile_threshold(aligned(clip, (with_border(test.images) * 255).to(torch.uint8), test.labels.numpy()))
+    limit = quantile_threshold(
+        aligned(clip, (with_border(test.images) * 255).round().to(torch.uint8), test.labels.numpy())
+    )
     found = reduced(evidence, table.scale, table.stored.path, limit)
     said = verdicts(read_labels(work.folder / "labels"))
     verdict = [said[each.file] if left else "" for each, left in zip(table.stored.files, found.to_label, strict=True)]

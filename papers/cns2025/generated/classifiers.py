@@ -64,11 +64,11 @@ def also_shifted(work: Work, seen: Pictures) -> Pictures:
 
 
 def really_shifted(work: Work, pictures: Pictures) -> dict[str, Pictures]:
-    """Real images clean, and under each shift as a corruption of ours, at 28×28."""
+    """Real images clean, and under each shift as a corruption of ours, at 32×32: the border is shifted, too, as it is
+    where the pipeline and the encoders learned of shifts."""
     made = work.captioned(pictures)
-    pixels = cropped(made.pixels).cpu()
     names = ("clean", *made.shifts)
-    return {name: Pictures(each, pictures.labels) for name, each in zip(names, pixels, strict=True)}
+    return {name: Pictures(each, pictures.labels) for name, each in zip(names, made.pixels.cpu(), strict=True)}
 
 
 def spec_of(work: Work, name: str) -> str:

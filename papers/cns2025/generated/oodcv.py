@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 import torch
-from benchmark import TEMPERATURE, made, save_picture, with_border
+from benchmark import TEMPERATURE, made, save_picture
 from torch import Tensor
 from train import generator
 from work import CLASSES, MORE_SCALES, Pictures, Work, spread
@@ -90,7 +90,7 @@ def _annotated(work: Work, real: dict[str, Pictures]) -> None:
     for shift, images in real.items():
         some = Pictures(images.images[: work.sizes.real_images], images.labels[: work.sizes.real_images])
         found = annotate_shifts(
-            clip, with_border(some.images), some.labels.tolist(), CLASSES, [*real][1:], temperature=TEMPERATURE
+            clip, in_numbers(some.images), some.labels.tolist(), CLASSES, [*real][1:], temperature=TEMPERATURE
         )
         for least in (0.0, SURE):
             names = found.names(least)
@@ -115,7 +115,7 @@ def _nearest(work: Work, real: dict[str, Pictures], generated: dict[str, list[Te
         for shift in ("clean", *shifts):
             count = min(100, work.sizes.real_images)
             images = real[shift].images[:count]
-            found = nearest(each.images(with_border(images)), features, NEAREST)
+            found = nearest(each.images(in_numbers(images)), features, NEAREST)
             for trait, own, others in (
                 ("shift", [shift] * count, names),
                 ("class", real[shift].labels[:count].tolist(), labels),
@@ -125,10 +125,15 @@ def _nearest(work: Work, real: dict[str, Pictures], generated: dict[str, list[Te
                 rows.append(row | spread("share", shared.share))
             if encoder == "clip":
                 for place in range(3):
-                    own = with_border(images[place : place + 1])[0].mul(255).to(torch.uint8)
+                    own = images[place : place + 1]
                     lines.append(torch.stack([own, *pixels[found.places[place]]]))
     work.write("oodcv-nearest", rows)
     half = len(lines) // 2
     save_picture(
         work.picture("nearest"), [torch.cat(pair) for pair in zip(lines[:half], lines[half : 2 * half], strict=True)]
     )
+
+
+def in_numbers(images: Tensor) -> Tensor:
+    """Images (n, H, W) uint8 → (n, 1, H, W) in [0, 1]."""
+    return images[:, None].float() / 255

@@ -126,8 +126,11 @@ class Work:
 
     def pack(self, name: str) -> None:
         """A folder of weights or images as one file, which can be carried."""
-        with tarfile.open(self.folder / f"{name}{PACKED}", "w:gz") as packed:
+        file = self.folder / f"{name}{PACKED}"
+        half = file.with_suffix(".half")  # a call that is ended here leaves no broken file behind
+        with tarfile.open(half, "w:gz") as packed:
             packed.add(self.folder / name, name)
+        half.replace(file)
 
     def unpack(self) -> None:
         """Folders that are there only as files: what an earlier call on another machine left."""
