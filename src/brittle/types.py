@@ -128,6 +128,11 @@ class Graph(Protocol):
     """What a classifier computes, as a function of tensors alone, from which a compiled graph is made."""
 
     @property
+    def traceable(self) -> bool:
+        """Whether torch compiles it; otherwise it is asked as it is."""
+        ...
+
+    @property
     def structure(self) -> Hashable:
         """The same for graphs that differ in the values of their tensors at most: these are compiled once."""
         ...
@@ -142,6 +147,15 @@ class Graphable(Protocol):
     """A classifier that can become part of a compiled graph."""
 
     def graph(self, images: Tensor) -> Graph:
+        """`log_probs` for images like these (B, C, H, W), on which it has been tried."""
+        ...
+
+
+@runtime_checkable
+class Exportable(Protocol):
+    """A classifier that onnxruntime can carry out on a CPU."""
+
+    def exported(self, images: Tensor) -> Graph:
         """`log_probs` for images like these (B, C, H, W), on which it has been tried."""
         ...
 

@@ -228,8 +228,8 @@ class RunFolder:
         self.environment.write(checked_text(self.environment.name, now))
         self.study.write(tomli_w.dumps(study))
 
-    def compiled(self) -> dict[str, bool]:
-        """Whether each classifier was compiled when it joined the run."""
+    def compiled(self) -> dict[str, str]:
+        """How each classifier was compiled when it joined the run."""
         return dict(self._kept()["compiled"])
 
     def _kept(self) -> dict[str, Any]:
