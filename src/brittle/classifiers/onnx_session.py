@@ -12,14 +12,24 @@ import logging
 import warnings
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from brittle.errors import BrittleError
+from brittle.types import Graph
 
 INPUT = "images"
+
+
+@runtime_checkable
+class Exportable(Protocol):
+    """A classifier that onnxruntime can carry out on a CPU."""
+
+    def exported(self, images: Tensor) -> Graph:
+        """`log_probs` for images like these (B, C, H, W), on which it has been tried."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

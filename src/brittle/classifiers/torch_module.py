@@ -76,7 +76,7 @@ class TorchClassifier(AdaptedClassifier):
         return dataclasses.replace(plain, module=module)
 
     def exported(self, images: Tensor) -> OnnxGraph:
-        """See `brittle.types.Exportable`."""
+        """See `brittle.classifiers.onnx_session.Exportable`."""
         if self._dtype != torch.float32 or self.device.type != "cpu":
             raise BrittleError("it does not compute in float32 on a CPU", "Leave out compile=onnx.")
         plain = self.graph(images)

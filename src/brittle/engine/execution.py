@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from brittle.classifiers.onnx_session import Exportable
 from brittle.engine.check.classifier_trial import without_copies
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import asked_groups, planned_calls
@@ -26,7 +27,7 @@ from brittle.measures.graphs import Graphs, untold
 from brittle.measures.outcomes import Outcome
 from brittle.memory import out_of_memory
 from brittle.random import stream_root
-from brittle.types import AnyPrecision, Classifier, Exportable, Graph, Graphable
+from brittle.types import AnyPrecision, Classifier, Graph, Graphable
 
 WORTH_EXPORTING = 2e9  # values of images that a CPU is to classify: minutes of work, and exporting takes one at most
 WORTH_COMPILING = 5e10  # values of images that a GPU is to classify: half a minute of work, and compiling saves half
