@@ -51,7 +51,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "ranking": [{"sigma": 2.0, "confidence": 0.9}],
     "robustness": [
         {"samples": 3, "confidence": 0.9, "worst_of": 2, "extra": ("nll", "top5")},
-        {"tolerance": 0.4, "estimand": "set"},
+        {"tolerance": 0.4, "estimand": "set", "design": "sobol"},
     ],
     "shuffling": [{"grids": (2,), "samples": 2, "moves": "cycle", "confidence": 0.9}],
     "weak-points": [

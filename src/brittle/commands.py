@@ -91,8 +91,10 @@ class SelectionOptions:
     precision: Literal["float32", "tf32", "bf16"] = option(
         "float32", "numbers that torch modules compute in; what others change is measured and printed"
     )
-    compile: Literal["auto", "yes", "no"] = option(
-        "auto", "whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough"
+    compile: Literal["auto", "yes", "onnx", "no"] = option(
+        "auto",
+        "whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the former "
+        "on a GPU, the latter on a CPU, for work that takes long enough",
     )
     out: str | None = option(None, "keep the run and its report in this folder; the same again resumes it")
 

@@ -118,7 +118,7 @@ class Study(BaseModel):
     title: str = ""
     seed: int = 0
     precision: Literal["float32", "tf32", "bf16"] = "float32"
-    compile: Literal["auto", "yes", "no"] = "auto"
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto"
     classifiers: dict[str, ClassifierEntry] = {}
     images: dict[str, ImagesEntry] = {}
     nuisances: dict[str, str] = {}

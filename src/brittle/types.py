@@ -102,30 +102,13 @@ class Layered(Protocol):
         ...
 
 
-class BeforeLayer(Protocol):
-    """What a classifier has computed of some images before one of its layers gives its value."""
-
-    def of(self, rows: Tensor) -> BeforeLayer:
-        """The same of a batch of these images, at `rows` (B,)."""
-        ...
-
-
-@runtime_checkable
-class Resumable(Protocol):
-    """A layered classifier that need not compute again what comes before a layer that is changed."""
-
-    def before(self, layer: str, images: Tensor, size: int, most: int) -> BeforeLayer | None:
-        """Of images (M, C, H, W) in [0, 1], computed in batches of one size; None where there is nothing to keep, or
-        more numbers than `most`."""
-        ...
-
-    def resumed(self, kept: Any) -> AbstractContextManager[None]:
-        """Within it, the classifier is asked once, about the batch that `kept` is of."""
-        ...
-
-
 class Graph(Protocol):
     """What a classifier computes, as a function of tensors alone, from which a compiled graph is made."""
+
+    @property
+    def traceable(self) -> bool:
+        """Whether torch compiles it; otherwise it is asked as it is."""
+        ...
 
     @property
     def structure(self) -> Hashable:

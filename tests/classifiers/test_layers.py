@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from brittle.classifiers import classifier
+from brittle.classifiers.torch_module import TorchClassifier
 from brittle.errors import BrittleError
 
 
@@ -176,3 +177,51 @@ def test_logits_of_a_network_that_gives_probabilities_have_gradients(images):
     found.logits(leaf)[:, 1].sum().backward()
     assert torch.allclose(found.logits(images).log_softmax(1), module(images).log(), atol=1e-5)
     assert bool((leaf.grad != 0).any())
+
+
+class Residual(nn.Module):
+    """Two stages that share a part, change values in place, and add what came before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+        self.rectify, self.last = nn.ReLU(inplace=True), nn.Linear(4, 3)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        before = self.rectify(self.first(images))
+        found = self.second(before)
+        found += before
+        return self.last(self.rectify(found).mean((2, 3)))
+
+
+@pytest.mark.parametrize("layer", ["first", "rectify", "second", "rectify#2", "last"])
+def test_what_comes_before_a_layer_is_kept_and_changes_nothing(layer: str) -> None:
+    module = Residual()
+    classifier, images = TorchClassifier(module), torch.rand(5, 1, 6, 6)
+    classifier.check(images)
+    rows, computed = torch.tensor([3, 0, 3]), []
+
+    def doubled(values: torch.Tensor) -> torch.Tensor:
+        return 2 * values
+
+    with torch.no_grad():
+        with classifier.perturbed(layer, doubled):
+            plain = classifier.log_probs(images[rows])
+        kept = classifier.before(layer, images, 4, 10**6)
+        assert kept is not None
+        own = module.first._conv_forward
+        module.first._conv_forward = lambda *given: computed.append("first") or own(*given)
+        with classifier.resumed(kept.of(rows)), classifier.perturbed(layer, doubled):
+            assert torch.equal(classifier.log_probs(images[rows]), plain)
+        assert "first" not in computed, "a convolution before the layer is not computed again"
+        with classifier.perturbed(layer, doubled):
+            classifier.log_probs(images[rows])
+        assert "first" in computed, "and afterwards all is as it was"
+
+
+def test_nothing_is_kept_before_the_images_or_beyond_the_memory_there_is() -> None:
+    classifier, images = TorchClassifier(Residual()), torch.rand(5, 1, 6, 6)
+    classifier.check(images)
+    assert classifier.before("input", images, 4, 10**6) is None
+    assert classifier.before("last", images, 4, 100) is None

@@ -56,8 +56,6 @@ COMMANDS = (
     "filter",
     "label",
     "list",
-    "filter",
-    "label",
     "merge",
     "status",
     "verify",

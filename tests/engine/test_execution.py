@@ -89,7 +89,7 @@ def test_a_run_is_resumed_as_it_was_begun(arrays, tmp_path):
     """`auto` compiles nothing on a CPU, and what a run began with decides for what is added to it later."""
     brittle.run({"it": Normed()}, arrays, SPACES, "robustness:samples=4", out=tmp_path / "run")
     kept = json.loads((tmp_path / "run" / "begun.json").read_text())
-    assert kept["compiled"] == {"it": False}
+    assert kept["compiled"] == {"it": "no"}
     with pytest.raises(BrittleError, match=r"the study has changed .*compile"):
         brittle.run({"it": Normed()}, arrays, SPACES, "robustness:samples=4", out=tmp_path / "run", compile="yes")
     with pytest.raises(BrittleError, match=r"the study has changed .*precision"):
@@ -127,3 +127,25 @@ def test_a_precision_that_reaches_nothing_is_said(arrays):
 
     with pytest.warns(brittle.BrittleWarning, match="the classifier 'it' is not a torch module, and precision=bf16"):
         brittle.run({"it": brightness}, arrays, SPACES, "robustness:samples=2", precision="bf16")
+
+
+def test_rows_by_onnxruntime_are_those_of_the_module(arrays):
+    plain, exported = (
+        brittle.run({"it": Normed()}, arrays, SPACES, ["robustness:samples=4", "clean"], compile=way, batch=16)
+        for way in ("no", "onnx")
+    )
+    for nuisance in SPACES:
+        one, other = (rows(each.of("robustness").of(nuisance=nuisance)) for each in (plain, exported))
+        assert other["log_p_label"].to_numpy() == pytest.approx(one["log_p_label"].to_numpy(), abs=1e-5)
+
+
+def test_how_a_module_is_carried_out_is_kept_and_obeyed(arrays, tmp_path):
+    how = {"out": tmp_path / "run", "batch": 16}
+    brittle.run({"it": Normed()}, arrays, SPACES, ["robustness:samples=2"], compile="onnx", **how)
+    assert json.loads((tmp_path / "run" / "begun.json").read_text())["compiled"] == {"it": "onnx"}
+
+
+@pytest.mark.warned("is not compiled")
+def test_what_cannot_be_exported_is_carried_out_as_it_is(arrays):
+    found = brittle.run({"it": Looking()}, arrays, SPACES, ["robustness:samples=2"], compile="onnx", batch=16)
+    assert found.of("robustness").of(nuisance="turned").rows.num_rows == 60

@@ -9,14 +9,36 @@ computing it. What happens between parts, such as the addition of a residual con
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from brittle.classifiers.layers import CLOSED, OUTPUT
+
+
+class BeforeLayer(Protocol):
+    """What a classifier has computed of some images before one of its layers gives its value."""
+
+    def of(self, rows: Tensor) -> BeforeLayer:
+        """The same of a batch of these images, at `rows` (B,)."""
+        ...
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A layered classifier that need not compute again what comes before a layer that is changed."""
+
+    def before(self, layer: str, images: Tensor, size: int, most: int) -> BeforeLayer | None:
+        """Of images (M, C, H, W) in [0, 1], computed in batches of one size; None where there is nothing to keep, or
+        more numbers than `most`."""
+        ...
+
+    def resumed(self, kept: Any) -> AbstractContextManager[None]:
+        """Within it, the classifier is asked once, about the batch that `kept` is of."""
+        ...
 
 
 @dataclass

@@ -21,6 +21,7 @@ from brittle.classifiers.factory import make
 from brittle.classifiers.folding import folded
 from brittle.classifiers.layers import INPUT, OUTPUT, WEIGHTS, changed_layer, changed_weights, traced
 from brittle.classifiers.model_files import is_model, refusal
+from brittle.classifiers.onnx_session import OnnxGraph, opened
 from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError
 from brittle.registry import did_you_mean, option
@@ -73,6 +74,19 @@ class TorchClassifier(AdaptedClassifier):
         with torch.no_grad():
             module = folded(self.module, self._source, plain.prepared(images.to(self.device)))
         return dataclasses.replace(plain, module=module)
+
+    def exported(self, images: Tensor) -> OnnxGraph:
+        """See `brittle.classifiers.onnx_session.Exportable`."""
+        if self._dtype != torch.float32 or self.device.type != "cpu":
+            raise BrittleError("it does not compute in float32 on a CPU", "Leave out compile=onnx.")
+        plain = self.graph(images)
+        session = opened(self.module, plain.prepared(images))
+
+        def log_probs(scores: Tensor) -> Tensor:
+            found = log_scores(scores, self.output)
+            return found if self._pooling is None else self._pooling(found)
+
+        return OnnxGraph(plain.prepared, session, log_probs)
 
     def in_dtype(self, dtype: torch.dtype) -> TorchClassifier:
         """See `brittle.types.AnyPrecision`."""
@@ -185,6 +199,8 @@ class TorchClassifier(AdaptedClassifier):
 @dataclasses.dataclass(frozen=True, eq=False)
 class TorchGraph:
     """What a `TorchClassifier` computes, as a function of tensors alone: see `brittle.types.Graph`."""
+
+    traceable: ClassVar[bool] = True
 
     module: nn.Module
     preprocess: Preprocess

@@ -56,7 +56,7 @@ class RecordedRun:
             "sources": {name: [entry["count"], entry["source"][-1]] for name, entry in entries["images"].items()},
             "files": {name: entry["files"] for name, entry in entries["classifiers"].items()},
             "nuisances": dict(entries["nuisances"]),
-            "compiled": {name: name in job.graphs for name in job.classifiers},
+            "compiled": {name: job.ways.get(name, "no") for name in job.classifiers},
         }
         return cls("this run", done.study.resolved(), facts, done.summary, environment(), done.store)
 

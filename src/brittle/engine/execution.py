@@ -7,13 +7,14 @@ has begun from what its folder keeps: rows depend on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from brittle.classifiers.onnx_session import Exportable
 from brittle.engine.check.classifier_trial import without_copies
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import asked_groups, planned_calls
@@ -28,6 +29,7 @@ from brittle.memory import out_of_memory
 from brittle.random import stream_root
 from brittle.types import AnyPrecision, Classifier, Graph, Graphable
 
+WORTH_EXPORTING = 2e9  # values of images that a CPU is to classify: minutes of work, and exporting takes one at most
 WORTH_COMPILING = 5e10  # values of images that a GPU is to classify: half a minute of work, and compiling saves half
 TRIED = 64  # images on which precisions are compared
 DRAWS = 2  # of each nuisance there
@@ -44,7 +46,7 @@ class Deviation(NamedTuple):
         return f"probabilities by up to {self.probability:.2g} and their mean (ρ̂) by {self.mean:+.2g}"
 
 
-def carried_as(job: Job, wanted: str, kept: Mapping[str, bool]) -> Job:
+def carried_as(job: Job, wanted: str, kept: Mapping[str, str]) -> Job:
     """The job as it is carried out, and with what that changes among its warnings."""
     return _decided(_in_precision(job), wanted, kept)
 
@@ -69,18 +71,19 @@ def _in_precision(job: Job) -> Job:
     return replace(job, warnings=(*job.warnings, *said), _known={})
 
 
-def _decided(job: Job, wanted: str, kept: Mapping[str, bool]) -> Job:
+def _decided(job: Job, wanted: str, kept: Mapping[str, str]) -> Job:
     """The job with the graphs of the classifiers that are compiled: those that the run `kept` so, and new ones where it
     is `wanted` or, with auto, worth it. What can't be compiled is carried out as it is, and said."""
-    names = [name for name, compiled in kept.items() if compiled and name in job.classifiers]
-    if wanted == "yes" or (wanted == "auto" and _worth_compiling(job)):
-        names += [name for name in job.classifiers if name not in kept]
+    ways = {name: way for name, way in kept.items() if way != "no" and name in job.classifiers}
+    way = _worth(job) if wanted == "auto" else wanted
+    if way != "no":
+        ways |= {name: way for name in job.classifiers if name not in kept}
     graphs, notes = {}, []
-    for name in names:
+    for name, how in ways.items():
         try:
-            (graphs[name],) = graphs_of(job, [name]).values()
+            (graphs[name],) = graphs_of(job, {name: how}).values()
         except NotCompiled as error:
-            if kept.get(name):
+            if name in kept:
                 raise BrittleError(
                     f"the classifier {name!r} was compiled when the run began and can't be here: {error}",
                     "Resume on the same machine, or run into another folder.",
@@ -92,29 +95,31 @@ def _decided(job: Job, wanted: str, kept: Mapping[str, bool]) -> Job:
             notes.append(f"compiling the classifier {name!r} changes {change}")
     wanted_in_vain = wanted == "auto" and not kept
     said = [note for note in notes if not (wanted_in_vain and "is not compiled" in note)]
-    return replace(job, graphs=graphs, warnings=(*job.warnings, *said), _known={})
+    ways = {name: how for name, how in ways.items() if name in graphs}
+    return replace(job, graphs=graphs, ways=ways, warnings=(*job.warnings, *said), _known={})
 
 
 class NotCompiled(Exception):
     """Why a classifier is not compiled, in words."""
 
 
-def graphs_of(job: Job, names: Sequence[str]) -> dict[str, Graph]:
-    """The graphs of some classifiers."""
-    found = {}
-    for name in names:
+def graphs_of(job: Job, ways: Mapping[str, str]) -> dict[str, Graph]:
+    """The graphs of some classifiers: "yes", for torch's compiler, or "onnx"."""
+    found: dict[str, Graph] = {}
+    for name, way in ways.items():
         classifier, sets = job.classifiers[name], _image_sets(job, name)
-        if not isinstance(classifier, Graphable):
+        if not isinstance(classifier, Exportable if way == "onnx" else Graphable):
             raise NotCompiled("it is not a torch module")
         if not sets or any(len(job.images[each].images.shapes) > 1 for each in sets):
             raise NotCompiled("its images differ in size")
         try:
-            found[name] = classifier.graph(job.images[sets[0]].images.batch([0, 1][: len(job.subject(sets[0]).ids)],
-                                                                           job.device).in_numbers().images)  # fmt: skip
+            there = job.images[sets[0]].images
+            batch = there.batch([0, 1][: len(job.subject(sets[0]).ids)], job.device).in_numbers()
+            found[name] = classifier.exported(batch.images) if way == "onnx" else classifier.graph(batch.images)
             with untold():
                 _answers(replace(job, graphs=found, _known={}), name, sets[0], None)
         except Exception as error:
-            if isinstance(error, BrittleError) or out_of_memory(error):
+            if out_of_memory(error) or (isinstance(error, BrittleError) and way != "onnx"):
                 raise
             raise NotCompiled(first_line(error)) from error
     return found
@@ -171,13 +176,13 @@ def _nuisances(job: Job, name: str, images: str) -> list[str]:
     return list(dict.fromkeys(found))[:1]
 
 
-def _worth_compiling(job: Job) -> bool:
-    """Whether a GPU has enough to do."""
-    if job.device.type != "cuda":
-        return False
+def _worth(job: Job) -> str:
+    """Whether there is enough to do, and what is then worth it."""
     work = sum(
         planned_calls(group) * math.prod(job.images[group.images].images.shape)
         for group in asked_groups(job)
         if group.images
     )
-    return work >= WORTH_COMPILING
+    if job.device.type == "cuda":
+        return "yes" if work >= WORTH_COMPILING else "no"
+    return "onnx" if job.device.type == "cpu" and work >= WORTH_EXPORTING else "no"

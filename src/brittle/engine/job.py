@@ -35,7 +35,7 @@ from brittle.registry import binds_rows, extending, options_of
 from brittle.registry.source import code_hash
 from brittle.types import Classifier, Graph, Nuisance, Precision
 
-FORMAT = 6  # of run folders
+FORMAT = 7  # of run folders
 SUMMARY_VERSION = 1  # of summary.json
 
 
@@ -63,6 +63,7 @@ class Job:
     plain: Mapping[str, Classifier] = field(default_factory=dict)  # in their own numbers
     precision: Precision = "float32"
     graphs: Mapping[str, Graph] = field(default_factory=dict)  # of classifiers that are compiled
+    ways: Mapping[str, str] = field(default_factory=dict)  # how each of these is: "yes" by torch, "onnx" by onnxruntime
     warnings: Sequence[str] = ()  # of what was found out about its things before work began
     live: Mapping[str, ObjectHash] = field(
         default_factory=dict
@@ -178,7 +179,7 @@ class Job:
                     self.entries.get("images", {}).get(cell.images, {}).get("source"),
                     self.entries.get("nuisances", {}).get(cell.nuisance),
                 ],
-                "computed": [self.precision, cell.classifier in self.graphs],
+                "computed": [self.precision, self.ways.get(cell.classifier, "no")],
                 "reads": {kind: self.depends(read) for kind, read in self.reads(cell).items() if kind in required},
             }
             text = json.dumps(about, sort_keys=True, default=str)

@@ -32,10 +32,11 @@ KEPT = 64  # compiled functions
 
 class Graphs:
     """The graphs of a run: those of the classifiers that are compiled, by name. Of changes there are none where there
-    are none of classifiers."""
+    are none of classifiers that torch compiles."""
 
     def __init__(self, of_classifiers: Mapping[str, Graph] = {}) -> None:
         self._classifiers = of_classifiers
+        self._compiles = any(each.traceable for each in of_classifiers.values())
 
     def __contains__(self, name: str) -> bool:
         return name in self._classifiers
@@ -45,12 +46,14 @@ class Graphs:
         one and the batch `fits` it."""
         if fits and name in self._classifiers:
             graph = self._classifiers[name]
+            if not graph.traceable:
+                return _classified(graph, images, right)
             return _COMPILED.carried_out(_classified, (graph.structure, images.shape), graph, images, right)
         return outcome(classifier.log_probs(images), right)
 
     def changed(self, change: Any, batch: Batch, at: At, *, fits: bool) -> Made:
         """Images of a batch changed, each as the values (B, …) of `at` say."""
-        if fits and self._classifiers and change.traceable:
+        if fits and self._compiles and change.traceable:
             fixed = (_ByValue(each) for each in vars(change).values() if not isinstance(each, Tensor))
             key = (type(change), *fixed, batch.images.shape, batch.images.dtype)
             return _COMPILED.carried_out(change_in_numbers, key, change, batch, at, instead=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from torch import Tensor
 
+from brittle.classifiers.computed_before import BeforeLayer, Resumable
 from brittle.classifiers.layers import INPUT, WEIGHTS
 from brittle.errors import BrittleError
 from brittle.measures.arrays import Mask
@@ -26,7 +27,7 @@ from brittle.measures.clean.measure import predictions
 from brittle.measures.folds import ImageValues
 from brittle.measures.layer_choice import MOST, ChosenLayers
 from brittle.measures.plan import Grid, rows_per_unit
-from brittle.types import BeforeLayer, Layered, Resumable
+from brittle.types import Layered
 
 T = TypeVar("T")
 L = TypeVar("L", bound="PerLayer")

@@ -36,7 +36,7 @@ def corruption_error(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -73,7 +73,8 @@ def corruption_error(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -102,7 +103,7 @@ def error_consistency(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -132,7 +133,8 @@ def error_consistency(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -168,7 +170,7 @@ def line(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -207,7 +209,8 @@ def line(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -240,7 +243,7 @@ def ranking(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -276,7 +279,8 @@ def ranking(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]

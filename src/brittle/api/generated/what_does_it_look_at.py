@@ -38,7 +38,7 @@ def augmentation(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -69,7 +69,8 @@ def augmentation(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -98,7 +99,7 @@ def cue_conflict(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -128,7 +129,8 @@ def cue_conflict(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -158,7 +160,7 @@ def interference(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -189,7 +191,8 @@ def interference(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -221,7 +224,7 @@ def occlusion(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -254,7 +257,8 @@ def occlusion(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -284,7 +288,7 @@ def shuffling(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -315,7 +319,8 @@ def shuffling(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]

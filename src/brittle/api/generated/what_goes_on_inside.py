@@ -37,7 +37,7 @@ def connectedness(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -74,7 +74,8 @@ def connectedness(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -106,7 +107,7 @@ def layer_changes(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -140,7 +141,8 @@ def layer_changes(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -173,7 +175,7 @@ def layer_noise(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -208,7 +210,8 @@ def layer_noise(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]

@@ -34,7 +34,7 @@ def breaking_points(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -67,7 +67,8 @@ def breaking_points(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -101,7 +102,7 @@ def failure_points(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -138,7 +139,8 @@ def failure_points(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and its report in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -176,7 +178,7 @@ def perturbation(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -217,7 +219,8 @@ def perturbation(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the run and a report with matrices, bubbles and pictures in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]
@@ -253,7 +256,7 @@ def weak_points(
     ids: str | Sequence[int] | None = None,
     seed: int = 0,
     precision: Literal["float32", "tf32", "bf16"] = "float32",
-    compile: Literal["auto", "yes", "no"] = "auto",
+    compile: Literal["auto", "yes", "onnx", "no"] = "auto",
     out: str | Path | None = None,
     device: str | None = None,
     batch: int | None = None,
@@ -291,7 +294,8 @@ def weak_points(
     ids: only images with these ids: 3/17/240, or those in this text file
     seed: the seed of every random draw
     precision: numbers that torch modules compute in; what others change is measured and printed
-    compile: whether torch modules and nuisances are compiled; auto: on a GPU, for work that takes long enough
+    compile: whether torch modules and nuisances are compiled, or modules exported to onnxruntime (onnx); auto: the
+        former on a GPU, the latter on a CPU, for work that takes long enough
     out: keep the draws and a report with pictures in this folder; the same again resumes it
     device: where it runs: cpu, cuda, cuda:1 …; a GPU where there is one
     batch: images classified at once [at least 1]

@@ -72,7 +72,7 @@ def refuse_other_inputs(
         "unknown": {name: each.unknown for name, each in job.live.items() if each.unknown},
         "answers": {name: sets | kept["answers"].get(name, {}) for name, sets in tried.answers.items()},
         "machine": {**dict.fromkeys(tried.answers, tried.machine), **kept["machine"]},
-        "compiled": {name: name in job.graphs for name in job.classifiers} | dict(kept["compiled"]),
+        "compiled": {name: job.ways.get(name, "no") for name in job.classifiers} | dict(kept["compiled"]),
         "classifiers": {name: each.stored_values() for name, each in job.facts.items()},
         "shifts": {name: list(each.images.shifts) for name, each in job.images.items() if each.images.shifts},
     }

@@ -50,7 +50,7 @@ class WorkerSetup:
     folder: Path | None  # that paths in specs are relative to; None: to that in which a worker starts
     path: Sequence[str]  # where modules are found, relative to that folder where they lie below it
     modules: Sequence[str]  # that registered what the study names
-    compiled: Sequence[str]  # classifiers
+    compiled: Mapping[str, str]  # classifiers, and how
     images: Mapping[str, ChosenImages] = field(default_factory=dict)  # that workers need not open
 
     @classmethod
@@ -76,7 +76,7 @@ class WorkerSetup:
             Path.cwd() if relative and not elsewhere else None,
             tuple(map(_below_here, sys.path)) if elsewhere else tuple(sys.path),
             tuple(sorted({type(each).__module__ for each in things})),
-            tuple(job.graphs),
+            dict(job.ways),
             dict(images),
         )
 
@@ -129,7 +129,7 @@ class RemoteWorker:
         inputs = Inputs(Study.of(dict(setup.study)), {"images": setup.images})
         self.job = check_job(assemble(inputs, setup.device)).job
         torch.backends.cuda.matmul.allow_tf32 |= self.job.precision == "tf32"
-        self.job = replace(self.job, graphs=graphs_of(self.job, setup.compiled))
+        self.job = replace(self.job, graphs=graphs_of(self.job, setup.compiled), ways=setup.compiled)
         if self.job.device.type == "cpu":
             keep_mapped()
         store = FolderStore(setup.units, self.job.depends, self.job.extent)

@@ -237,8 +237,8 @@ class RunFolder:
         """Refuses where images or classifiers are no longer those that the run began with; nothing is kept."""
         self._refuse_others_than_begun(job, answers, {}, environment())
 
-    def compiled(self) -> dict[str, bool]:
-        """Whether each classifier was compiled when it joined the run."""
+    def compiled(self) -> dict[str, str]:
+        """How each classifier was compiled when it joined the run."""
         return dict(self._kept()["compiled"])
 
     def _kept(self) -> dict[str, Any]:
