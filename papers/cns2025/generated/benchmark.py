@@ -28,7 +28,8 @@ from brittle.generation.linear_probe import fit_probe
 from brittle.generation.reduction import Evidence, quantile_threshold, reduced, stage_counts, write_to_label
 from brittle.generation.shares import share_of_images
 from brittle.generation.shift_words import annotate_shifts
-from brittle.generation.stored import StoredImages, stored_images, write_annotations
+from brittle.generation.stored import StoredImages, stored_images
+from brittle.images.scales.cns import write_annotations
 from brittle.progress import Progress
 from classifiers import JUDGES, MEASURED, opened, predicted, spec_of
 

@@ -10,9 +10,9 @@ from benchmark import aligned
 from train import loaded, task, trained_sliders
 from work import CLASSES, SCALES, Work, spread
 
+from brittle.diffusion.options import SliderOptions
 from brittle.diffusion.prompts import CLASS_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
-from brittle.diffusion.train_sliders import SliderOptions
 from brittle.diffusion.train_tokens import token_of
 from brittle.generation.shares import share_of_images
 from classifiers import opened, predicted

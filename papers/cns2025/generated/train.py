@@ -15,13 +15,14 @@ from work import BORDER, CLASSES, Work, recall, remember
 
 from brittle.diffusion.collection import keep_slider
 from brittle.diffusion.generator import Generator
+from brittle.diffusion.options import SliderOptions, TokenOptions
 from brittle.diffusion.pipeline import TextToImage, load_pipeline
 from brittle.diffusion.prompts import CLASS_PROMPT, SHIFT_PROMPT, prompt
 from brittle.diffusion.sampling import SamplingOptions
 from brittle.diffusion.sliders import Sliders
 from brittle.diffusion.tokens import load_tokens, write_token
-from brittle.diffusion.train_sliders import SliderOptions, SliderTask, made_latents, train_sliders
-from brittle.diffusion.train_tokens import TokenOptions, token_of, train_tokens
+from brittle.diffusion.train_sliders import SliderTask, made_latents, train_sliders
+from brittle.diffusion.train_tokens import token_of, train_tokens
 from brittle.generation.small import SmallShape, parameters_of, small_pipeline
 from brittle.generation.train_small import DIGITS, SHIFTS, SmallTraining, train_small
 
