@@ -36,6 +36,11 @@ def test_a_library_call_leaves_the_allocator_alone(monkeypatch):
 COMMANDS = {command.function: command for command in built_in()}
 OPTIONS = {name: measures.get(command.measure) for name, command in COMMANDS.items()}
 OPTIONS |= {"harden": HardeningOptions, "train": TrainingOptions}
+OF_NO_CLASSIFIER = (
+    "generate",
+    "train-sliders",
+    "train-tokens",
+)  # asked for by what they make, not by what they measure
 # What a call says itself: how many images.
 OWN = {("weak_points", "count"), ("perturbation", "count"), ("line", "id")}
 
@@ -55,7 +60,9 @@ def test_every_measure_has_a_function_and_a_dataclass_in_python():
         for short in command.short:
             assert short == "break" or getattr(brittle, short) is getattr(brittle, command.function)
     own = {name for name in measures.names() if measures.get(name).__module__.startswith("brittle.")}
-    assert own - {command.measure for command in COMMANDS.values()} == {"before-after"}, "hardening has that one"
+    others = own - {command.measure for command in COMMANDS.values()}
+    assert others == {"before-after", *OF_NO_CLASSIFIER}, "hardening has the first"
+    assert {name.replace("-", "_") for name in OF_NO_CLASSIFIER} <= set(brittle.__all__)
 
 
 @pytest.mark.parametrize("name", sorted(OPTIONS))

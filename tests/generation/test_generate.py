@@ -367,7 +367,13 @@ def test_a_full_disk_is_said_in_one_line_and_what_is_finished_is_kept(tiny, tmp_
 
 def test_what_it_costs_follows_from_the_options_and_a_measured_rate(tiny):
     cost = brittle.generation_cost(
-        tiny / "pipeline", classes="shirt/bag", sliders=tiny / "sliders", seeds=10, steps=8, guidance=3.0, device="cpu"
+        pipeline=tiny / "pipeline",
+        classes="shirt/bag",
+        sliders=tiny / "sliders",
+        seeds=10,
+        steps=8,
+        guidance=3.0,
+        device="cpu",
     )
     images = 2 * 10 * (1 + 2 * 5)
     late = 6  # of 8 steps, which are 2 passes each under guidance
@@ -382,7 +388,7 @@ def test_the_cost_is_as_many_passes_as_are_made(tiny, tmp_path, monkeypatch):
     from brittle.diffusion.pipeline import TextToImage
 
     cost, passes = brittle.generation_cost(
-        tiny / "pipeline", classes="shirt/bag", sliders=tiny / "sliders", seeds=2, steps=4, device="cpu"
+        pipeline=tiny / "pipeline", classes="shirt/bag", sliders=tiny / "sliders", seeds=2, steps=4, device="cpu"
     ), []  # fmt: skip
     predicted = TextToImage.predicted
     monkeypatch.setattr(

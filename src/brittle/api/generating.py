@@ -56,13 +56,13 @@ def train_tokens_asked(given: Mapping[str, Any]) -> TrainTokensResult:
     return found
 
 
-def generation_cost(pipeline: str | Path | None = None, *, device: str | None = None, **options: Any) -> GenerationCost:
-    """What `brittle.generate` with these options would cost: images, passes of the denoiser, and hours at a rate that
-    is measured now. Nothing is written."""
+def generation_cost(*, device: str | None = None, **options: Any) -> GenerationCost:
+    """What `brittle.generate` with these options (`pipeline` among them) would cost: images, passes of the denoiser,
+    and hours at a rate that is measured now. Nothing is written."""
     from brittle.generation.cost import generation_cost as cost_of
     from brittle.measures.generate.measure import Generate
 
-    asked = _options(GenerateOptions, {**options, "pipeline": None if pipeline is None else str(pipeline)})
+    asked = _options(GenerateOptions, options)
     measure = Generate(**{key.replace("-", "_"): value for key, value in asked.items()})
     measure.refuse_wrong()
     return cost_of(measure, device)

@@ -35,7 +35,7 @@ def verify(
         return verified(folder_path(run), units, seed, device, batch, seen)
 
 
-def merge(run: str | Path, *others: str | Path, out: str | Path) -> MergedRun:
+def merge(*runs: str | Path, out: str | Path) -> MergedRun:
     """Joins runs of one study, made in different places, into a new folder. What does not fit is refused, and units
-    that several runs have must hold equal rows. Giving `run` the study in the new folder sums it up."""
-    return merge_runs([folder_path(each) for each in (run, *others)], folder_path(out))
+    that several runs have must hold equal rows. Giving `brittle.run` the study in the new folder sums it up."""
+    return merge_runs([folder_path(each) for each in runs], folder_path(out))
