@@ -244,7 +244,8 @@ def refuse_unresolved(study: Mapping[str, Any], where: str, remedy: str) -> None
     tables = all(isinstance(study.get(sort), dict) for sort in keys) and isinstance(study.get("nuisances", {}), dict)
     entries = [(entry, key) for sort, key in keys.items() for entry in study[sort].values()] if tables else []
     sound = all(isinstance(entry, dict) and isinstance(entry.get(key), str) for entry, key in entries)
-    if not tables or not sound or type(study.get("seed")) is not int:
+    ways = all(isinstance(study.get(key), str) for key in ("precision", "compile"))
+    if not tables or not sound or not ways or type(study.get("seed")) is not int:
         raise BrittleError(f"{where} is damaged: it is not the study of a run", remedy)
 
 

@@ -186,7 +186,7 @@ def test_a_compiled_classifier_is_disturbed_all_the_same(layer, monkeypatch):
     classifier, every = brittle.classifier(network()), torch.arange(23)
     classifier.check(images)
     broke = []
-    for graphs in (Graphs(), Graphs({"it": copy.deepcopy(classifier).log_probs})):
+    for graphs in (Graphs(), Graphs({"it": copy.deepcopy(classifier).graph(images)})):
         answers = Answers(Batch(images, labels, every), {"it": classifier}, 8, graphs=graphs)
         with torch.inference_mode():
             noise = NoisyLayers(answers, "it", (layer,), labels, torch.arange(0.5, 5, 0.5), False, 0)
