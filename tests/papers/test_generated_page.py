@@ -39,7 +39,7 @@ def idx(file, array, kind=8):
 
 def test_before_a_run_every_number_says_so(modules, tmp_path):
     values = modules("found").texts(tmp_path)
-    wanted = set(re.findall(r"\{(\w+)\}", (HERE / "README.template.md").read_text("utf-8"))) - {"pictures"}
+    wanted = set(re.findall(r"\{(\w+)\}", (HERE / "README.template.md").read_text("utf-8"))) - {"pictures", "state"}
     assert wanted <= set(values)
     assert {values[name] for name in wanted} == {"not run"}
 
@@ -55,7 +55,7 @@ def test_a_table_fills_the_page_and_decides_whether_it_agrees(modules, tmp_path)
         pa.Table.from_pylist([row | {"way": way} for way in ("names", "learned words")]), tmp_path / "gap.parquet"
     )
     page = modules("page")
-    readme = page.filled(modules("found").texts(tmp_path) | {"pictures": ""})
+    readme = page.filled(modules("found").texts(tmp_path) | {"pictures": "", "state": ""})
     (line,) = [each for each in readme.splitlines() if each.startswith("| **Learned words")]
     assert "27.10 [26.00, 28.00] by learned words; apart −6.70 [−7.50, −6.00]; between real images 0.50" in line
     assert "same direction" in line  # all of the difference lies below 0

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from found import MAIN, estimate, number, texts
+from found import MAIN, NOT_RUN, estimate, number, texts
 from plots import all_plots
 from work import read_table, recall
 
@@ -136,9 +136,9 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     plots = all_plots(given.found, given.out)
     (given.out / "results.md").write_text("\n".join(results(given.found)), encoding="utf-8")
-    (given.out / "README.md").write_text(
-        filled(texts(given.found) | {"pictures": pictures(given.found, plots)}), encoding="utf-8"
-    )
+    values = texts(given.found)
+    values |= {"pictures": pictures(given.found, plots), "state": state(values)}
+    (given.out / "README.md").write_text(filled(values), encoding="utf-8")
 
 
 def pictures(found: Path, plots: Sequence[str]) -> str:
@@ -146,6 +146,17 @@ def pictures(found: Path, plots: Sequence[str]) -> str:
     there = [f"[{about}](tables/{name}.png)" for name, about in PICTURES.items() if (found / f"{name}.png").is_file()]
     drawn = [f"[{about}]({name}-plot.png)" for name, about in PLOTS.items() if f"{name}-plot.png" in plots]
     return f"Pictures: {', '.join([*drawn, *there])}." if drawn or there else "There are no pictures yet."
+
+
+def state(values: Mapping[str, str]) -> str:
+    """Said above everything else: how much of the page has been run."""
+    lacking = sum(value == NOT_RUN for value in values.values())
+    if not lacking:
+        return ""
+    how_many = (
+        "Nothing" if lacking == len(values) else f"Not everything ({len(values) - lacking} of {len(values)} numbers)"
+    )
+    return f'\n**{how_many} of this has been run yet**; "{NOT_RUN}" stands where a number will.'
 
 
 def filled(values: dict[str, str]) -> str:
