@@ -70,12 +70,12 @@ def test_a_lease_that_nobody_renews_ends_by_the_clock_of_the_store(store, monkey
 
 
 def test_a_process_of_this_machine_that_is_gone_holds_nothing(store):
-    here = leases._machine()
+    here = leases.machine()
     for said in ({"process": 2**22 + 1}, {"process": os.getpid(), "started": "0"}):  # no such number; another's number
         claim_of(store, **here, **said)
         with Lease(HERE).held():
             pass
-    claim_of(store, **here, process=os.getpid(), started=leases._started(os.getpid()))
+    claim_of(store, **here, process=os.getpid(), started=leases.started(os.getpid()))
     with pytest.raises(BrittleError, match="in use by another process"), Lease(HERE).held():
         pass
 
