@@ -17,9 +17,10 @@ lint: .venv/test-ready
 types: .venv/test-ready
 	$(BIN)/mypy
 
-# One thread per process: two test processes with two threads each would wait for one another.
+# One thread per process: two test processes with two threads each would wait for one another. A third process works while
+# others wait for servers and processes of theirs.
 check: .venv/test-ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 -m "not slow and not browser"
 
 # Long trainings, a hardening of default size, the wheel in an environment of its own; then other versions.
 test-slow: .venv/test-ready

@@ -155,14 +155,13 @@ def outcome(asked: dict[str, Any], kind: str, out: Path) -> str:
     return "summed up" if kind in found else "left out"
 
 
-@pytest.mark.parametrize("number", range(2))
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_any_mixture_of_restrictions_is_summed_up_or_refused_at_once(study, tmp_path, kind, number):
-    assert outcome(study(**mixture(kind, number)), kind, tmp_path / "run") in ("summed up", "refused at once")
+def test_any_mixture_of_restrictions_is_summed_up_or_refused_at_once(study, tmp_path, kind):
+    assert outcome(study(**mixture(kind, 0)), kind, tmp_path / "run") in ("summed up", "refused at once")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_many_mixtures_of_restrictions_are_summed_up_or_refused_at_once(study, tmp_path, kind):
-    found = {outcome(study(**mixture(kind, number)), kind, tmp_path / f"run {number}") for number in range(2, 8)}
+    found = {outcome(study(**mixture(kind, number)), kind, tmp_path / f"run {number}") for number in range(1, 8)}
     assert found <= {"summed up", "refused at once"}
