@@ -149,3 +149,14 @@ def test_how_a_module_is_carried_out_is_kept_and_obeyed(arrays, tmp_path):
 def test_what_cannot_be_exported_is_carried_out_as_it_is(arrays):
     found = brittle.run({"it": Looking()}, arrays, SPACES, ["robustness:samples=2"], compile="onnx", batch=16)
     assert found.of("robustness").of(nuisance="turned").rows.num_rows == 60
+
+
+@pytest.mark.parametrize("way", ["yes", "onnx"])
+def test_rows_of_a_folder_are_had_however_they_were_computed(way, tmp_path):
+    folder, study = tmp_path / "run", {"seed": 0, "compile": way, "classifiers": {"plain": "bundled:plain"}}
+    study |= {"images": {"some": {"spec": "sample", "count": 8}}, "nuisances": {"turned": "rotation:sigma=20"}}
+    found = brittle.run({**study, "robustness": {"samples": 2}}, out=folder, device="cpu", batch=8)
+    assert json.loads((folder / "begun.json").read_text())["compiled"] == {"plain": way}
+    read = brittle.rows(folder, "robustness")
+    assert read.num_rows == 16
+    assert np.exp(read["log_p_label"].to_numpy()).mean() == pytest.approx(found.of("robustness")["rho"], abs=1e-6)

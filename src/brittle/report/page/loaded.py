@@ -188,7 +188,8 @@ def load(path: Path | Place, *, nothing: bool = False, unfinished: bool = False)
     # Rows are known by the files that the run's classifiers were made from, whether these are still there or not.
     made_from = {name: entry | {"files": begun["files"][name]} for name, entry in job.entries["classifiers"].items()}
     entries = {**job.entries, "classifiers": made_from}
-    job = replace(job, images=images, classifiers=classifiers, facts=facts, entries=entries, _known={})
+    ways = {name: way for name, way in begun["compiled"].items() if way != "no"}
+    job = replace(job, images=images, classifiers=classifiers, facts=facts, entries=entries, ways=ways, _known={})
     return LoadedRun(
         folder.path,
         study,
