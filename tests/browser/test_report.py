@@ -156,15 +156,17 @@ def test_a_phone_shows_all_of_it_and_says_what_scrolls(folder: Path, visit: Visi
     expect(page.locator(".contents li").first).to_be_hidden()
 
 
-def test_in_print_everything_is_open_and_nothing_is_cut(page: Page) -> None:
+def test_what_is_open_is_printed_whole_and_what_is_folded_says_so(page: Page) -> None:
+    page.locator("summary").nth(1).click()
     page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details:not([open])").count() == 0
     expect(page.locator(".contents")).to_be_hidden()
     expect(page.locator(".tools").first).to_be_hidden()
     assert page.evaluate(
-        "[...document.querySelectorAll('.first .wide')].every(w => w.scrollHeight <= w.clientHeight + 1)"
+        "[...document.querySelectorAll('.first .wide, .strip')].every(w => w.scrollHeight <= w.clientHeight + 1)"
     )
+    assert page.evaluate("[...document.querySelectorAll('.strip')].every(w => w.scrollWidth <= w.clientWidth + 1)")
+    said = "getComputedStyle(document.querySelector('details:not([open]) > summary'), '::after').content"
+    assert "not printed" in page.evaluate(said)
     assert page.pdf().startswith(b"%PDF")
 
 

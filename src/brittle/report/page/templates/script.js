@@ -117,10 +117,9 @@ const mark = () => {
 addEventListener("scroll", mark, { passive: true });
 mark();
 
-// A link into something folded away opens it; for print everything is open.
+// A link into something folded away opens it.
 const reveal = () => {
   for (let part = document.getElementById(decodeURIComponent(location.hash.slice(1))); part; part = part.parentElement) if (part.matches("details")) part.open = true;
 };
 addEventListener("hashchange", reveal);
 reveal();
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(each => { each.open = true; }));
