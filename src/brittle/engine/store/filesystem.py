@@ -30,8 +30,12 @@ class Filesystem:
 
     def names(self, folder: str) -> list[str]:
         """The files in a folder, by name; none where there is no such folder. Links do not count."""
+        selector = fs.FileSelector(folder, allow_not_found=True)
         with _reporting_errors(folder, "read"):
-            found = self.system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+            try:
+                found = self.system.get_file_info(selector)
+            except FileNotFoundError:  # not there when it was listed, and there when pyarrow made sure of that
+                found = self.system.get_file_info(selector)
         return [info.base_name for info in found if info.is_file and not self.is_link(info.path)]
 
     def folders(self, root: str) -> list[str]:
