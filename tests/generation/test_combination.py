@@ -32,6 +32,7 @@ def moving(pipeline):
     return Sliders(NAMES, layers)
 
 
+@pytest.mark.slow
 def test_three_by_three_scales_are_those_of_two_adapters_in_diffusers(pipeline, tmp_path):
     sliders, prompt = moving(pipeline), "a picture of a coat"
     words, cells = pipeline.embedded([prompt]), list(itertools.product(SCALES, SCALES))

@@ -51,6 +51,7 @@ def test_the_image_at_a_scale_is_made_once(spec):
 
 
 @pytest.mark.warned("matched by number", "chance")
+@pytest.mark.slow
 def test_failure_points_are_narrowed_down_by_bisection(spec):
     """Each lies within the tolerance of where a walk in small steps finds the change; none where that finds none."""
     images = image_set(spec)
