@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 def read(folder: Path) -> Run:
     begun = json.loads((folder / "begun.json").read_text(encoding="utf-8"))
-    reader = {1: _read_first, **dict.fromkeys(range(2, 7), _read_second)}.get(begun.get("format", 1))
+    reader = {1: _read_first, **dict.fromkeys(range(2, 8), _read_second)}.get(begun.get("format", 1))
     if reader is None:
         raise SystemExit(f"{folder} has the format {begun['format']}: write a reader for it in {Path(__file__).name}")
     found = reader(folder, json.loads((folder / "summary.json").read_text(encoding="utf-8")))
