@@ -3,7 +3,7 @@
 The "format" in begun.json tells the layout. The first (no format) keeps an image's weak-point diagnosis as JSON in its
 first row, clean rows under a nuisance called clean, and the parts of the summary at its top level. The second has
 several tables per cell, named in the file names, a column `unit`, and a summary per measure; so have those up to the
-sixth, which differ in begun.json.
+seventh, which differ in begun.json.
 """
 
 from __future__ import annotations
