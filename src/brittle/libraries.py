@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
+import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -45,3 +49,16 @@ def _broken(package: str, error: BaseException) -> BrittleError:
     torchvision = "torchvision" in said
     remedy = "Install a build of torchvision that fits this torch." if torchvision else "Reinstall it."
     return BrittleError(f"{package} can't be imported: {said}", remedy)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without what a library prints, logs and warns of as it works."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

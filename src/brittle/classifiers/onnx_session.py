@@ -6,11 +6,7 @@ where it runs a module operation by operation. Preparing images and reading scor
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import warnings
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -18,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from brittle.errors import BrittleError
+from brittle.libraries import quietly
 from brittle.types import Graph
 
 INPUT = "images"
@@ -58,7 +55,7 @@ def opened(module: nn.Module, prepared: Tensor) -> Any:
     import onnxruntime
 
     free = {0: torch.export.Dim.DYNAMIC}
-    with torch.no_grad(), _quietly():
+    with torch.no_grad(), quietly():
         program = torch.onnx.export(
             _Scores(module), (prepared,), dynamo=True, input_names=[INPUT], dynamic_shapes=(free,), verbose=False
         )
@@ -80,16 +77,3 @@ class _Scores(nn.Module):
         found = self.module(images)
         scores: Tensor = getattr(found, "logits", found)
         return scores
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Without what torch prints and logs of its steps."""
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,7 +12,7 @@ from brittle.cached import whole_tables
 from brittle.errors import BrittleError
 from brittle.explorer.graphs.constants import fold_constants
 from brittle.explorer.graphs.translations import translations
-from brittle.libraries import first_line
+from brittle.libraries import first_line, quietly
 
 OPSET = 18  # the exporter's own, which needs no conversion afterwards
 
@@ -28,7 +24,7 @@ def exported(
     tables alone that the code keeps for later; without, it watches what the code does."""
     torch._dynamo.reset()
     try:
-        with torch.no_grad(), _quietly(), whole_tables():
+        with torch.no_grad(), quietly(), whole_tables():
             program = torch.export.export(module, tuple(given), strict=strict).module(check_guards=False)
             fold_constants(program)
             found = torch.onnx.export(
@@ -88,16 +84,3 @@ def _reason(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return first_line(error)
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Without what torch prints and logs of its steps."""
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

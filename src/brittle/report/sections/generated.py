@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from brittle.report.blocks import Block, Group, Sentence
@@ -18,11 +19,11 @@ SAYS_NOT = (
 )
 
 
-class _Section(BaseSection):
+class _Section(BaseSection, ABC):
     listed = "results"
 
-    def parts(self, summary: Summary) -> list[Block]:
-        raise NotImplementedError
+    @abstractmethod
+    def parts(self, summary: Summary) -> list[Block]: ...
 
     def brief(self, summary: Summary) -> Sequence[Block]:
         return [Group(self.title, tuple(self.parts(summary)))]
