@@ -14,7 +14,7 @@ NETS = """
 import torch
 
 def _scores(images, seed):
-    weights = torch.randn(images[0].numel(), 10, generator=torch.Generator().manual_seed(seed))
+    weights = torch.randn(images[0].numel(), 10, generator=torch.Generator().manual_seed(seed)).to(images.device)
     flat = images.flatten(1)
     return 0.2 * (flat - flat.mean(1, keepdim=True)) @ weights
 

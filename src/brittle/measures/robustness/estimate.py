@@ -169,8 +169,7 @@ def estimates(
         here, share = values[places], planned / tally.images
         by_round = None if rounds is None else np.ascontiguousarray(rounds[:, places].swapaxes(0, 1))
         bounds = _bounds(options, here, by_round, population, planned, confidence=confidence, share=share)
-        for place, number in enumerate(numbers):
-            mean = float(here[place].mean())
+        for place, (number, mean) in enumerate(zip(numbers, here.mean(1).tolist(), strict=True)):
             found[number] = (
                 Estimate(mean)
                 if bounds is None
