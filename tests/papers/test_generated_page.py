@@ -12,7 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
+import brittle
+from brittle.diffusion.generator import Generator, Made
+from brittle.diffusion.sampling import SamplingOptions
 from brittle.images.idx import read_idx
 
 HERE = Path(__file__).parents[2] / "papers" / "cns2025" / "generated"
@@ -62,6 +66,40 @@ def test_a_table_fills_the_page_and_decides_whether_it_agrees(modules, tmp_path)
     (line,) = [each for each in readme.splitlines() if each.startswith("| ... and ResNet-50")]
     assert "can't be told" in line  # its interval holds 0
     assert "0.740 [0.720, 0.760]" in "\n".join(page.results(tmp_path))
+
+
+def test_the_page_says_what_the_tables_say(modules, tmp_path):
+    page, tables = modules("page"), HERE / "tables"
+    values = modules("found").texts(tables)
+    readme = (HERE / "README.md").read_text("utf-8")
+    named = re.findall(r"\{(\w+)\}", (HERE / "README.template.md").read_text("utf-8"))
+    assert not [name for name in named if name in values and values[name] not in readme]
+    assert "not run" not in readme
+    assert "\n".join(page.results(tables)).strip() in (HERE / "results.md").read_text("utf-8")
+
+
+@pytest.mark.usefixtures("torchvision")
+def test_what_is_attached_makes_pictures_of_its_classes():
+    weights = sum(file.stat().st_size for file in (HERE / "pipeline").rglob("*.safetensors"))
+    assert weights < 10e6
+    sampling = SamplingOptions(steps=8)
+    how = {"sliders": str(HERE / "sliders"), "tokens": str(HERE / "tokens"), "sampling": sampling}
+    generator = Generator(str(HERE / "pipeline"), ("ankle boot", "bag"), (9, 8), **how)
+    seeds = range(1, 4)
+    shown = {
+        scale: generator.images(
+            [Made(label, seed, (("fog", scale),)[: scale > 0]) for label in (9, 8) for seed in seeds]
+        )
+        for scale in (0.0, 2.0)
+    }
+    asked, labels = brittle.classifier("bundled:plain"), torch.tensor([9] * 3 + [8] * 3)
+    right = {
+        scale: (asked.log_probs(images[:, :, 2:-2, 2:-2].float() / 255).argmax(1) == labels).float().mean()
+        for scale, images in shown.items()
+    }
+    assert right[0.0] >= 0.75
+    background = {scale: images[:, 0, :2].float().mean() for scale, images in shown.items()}
+    assert background[2.0] > background[0.0] + 20  # fog is bright where there was nothing
 
 
 def test_the_three_calls_carry_out_every_part(modules):

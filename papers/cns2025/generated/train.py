@@ -48,7 +48,7 @@ def pipeline(work: Work) -> None:
     for each in networks:
         each.half()
     made.parts.save_pretrained(work.folder / "pipeline", safe_serialization=True)
-    shutil.copy(Path(__file__).with_name("pipeline-card.md"), work.folder / "pipeline" / "README.md")
+    shutil.copy(Path(__file__).parent / "pipeline" / "README.md", work.folder / "pipeline" / "README.md")
     work.pack("pipeline")
     keep(work, "pipeline", steps=steps, seconds=seconds, parameters=parameters_of(made), images=len(pictures.labels))
 
