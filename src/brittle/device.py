@@ -1,11 +1,15 @@
-"""Where things are computed."""
+"""Where things are computed, and in which numbers."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from brittle.errors import BrittleError
+from brittle.types import Precision
 
 
 def pick_device(device: str | None) -> torch.device:
@@ -43,3 +47,17 @@ def usable_device(device: str | torch.device) -> torch.device:
             f"nothing can be computed on device {str(device)!r} here", "Use cpu, cuda or cuda:1."
         ) from error
     return place
+
+
+@contextmanager
+def products_in(precision: Precision) -> Iterator[None]:
+    """Within it, matrix products and convolutions on a GPU have the precision that is asked for. Torch rounds the
+    convolutions of float32 to TF32 unless it is told not to."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    if precision != "bf16":
+        matmul.allow_tf32 = cudnn.allow_tf32 = precision == "tf32"
+    try:
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32 = before

@@ -1,5 +1,6 @@
 """How classifiers are carried out: what other numbers and compiled graphs change, and what is kept of it."""
 
+import copy
 import json
 
 import numpy as np
@@ -60,6 +61,28 @@ def test_batch_norms_are_folded_into_convolutions():
     assert not any(isinstance(part, nn.BatchNorm2d) for part in found.modules())
     assert any(isinstance(part, nn.BatchNorm2d) for part in module.modules()), "the module itself stays as it is"
     assert found(images).detach().numpy() == pytest.approx(module(images).detach().numpy(), abs=1e-5)
+
+
+def test_rounding_does_not_keep_batch_norms():
+    """In a deep network two roundings of the same weights lie far apart; which network it is shows in float32."""
+    torch.manual_seed(0)
+    norms = [nn.BatchNorm2d(16) for _ in range(24)]
+    parts = [part for norm in norms for part in (nn.Conv2d(16, 16, 3, padding=1), norm, nn.ReLU())]
+    deep = nn.Sequential(nn.Conv2d(1, 16, 1), *parts, nn.Flatten(), nn.LazyLinear(3))
+    images = torch.rand(8, 1, 12, 12)
+    with torch.no_grad():
+        deep.train()(images)
+        for norm in norms:
+            norm.momentum = None
+            norm.reset_running_stats()
+        deep(images)
+    deep.eval()
+    rounded = copy.deepcopy(deep).bfloat16()
+    found = folded(rounded, deep, images.bfloat16())
+    assert not any(isinstance(part, nn.BatchNorm2d) for part in found.modules())
+    assert {each.dtype for each in found.parameters()} == {torch.bfloat16}
+    exact, own, ours = (net(images.to(next(net.parameters()).dtype)).float() for net in (deep, rounded, found))
+    assert (ours - exact).abs().max() <= 1.5 * (own - exact).abs().max()
 
 
 def test_what_cannot_be_folded_stays_as_it_is():

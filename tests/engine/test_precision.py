@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from brittle.engine.precision import products_in
+from brittle.device import products_in
 
 LIBRARIES = (torch.backends.cuda.matmul, torch.backends.cudnn)
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from brittle.classifiers.onnx_session import Exportable
+from brittle.device import products_in
 from brittle.engine.check.classifier_trial import without_copies
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import asked_groups, planned_calls
-from brittle.engine.precision import products_in
 from brittle.errors import BrittleError
 from brittle.libraries import first_line
 from brittle.measures.answers import Answers
@@ -27,7 +27,7 @@ from brittle.measures.graphs import Graphs, untold
 from brittle.measures.outcomes import Outcome
 from brittle.memory import out_of_memory
 from brittle.random import stream_root
-from brittle.types import AnyPrecision, Classifier, Graph, Graphable
+from brittle.types import AnyPrecision, Graph, Graphable
 
 WORTH_EXPORTING = 2e9  # values of images that a CPU is to classify: minutes of work, and exporting takes one at most
 WORTH_COMPILING = 5e10  # values of images that a GPU is to classify: half a minute of work, and compiling saves half
@@ -48,11 +48,12 @@ class Deviation(NamedTuple):
 
 def carried_as(job: Job, wanted: str, kept: Mapping[str, str]) -> Job:
     """The job as it is carried out, and with what that changes among its warnings."""
-    return _decided(_in_precision(job), wanted, kept)
+    known: dict[str, Tensor] = {}
+    return _decided(_in_precision(job, known), wanted, kept, known)
 
 
-def _in_precision(job: Job) -> Job:
-    """What other numbers change."""
+def _in_precision(job: Job, known: dict[str, Tensor]) -> Job:
+    """What other numbers change; what classifiers then say of a few images is `known`."""
     if job.precision == "float32":
         return job
     said = []
@@ -62,7 +63,9 @@ def _in_precision(job: Job) -> Job:
                 f"the classifier {name!r} is not a torch module, and precision={job.precision} does not reach it"
             )
         elif job.precision == "bf16":
-            said.append(f"precision=bf16 changes, of the classifier {name!r}, {change_of(job, name, job.plain[name])}")
+            known[name] = _few(job, name)
+            before = _few(replace(job, classifiers={**job.classifiers, name: job.plain[name]}, _known={}), name)
+            said.append(f"precision=bf16 changes, of the classifier {name!r}, {_apart(known[name], before)}")
         elif job.device.type == "cuda":
             with products_in("tf32"):
                 now = _few(job, name)
@@ -71,9 +74,10 @@ def _in_precision(job: Job) -> Job:
     return replace(job, warnings=(*job.warnings, *said), _known={})
 
 
-def _decided(job: Job, wanted: str, kept: Mapping[str, str]) -> Job:
+def _decided(job: Job, wanted: str, kept: Mapping[str, str], known: Mapping[str, Tensor]) -> Job:
     """The job with the graphs of the classifiers that are compiled: those that the run `kept` so, and new ones where it
-    is `wanted` or, with auto, worth it. What can't be compiled is carried out as it is, and said."""
+    is `wanted` or, with auto, worth it. What can't be compiled is carried out as it is, and said. What some classifiers
+    say of a few images without a graph is `known`."""
     ways = {name: way for name, way in kept.items() if way != "no" and name in job.classifiers}
     way = _worth(job) if wanted == "auto" else wanted
     if way != "no":
@@ -90,7 +94,8 @@ def _decided(job: Job, wanted: str, kept: Mapping[str, str]) -> Job:
                 ) from error
             notes.append(f"the classifier {name!r} is not compiled: {error}")
             continue
-        change = change_of(replace(job, graphs=graphs, _known={}), name)
+        before = known[name] if name in known else _few(job, name)
+        change = _apart(_few(replace(job, graphs=graphs, _known={}), name), before)
         if change.probability > NOTHING:
             notes.append(f"compiling the classifier {name!r} changes {change}")
     wanted_in_vain = wanted == "auto" and not kept
@@ -125,13 +130,8 @@ def graphs_of(job: Job, ways: Mapping[str, str]) -> dict[str, Graph]:
     return found
 
 
-def change_of(job: Job, name: str, other: Classifier | None = None) -> Deviation:
-    """How the answers of a classifier as it is carried out differ from those without a graph, or of another."""
-    plain = replace(job, graphs={}, classifiers={**job.classifiers, name: other or job.classifiers[name]}, _known={})
-    return _apart(_few(job, name), _few(plain, name))
-
-
 def _apart(now: Tensor, before: Tensor) -> Deviation:
+    """How the answers about a few images differ from those of a classifier that is carried out otherwise."""
     return Deviation(float((now - before).abs().max()), float(now.mean() - before.mean()))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import torch
 
@@ -18,17 +17,3 @@ def in_precision(classifiers: Mapping[str, Classifier], precision: Precision) ->
         name: each.in_dtype(torch.bfloat16) if isinstance(each, AnyPrecision) else each
         for name, each in classifiers.items()
     }
-
-
-@contextmanager
-def products_in(precision: Precision) -> Iterator[None]:
-    """Within it, matrix products and convolutions on a GPU have the precision that is asked for. Torch rounds the
-    convolutions of float32 to TF32 unless it is told not to."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = matmul.allow_tf32, cudnn.allow_tf32
-    if precision != "bf16":
-        matmul.allow_tf32 = cudnn.allow_tf32 = precision == "tf32"
-    try:
-        yield
-    finally:
-        matmul.allow_tf32, cudnn.allow_tf32 = before

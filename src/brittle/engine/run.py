@@ -9,6 +9,7 @@ from typing import Any
 
 from brittle.classifiers.restore import restored_afterwards
 from brittle.commands import ExecutionOptions
+from brittle.device import products_in
 from brittle.engine.assemble import assemble
 from brittle.engine.check.before_work import check_job
 from brittle.engine.execute import local
@@ -16,7 +17,6 @@ from brittle.engine.execution import carried_as
 from brittle.engine.hashes.object_hash import private_values
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
-from brittle.engine.precision import products_in
 from brittle.engine.store.memory_store import MemoryStore
 from brittle.engine.store.place import Place
 from brittle.engine.store.progress_record import RecordedProgress

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from brittle.classifiers.restore import restored_afterwards
+from brittle.device import products_in
 from brittle.engine.assemble import assemble
 from brittle.engine.check.before_work import check_job
 from brittle.engine.execute.read_rows import read_rows
@@ -16,7 +17,6 @@ from brittle.engine.execution import carried_as
 from brittle.engine.inputs import Inputs
 from brittle.engine.job import Job
 from brittle.engine.plan.missing import CellGroup, groups, image_range
-from brittle.engine.precision import products_in
 from brittle.engine.row_differences import row_difference
 from brittle.engine.store.place import Place
 from brittle.engine.store.run_folder import RunFolder
