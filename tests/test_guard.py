@@ -12,6 +12,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from benchmarks.guard import compare, profile  # noqa: E402
+from benchmarks.guard.kernels import idleness
 from benchmarks.guard.turns import Case, Seconds, Turn, Unequal, interval, measured, ratios  # noqa: E402
 
 MACHINE = {"device": "cpu", "processor": "made up", "cores": 2, "threads": 1}
@@ -133,3 +134,9 @@ def test_the_profile_names_what_takes_the_time():
     shares = profile.shares(measure)
     assert max(shares, key=shares.get) == "classify", shares
     assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_a_gpu_is_idle_before_between_and_after_its_kernels():
+    """Two that overlap, and a pause of a second."""
+    assert idleness([(1.0, 2.0), (4.0, 5.0), (1.5, 3.0)], 7.0) == {"at first": 1.0, "in between": 1.0, "at last": 2.0}
+    assert idleness([], 3.0) == {"at all": 3.0}

@@ -23,12 +23,12 @@ KINDS = (
     ("copies", ("memcpy", "memset", "copy")),
     ("elementwise", ("elementwise", "vectorized", "reduce")),
 )
-IDLE = "nothing to do"
+IDLE = "nothing to do"  # and whether that is before the first kernel, after the last, or between two
 
 
 def shares(work: Callable[[], Any], device: torch.device) -> dict[str, float]:
     """Share of the clock's time per kind of kernel, the largest first; kernels that overlap count one after the
-    other, so that idleness is a lower bound."""
+    other."""
     if device.type != "cuda":
         return profile.shares(work)
     from torch.profiler import ProfilerActivity
@@ -41,13 +41,27 @@ def shares(work: Callable[[], Any], device: torch.device) -> dict[str, float]:
         torch.cuda.synchronize()
         taken = time.perf_counter() - begun
     found: Counter[str] = Counter()
-    for event in seen.key_averages():
-        spent = getattr(event, "self_device_time_total", 0) or getattr(event, "self_cuda_time_total", 0)
-        found[kind_of(event.key)] += spent / 1e6
+    spans = []
+    for event in seen.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            spans.append((event.time_range.start / 1e6, event.time_range.end / 1e6))
+            found[kind_of(event.name)] += spans[-1][1] - spans[-1][0]
     busy = sum(found.values())
-    found[IDLE] = max(0.0, taken - busy)
+    for when, idle in idleness(spans, taken).items():
+        found[f"{IDLE} {when}"] = idle
     total = max(taken, busy)
     return {kind: spent / total for kind, spent in found.most_common() if spent}
+
+
+def idleness(spans: list[tuple[float, float]], taken: float) -> dict[str, float]:
+    """Seconds without any kernel, of kernels from when to when, since the clock began to run."""
+    if not spans:
+        return {"at all": taken}
+    between, latest = 0.0, min(spans)[0]
+    for start, end in sorted(spans):
+        between += max(0.0, start - latest)
+        latest = max(latest, end)
+    return {"at first": max(0.0, min(spans)[0]), "in between": between, "at last": max(0.0, taken - latest)}
 
 
 def kind_of(kernel: str) -> str:
