@@ -12,7 +12,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from benchmarks.guard import compare, profile  # noqa: E402
-from benchmarks.guard.kernels import idleness
+from benchmarks.guard.kernels import idleness  # noqa: E402
 from benchmarks.guard.turns import Case, Seconds, Turn, Unequal, interval, measured, ratios  # noqa: E402
 
 MACHINE = {"device": "cpu", "processor": "made up", "cores": 2, "threads": 1}
