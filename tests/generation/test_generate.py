@@ -150,6 +150,21 @@ def test_more_seeds_and_shifts_leave_what_there_is(tiny, tmp_path, monkeypatch):
     assert len(json.loads((out / "annotations_cns.json").read_text())["images"]) == len(after)
 
 
+def test_seeds_may_begin_elsewhere_and_are_the_same_images(tiny, benchmark, tmp_path):
+    """Images to learn from share no noise with those of the benchmark; seeds before the first extend what there is."""
+    out = tmp_path / "later"
+    generated(tiny, out, seeds=1, first_seed=2)
+    assert {each.rpartition("/")[2][:9] for each in files(out)} == {"seed_0002"}
+    for each in files(out):
+        assert np.abs(pixels(out / each) - pixels(benchmark / each)).max() < ROUNDED
+    before = contents(out)
+    generated(tiny, out, seeds=2, first_seed=1)
+    assert files(out) == files(benchmark)
+    assert before.items() <= contents(out).items()
+    with pytest.raises(BrittleError, match="there are no seeds from 1,000,000 on"):
+        generated(tiny, tmp_path / "none", seeds=2, first_seed=999_999)
+
+
 def test_fewer_or_other_images_are_another_run(tiny, tmp_path):
     out = tmp_path / "benchmark"
     generated(tiny, out, seeds=1)

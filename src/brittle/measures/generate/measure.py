@@ -112,6 +112,8 @@ class Generate(GenerateOptions, Measure):
                 f"the weights of {self.pipeline} are not those that this was begun with",
                 "Restore them, or use another folder.",
             )
+        if self.first_seed + (self.seeds or 0) > SEEDS:
+            raise BrittleError(f"there are no seeds from {SEEDS:,} on", "Begin with a lower one, or ask for fewer.")
         if list(self.scales) != sorted(set(self.scales)):
             scales = _some(list(map(str, self.scales)))
             raise BrittleError(f"the scales {scales} do not rise", "Write them in order, each once.")
@@ -151,7 +153,8 @@ class Generate(GenerateOptions, Measure):
             )
 
     def plan(self, about: About) -> PathPlan:
-        return PathPlan(tuple(self.classes), self.labels, tuple(self.shifts), self.seeds or 0, len(self.scales))
+        seeds = range(self.first_seed, self.first_seed + (self.seeds or 0))
+        return PathPlan(tuple(self.classes), self.labels, tuple(self.shifts), seeds, len(self.scales))
 
     def calls(self, unit: Unit) -> int:
         """Passes of the denoiser: work is cut by what it costs."""
