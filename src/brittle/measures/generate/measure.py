@@ -8,6 +8,7 @@ folder in CNS-Bench's layout.
 from __future__ import annotations
 
 import io
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,7 @@ from brittle.libraries import library
 from brittle.measures import register
 from brittle.measures.base import ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task
 from brittle.measures.generate.benchmark import BenchmarkSettings, write_benchmark
+from brittle.measures.generate.change import PixelChange
 from brittle.measures.generate.options import GenerateOptions
 from brittle.measures.generate.paths import ImagePath, PathPlan
 from brittle.measures.generate.presets import USUAL, preset
@@ -203,15 +205,23 @@ class Generate(GenerateOptions, Measure):
     def summarise(self, run: RunView) -> dict[str, Any]:
         rows = run.table(run.cell())
         self._check_rows(rows)
+        changes = PixelChange(rows)
+        pictures = changes.along(run.rows(run.cell(), PICTURES))
         if self.folder is not None:
-            write_benchmark(Path(real_path(self.folder)), rows, run.rows(run.cell(), PICTURES), self.settings)
+            write_benchmark(Path(real_path(self.folder)), rows, pictures, self.settings)
+        else:
+            deque(pictures, 0)
         return {
             "folder": self.folder,
             "images": rows.num_rows,
             "bytes": pc.sum(rows["bytes"]).as_py(),
             "settings": self.settings.about,
             "results": [
-                {"shift": shift or "scale 0", **_counted(rows.filter(pc.equal(rows["shift"], shift)))}
+                {
+                    "shift": shift or "scale 0",
+                    **_counted(rows.filter(pc.equal(rows["shift"], shift))),
+                    "changes": changes.of(shift),
+                }
                 for shift in ("", *self.shifts)
             ],
         }

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from brittle.measures.training_losses import loss_curves
 from brittle.report.blocks import Block, Group, Sentence, Table, Weighted
-from brittle.report.blocks.text import Estimate, TableCell
+from brittle.report.blocks.text import TableCell
+from brittle.report.blocks.wording import share
 from brittle.report.page.section import MeasureRun, Row, Summary
-from brittle.report.page.words import counted
+from brittle.report.page.words import counted, percent
 from brittle.report.sections import register
 from brittle.report.sections.base import BaseSection, finding, remarks
-from brittle.report.sections.generated.dial import MOST_CURVES, change_figure, dials
+from brittle.report.sections.generated.dial import MOST_CURVES, change_figure, dials, moved
 from brittle.report.sections.generated.losses import loss_figure
 from brittle.report.sections.references import CNS_BENCH_2025
 from brittle.report.sections.tables import Titled, bare, count, table, text
@@ -29,8 +31,8 @@ LOSS_SAYS_NOT = (
     "them. Losses of several classes or shifts are not to be compared: some targets are further away.",
 )
 LOSSES: tuple[Titled, ...] = (
-    ("loss, first steps", bare("loss_first", 4)),
-    ("loss, last steps", bare("loss", 4)),
+    ("loss, first steps", bare("loss_first", 3, format="significant")),
+    ("loss, last steps", bare("loss", 3, format="significant")),
 )
 
 
@@ -71,7 +73,7 @@ class GenerateSection(_Section):
         )
         how = (
             f"{about['pipeline']}, {about['steps']} steps ({about['sampler']}), guidance {about['guidance']:g}; "
-            f"sliders in the last {about['active']:.0%} of the steps."
+            f"sliders in the last {percent(about['active'])} of the steps."
         )
         return [Sentence(f"{_images(summary)}{where}."), _by_shift(summary), Sentence(how, "note")]
 
@@ -88,10 +90,10 @@ class GenerateSection(_Section):
         rows = sorted(rows, key=_last_change)
         least, most = rows[0], rows[-1]
         scale = most["changes"][-1]["scale"]
-        moved = f"by {_last_change(most):.1%} of their range under {most['shift']}"
+        said = f"by {moved(most)} of their range under {most['shift']}"
         if len(rows) > 1:
-            moved += f", the most, and by {_last_change(least):.1%} under {least['shift']}, the least"
-        return [finding(f"{_images(run.summary)}: at scale {scale:g} pixels have changed {moved}.", TELLS)]
+            said = f"by {moved(least)} (under {least['shift']}) to {moved(most)} ({most['shift']}) of their range"
+        return [finding(f"{_images(run.summary)}: at scale {scale:g} pixels have changed {said}.", TELLS)]
 
 
 @register("train-sliders")
@@ -115,7 +117,7 @@ class TrainSlidersSection(_Section):
         return _losses(run, "sliders", lambda row: f"{row['class']} in {row['shift']}")
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        return [finding(_written(run.summary, "slider").text, TELLS)]
+        return [finding(_fell(run.summary, "slider"), TELLS)]
 
 
 @register("train-tokens")
@@ -138,7 +140,7 @@ class TrainTokensSection(_Section):
         return _losses(run, "words", lambda row: str(row["class"]))
 
     def top(self, run: MeasureRun) -> Sequence[Weighted]:
-        return [finding(_written(run.summary, "word").text, TELLS)]
+        return [finding(_fell(run.summary, "word"), TELLS)]
 
 
 def _images(summary: Summary) -> str:
@@ -152,9 +154,9 @@ def _images(summary: Summary) -> str:
 def _by_shift(summary: Summary) -> Table:
     shifted = _shifted(summary)
     last = max((row["changes"][-1]["scale"] for row in shifted), default=0.0)
-    moved: list[Titled] = [(f"change of pixels at scale {last:g}", _change)] if shifted else []
+    change: list[Titled] = [(f"change of pixels at scale {last:g}", _change)] if shifted else []
     counts = ((each, count(each)) for each in ("images", "classes", "seeds", "scales"))
-    return table(summary["results"], ("shift", text("shift")), *counts, *moved, noun="shift")
+    return table(summary["results"], ("shift", text("shift")), *counts, *change, noun="shift")
 
 
 def _shifted(summary: Summary) -> list[Row]:
@@ -168,14 +170,18 @@ def _last_change(row: Row) -> float:
 
 def _change(row: Row) -> TableCell:
     last = row["changes"][-1]
-    if not last["scale"]:
-        return None
-    return Estimate(last["change"], *last["change_interval"], places=1, format="percent")
+    return share(last, "change", places=1) if last["scale"] else None
 
 
 def _written(summary: Summary, noun: str) -> Sentence:
     where = "" if summary["folder"] is None else f" in {summary['folder']}"
     return Sentence(f"{counted(len(summary['results']), noun)}{where}.")
+
+
+def _fell(summary: Summary, noun: str) -> str:
+    first, last = (statistics.median(row[key] for row in summary["results"]) for key in ("loss_first", "loss"))
+    middle = "their median loss" if len(summary["results"]) > 1 else "its loss"
+    return f"{counted(len(summary['results']), noun)}: {middle} went from {first:.3g} to {last:.3g}."
 
 
 def _trained(summary: Summary, *columns: Titled, noun: str) -> Table:
@@ -189,9 +195,10 @@ def _steps(about: Row) -> str:
 def _losses(run: MeasureRun, what: str, name: Callable[[Row], str]) -> list[Block]:
     """A figure for each image set, or for all where none is named."""
     view, shown = run.view, list[Block]()
-    for cell in view.cells() if view is not None else ():
+    if view is None:
+        return [Sentence("The run can't be read any more, so there are no losses of it.", "note")]
+    for cell in view.cells():
         curves = loss_curves(view, cell)
-        named = {name(row): curves[row["unit"]] for row in view.table(cell).to_pylist()}
-        figure = loss_figure(named, what)
+        figure = loss_figure({name(row): curves[row["unit"]] for row in view.table(cell).to_pylist()}, what)
         shown.append(Group(f"Losses on {cell.images}", (figure,)) if run.many_sets else figure)
-    return shown or [Sentence("The run can't be read any more, so there are no losses of it.", "note")]
+    return shown
