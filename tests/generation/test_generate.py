@@ -343,6 +343,16 @@ def test_what_is_wrong_is_said_in_one_line(wrong, tiny, tmp_path):
     assert "\n" not in str(raised.value)
 
 
+def test_an_unknown_word_is_refused_before_anything_is_made_or_told(tiny, tmp_path):
+    """Also that of the last class, and where only the cost is asked for."""
+    options = {"classes": "shirt/bag/zebra", "device": "cpu"}
+    with pytest.raises(BrittleError, match="knows no word 'zebra'"):
+        brittle.generation_cost(pipeline=tiny / "pipeline", **options)
+    with pytest.raises(BrittleError, match="knows no word 'zebra'"):
+        brittle.generate(tiny / "pipeline", out=tmp_path / "benchmark", progress=False, **options)
+    assert not (tmp_path / "benchmark").exists()
+
+
 def test_a_missing_weight_is_said_in_one_line(tiny, tmp_path):
     import shutil
 
