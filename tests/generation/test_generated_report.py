@@ -1,6 +1,9 @@
 """What a report shows of generated images and of what was trained for them: the dial, its pictures, and losses."""
 
+import errno
+import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from PIL import Image
 from tiny_pipeline import CLASSES, SHIFTS
 
 import brittle
-from brittle.errors import BrittleError
+from brittle.errors import BrittleError, Failure
 from brittle.report.html import write_as, write_report
 from brittle.report.page.pictures import from_uri
 from brittle.report.renderers.html import groups_in
@@ -185,6 +188,23 @@ def test_losses_before_an_interruption_are_kept(tiny, tmp_path, monkeypatch):
         for name in ("whole", "resumed")
     ]
     assert found[1] == pytest.approx(found[0], rel=1e-5)
+
+
+def test_a_full_disk_in_the_middle_of_a_slider_is_said_in_one_line(tiny, tmp_path, monkeypatch):
+    from brittle.diffusion.train_sliders import train_sliders
+
+    write = Path.write_bytes
+
+    def full(self, content):
+        if ".pt." in self.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(self, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(train_sliders, "__kwdefaults__", train_sliders.__kwdefaults__ | {"every": 1})
+    with pytest.raises(Failure, match=r"the disk is full: .*\.pt can't be written") as raised:
+        trained(tiny, tmp_path / "sliders", classes=("shirt",))
+    assert "\n" not in str(raised.value)
 
 
 def test_a_damaged_state_is_said_in_one_line(tiny, tmp_path):

@@ -7,6 +7,7 @@ a stronger slider out of the same words.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,7 +165,9 @@ def _keep(
         "values": [each.detach() for each in values],
     }
     kept["optimiser"] = optimiser.state_dict()
-    write_durably(state, lambda file: torch.save(kept, file))
+    content = io.BytesIO()
+    torch.save(kept, content)
+    write_durably(state, lambda file: file.write_bytes(content.getbuffer()))
 
 
 def _restore(
