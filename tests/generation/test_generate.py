@@ -203,6 +203,20 @@ def test_other_weights_of_the_pipeline_are_another_run(tiny, tmp_path):
         brittle.generate(tmp_path / "pipeline", out=tmp_path / "benchmark", **options)
 
 
+def test_progress_counts_passes_and_not_images(tiny, tmp_path, monkeypatch):
+    """Of which an image takes many; classifiers are shown images."""
+    from brittle.progress import ProgressBar, ProgressLines
+
+    said, clock = [], iter(range(0, 10_000, 100))
+    lines = ProgressLines(said.append, clock=lambda: next(clock))
+    bar = ProgressBar()
+    monkeypatch.setattr(bar, "_lines", lines)
+    options = {"classes": ("shirt", "bag"), "seeds": 1, "steps": 3}
+    brittle.generate(tiny / "pipeline", out=tmp_path / "plain", device="cpu", progress=bar, **options)
+    assert said[-1].startswith("6 of 6 passes (100%)")
+    assert lines.counted == "passes"
+
+
 def test_without_sliders_there_is_scale_0_alone(tiny, tmp_path):
     generated(tiny, tmp_path / "plain", sliders=None, seeds=1)
     assert files(tmp_path / "plain") == [f"none/{name}/seed_0001_scale_0000.png" for name in ("000_shirt", "001_bag")]
