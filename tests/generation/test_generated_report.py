@@ -60,9 +60,9 @@ def test_a_report_shows_every_shift_from_scale_0_to_the_last(made):
     found = strips(out)
     assert list(found) == list(SHIFTS)
     for shift, rows in found.items():
-        assert [row.cards[0].caption for row in rows] == [f"{name}, seed {seed}" for name in CLASSES for seed in (1, 2)]
+        assert [row.cards[0].beneath for row in rows] == [f"{name}, seed {seed}" for name in CLASSES for seed in (1, 2)]
         for row in rows:
-            assert [card.caption for card in row.cards[1:]] == ["0.5", "1", "1.5", "2", "2.5"]
+            assert [card.caption for card in row.cards] == ["0", "0.5", "1", "1.5", "2", "2.5"]
         place = {name: f"{label:03d}_{name}" for label, name in enumerate(CLASSES)}
         for scale, card in zip((0, *SCALES), rows[-1].cards, strict=True):
             file = out / shift / place["bag"] / f"seed_0002_scale_{round(1000 * scale):04d}.png"
@@ -120,7 +120,7 @@ def test_a_page_stays_small_however_much_is_generated(tiny, tmp_path, monkeypatc
     found = [each for each in groups_in(blocks(tmp_path / "benchmark")) if each.title in ("fog", "snow")]
     assert [len(each.blocks[0].strips) for each in found] == [1, 1]
     captions = [card.caption for card in found[0].blocks[0].strips[0].cards]
-    assert captions[0] == "shirt, seed 1"
+    assert captions[0] == "0"
     assert captions[-1] == "1"
     assert len(captions) == dial.MOST_SCALES
     (group,) = (each for each in groups_in(blocks(tmp_path / "benchmark")) if each.title == "Images along the scale")

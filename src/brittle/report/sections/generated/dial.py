@@ -135,7 +135,7 @@ def _shown_of(pairs: Sequence[PairUnits], every: Sequence[PairUnits]) -> str:
 
 def _strip(view: MeasureView, pair: PairUnits, shift: str, scales: Sequence[float]) -> Strip:
     (origin,) = _pictures(view, pair.units[""])
-    cards = [_card(pair, shift, 0.0, origin, "")]
+    cards = [_card(pair, shift, 0.0, origin, f"{pair.name}, seed {pair.seed}")]
     if shift:
         there = _scales(view, pair.units[shift])
         for scale, image in zip(there, _pictures(view, pair.units[shift]), strict=True):
@@ -146,9 +146,8 @@ def _strip(view: MeasureView, pair: PairUnits, shift: str, scales: Sequence[floa
 
 
 def _card(pair: PairUnits, shift: str, scale: float, image: Images, beneath: Text) -> Card:
-    caption = f"{scale:g}" if scale else f"{pair.name}, seed {pair.seed}"
     said = f"{pair.name}, seed {pair.seed}{f', {shift}' if shift else ''}, scale {scale:g}"
-    return Card(Pixels(data_uri(_tensor(image))), caption, said, beneath=beneath)
+    return Card(Pixels(data_uri(_tensor(image))), f"{scale:g}", said, beneath=beneath)
 
 
 def _tensor(image: Images) -> torch.Tensor:
