@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from brittle.progress import Progress
+from brittle.progress import IMAGES, Progress
 
 EVERY = 0.5  # seconds between two updates
 
@@ -26,7 +26,11 @@ class NotebookLine(Progress):
         super().__init__()
         self.clock, self.what, self.total, self.done = clock, "", 0, 0
         self._begun = self._said = clock()
+        self._counted = IMAGES
         self._display: Any = None
+
+    def counts(self, what: str) -> None:
+        self._counted = what
 
     def start(self, total: int) -> None:
         self.total = total
@@ -40,7 +44,7 @@ class NotebookLine(Progress):
         if now - self._said >= EVERY:
             rate = self.done / (now - self._begun)
             of = f" of {self.total:,} ({self.done / self.total:.0%})" if self.total else ""
-            self._write(f"{self.what}: {self.done:,}{of} images, {rate:,.0f} images/s")
+            self._write(f"{self.what}: {self.done:,}{of} {self._counted}, {rate:,.0f} {self._counted}/s")
             self._said = now
 
     def show(self, text: str) -> None:

@@ -14,6 +14,7 @@ from rich.progress import Progress as RichBar
 
 from brittle.terminal import visible
 
+IMAGES = "images"
 EVERY = 30.0  # seconds between two lines where there is no terminal
 
 
@@ -22,6 +23,9 @@ class Progress:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+
+    def counts(self, what: str) -> None:
+        """What is counted, in the plural: images as they are shown to classifiers, unless something else is said."""
 
     def start(self, total: int) -> None: ...
 
@@ -52,7 +56,7 @@ class ProgressLines:
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self.write, self.clock = write, clock
-        self.what, self.total, self.done = "", 0, 0
+        self.what, self.total, self.done, self.counted = "", 0, 0, IMAGES
         self._said, self._told = clock(), 0
 
     def advance(self, rows: int) -> None:
@@ -65,10 +69,10 @@ class ProgressLines:
     def _line(self, rate: float) -> str:
         """The rate is that since the last line: what a run is resumed from took no time."""
         said = f"{self.done:,}" + (
-            f" of {self.total:,} images ({self.done / self.total:.0%})" if self.total else " images"
+            f" of {self.total:,} {self.counted} ({self.done / self.total:.0%})" if self.total else f" {self.counted}"
         )
         left = f", about {duration((self.total - self.done) / rate)} left" if self.total > self.done and rate else ""
-        return f"{self.what + ': ' if self.what else ''}{said}, {rate:,.0f} images/s{left}"
+        return f"{self.what + ': ' if self.what else ''}{said}, {rate:,.0f} {self.counted}/s{left}"
 
 
 def duration(seconds: float) -> str:
@@ -97,6 +101,12 @@ class ProgressBar(Progress):
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, rate="")
+        self._counted = IMAGES
+
+    def counts(self, what: str) -> None:
+        self._counted = what
+        if self._lines is not None:
+            self._lines.counted = what
 
     def start(self, total: int) -> None:
         if self._lines is not None:
@@ -113,7 +123,7 @@ class ProgressBar(Progress):
             self._lines.advance(rows)
             return
         task = self._bar.tasks[self._task]
-        self._bar.update(self._task, advance=rows, rate=f"{task.speed:,.0f} images/s" if task.speed else "")
+        self._bar.update(self._task, advance=rows, rate=f"{task.speed:,.0f} {self._counted}/s" if task.speed else "")
 
     def show(self, text: str) -> None:
         self.console.print(visible(text), markup=False, emoji=False, highlight=False, soft_wrap=True)

@@ -120,7 +120,8 @@ class Killed(Exception):
     pass
 
 
-def test_interrupted_training_of_sliders_resumes_where_it_stopped(pipeline, tmp_path):
+def test_interrupted_training_of_sliders_resumes_where_it_stopped(pipeline, tmp_path, monkeypatch):
+    """No step is done twice, and the losses of all are told."""
     state, whole = tmp_path / "state.pt", trained(pipeline, tasks("fog"))
 
     def stop(step, _):
@@ -129,9 +130,13 @@ def test_interrupted_training_of_sliders_resumes_where_it_stopped(pipeline, tmp_
 
     with pytest.raises(Killed):
         trained(pipeline, tasks("fog"), state=state, every=3, said=stop)
-    steps = []
-    resumed = trained(pipeline, tasks("fog"), state=state, said=lambda step, _: steps.append(step))
-    assert steps == [4, 5, 6]
+    step, done, told = Lesson.step, [], []
+    monkeypatch.setattr(
+        Lesson, "step", lambda self, sliders, number: done.append(number) or step(self, sliders, number)
+    )
+    resumed = trained(pipeline, tasks("fog"), state=state, said=lambda step, _: told.append(step))
+    assert done == [3, 4, 5]
+    assert told == [1, 2, 3, 4, 5, 6]
     assert not state.exists()
     assert all(torch.allclose(resumed[name], whole[name], atol=1e-7) for name in whole)
 

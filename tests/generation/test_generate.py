@@ -150,6 +150,21 @@ def test_more_seeds_and_shifts_leave_what_there_is(tiny, tmp_path, monkeypatch):
     assert len(json.loads((out / "annotations_cns.json").read_text())["images"]) == len(after)
 
 
+def test_seeds_may_begin_elsewhere_and_are_the_same_images(tiny, benchmark, tmp_path):
+    """Images to learn from share no noise with those of the benchmark; seeds before the first extend what there is."""
+    out = tmp_path / "later"
+    generated(tiny, out, seeds=1, first_seed=2)
+    assert {each.rpartition("/")[2][:9] for each in files(out)} == {"seed_0002"}
+    for each in files(out):
+        assert np.abs(pixels(out / each) - pixels(benchmark / each)).max() < ROUNDED
+    before = contents(out)
+    generated(tiny, out, seeds=2, first_seed=1)
+    assert files(out) == files(benchmark)
+    assert before.items() <= contents(out).items()
+    with pytest.raises(BrittleError, match="there are no seeds from 1,000,000 on"):
+        generated(tiny, tmp_path / "none", seeds=2, first_seed=999_999)
+
+
 def test_fewer_or_other_images_are_another_run(tiny, tmp_path):
     out = tmp_path / "benchmark"
     generated(tiny, out, seeds=1)
@@ -186,6 +201,20 @@ def test_other_weights_of_the_pipeline_are_another_run(tiny, tmp_path):
     own.parts.save_pretrained(tmp_path / "pipeline")
     with pytest.raises(BrittleError, match=r"generate\.weights: "):
         brittle.generate(tmp_path / "pipeline", out=tmp_path / "benchmark", **options)
+
+
+def test_progress_counts_passes_and_not_images(tiny, tmp_path, monkeypatch):
+    """Of which an image takes many; classifiers are shown images."""
+    from brittle.progress import ProgressBar, ProgressLines
+
+    said, clock = [], iter(range(0, 10_000, 100))
+    lines = ProgressLines(said.append, clock=lambda: next(clock))
+    bar = ProgressBar()
+    monkeypatch.setattr(bar, "_lines", lines)
+    options = {"classes": ("shirt", "bag"), "seeds": 1, "steps": 3}
+    brittle.generate(tiny / "pipeline", out=tmp_path / "plain", device="cpu", progress=bar, **options)
+    assert said[-1].startswith("6 of 6 passes (100%)")
+    assert lines.counted == "passes"
 
 
 def test_without_sliders_there_is_scale_0_alone(tiny, tmp_path):
@@ -326,6 +355,16 @@ def test_what_is_wrong_is_said_in_one_line(wrong, tiny, tmp_path):
             device="cpu", progress=False,
         )  # fmt: skip
     assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_word_is_refused_before_anything_is_made_or_told(tiny, tmp_path):
+    """Also that of the last class, and where only the cost is asked for."""
+    options = {"classes": "shirt/bag/zebra", "device": "cpu"}
+    with pytest.raises(BrittleError, match="knows no word 'zebra'"):
+        brittle.generation_cost(pipeline=tiny / "pipeline", **options)
+    with pytest.raises(BrittleError, match="knows no word 'zebra'"):
+        brittle.generate(tiny / "pipeline", out=tmp_path / "benchmark", progress=False, **options)
+    assert not (tmp_path / "benchmark").exists()
 
 
 def test_a_missing_weight_is_said_in_one_line(tiny, tmp_path):

@@ -264,3 +264,9 @@ def test_python_and_the_command_say_the_same(benchmark, files, tmp_path, cli):
     said = cli("label", benchmark, "--out", tmp_path / "labels", "--summary", "--json")
     assert said.json == json.loads(json.dumps(found.values))
     assert "Labels of 1 person: 10 images" in cli("label", benchmark, "--out", tmp_path / "labels", "--summary").out
+
+
+def test_a_person_who_has_labelled_nothing_yet_gives_no_numbers(benchmark, tmp_path, cli):
+    LabelFile(tmp_path / "labels", "anna").close()
+    said = cli("label", benchmark, "--out", tmp_path / "labels", "--summary")
+    assert said.out.strip() == "Labels of 1 person: none yet."

@@ -153,6 +153,14 @@ def test_what_is_wrong_with_a_training_is_said_in_one_line(wrong, tiny, tmp_path
     assert "\n" not in str(raised.value)
 
 
+def test_an_unknown_word_of_the_last_shift_is_refused_before_the_first_is_trained(tiny, tmp_path, monkeypatch):
+    from brittle.measures.train_sliders import measure
+
+    monkeypatch.setattr(measure, "train_sliders", lambda *_, **__: pytest.fail("trained"))
+    with pytest.raises(BrittleError, match="knows no word 'hail'"):
+        trained(tiny, tmp_path / "sliders", shifts="fog/snow/hail", together=1)
+
+
 def test_images_without_labels_teach_no_word(tiny, tmp_path):
     with pytest.raises(BrittleError, match="a word is learned from the images of its class"):
         brittle.train_tokens(tiny / "pipeline", images=np.zeros((3, 28, 28), np.uint8), out=tmp_path / "words", **QUICK)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 from torch.nn.functional import pad
-from train import generator, keep
+from train import keep
 from work import BORDER, CLASSES, SCALES, Pictures, Work, spread, tiled
 
 import brittle
-from brittle.diffusion.generator import Generator, Made
+from brittle.diffusion.generator import Made
 from brittle.diffusion.prompts import CLASS_PROMPT, prompt
 from brittle.generation.labels.proxy import label_by_proxy
 from brittle.generation.labels.rule import verdicts
@@ -29,11 +29,11 @@ from brittle.generation.reduction import Evidence, quantile_threshold, reduced, 
 from brittle.generation.shares import share_of_images
 from brittle.generation.shift_words import annotate_shifts
 from brittle.generation.stored import StoredImages, stored_images
-from brittle.images.scales.cns import write_annotations
 from brittle.progress import Progress
 from classifiers import JUDGES, MEASURED, opened, predicted, spec_of
 
 FOLDER = "benchmark"
+RUN = "run"  # within such a folder: what `brittle generate` resumes from
 TEMPERATURE = 0.1  # of the softmax over shift words: that the small encoder was trained with
 PROBED = 10_000  # real images that the linear probe is fitted to; the encoders have seen them, as images
 PARTLY = 3  # a proxy says "partly" where the class is among its first so many answers
@@ -71,11 +71,12 @@ class ImageTable(NamedTuple):
 def benchmark(work: Work) -> None:
     """WORK/benchmark, in CNS-Bench's layout."""
     began = time.monotonic()
-    count = write(work, generator(work), range(1, work.sizes.seeds + 1), SCALES, work.folder / FOLDER)
+    generated(work, FOLDER, work.sizes.seeds)
     seconds = time.monotonic() - began
-    work.pack(FOLDER)
-    keep(work, "benchmark", images=count, seconds=seconds, images_per_second=count / seconds)
+    work.pack(FOLDER, without=RUN)
     table = opened_table(work)
+    count = len(table.label)
+    keep(work, "benchmark", images=count, seconds=seconds, images_per_second=count / seconds)
     lines, pixels = [], table.pixels()
     for shift in work.sizes.shifts:
         places, _ = table.paths(shift)
@@ -85,22 +86,25 @@ def benchmark(work: Work) -> None:
     save_picture(work.picture("grid"), lines)
 
 
-def write(
-    work: Work, make: Generator, seeds: Sequence[int], scales: Sequence[float], folder: Path, *, each_scale: bool = True
-) -> int:
-    """Images of all classes, shifts, seeds and scales as PNG files, with their annotations."""
-    wanted = [
-        (shift, label, seed, scale)
-        for shift, label, seed, scale in itertools.product(work.sizes.shifts, range(len(CLASSES)), seeds, scales)
-    ]
-    images = make.images([made(label, seed, {shift: scale}) for shift, label, seed, scale in wanted])
-    for (shift, label, seed, scale), image in zip(wanted, images, strict=True):
-        file = folder / shift / f"{label:03d}_{CLASSES[label].replace(' ', '_')}"
-        file.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(image[0].numpy()).save(file / f"seed_{seed:04d}_scale_{round(scale * 1000):04d}.png")
-    stored = stored_images(str(folder))
-    write_annotations(folder / "annotations_cns.json", stored.files, {"made by": "papers/cns2025/generated"})
-    return len(wanted)
+def generated(work: Work, folder: str, seeds: int, first_seed: int = 1) -> None:
+    """Images of all classes, shifts and scales by so many seeds; the same again resumes it."""
+    brittle.generate(
+        work.folder / "pipeline",
+        classes=CLASSES,
+        sliders=work.folder / "sliders",
+        shifts=work.sizes.shifts,
+        tokens=work.folder / "tokens",
+        seeds=seeds,
+        first_seed=first_seed,
+        scales=SCALES[1:],
+        steps=work.sizes.steps,
+        guidance=work.sizes.guidance,
+        format="png",
+        at_once=work.sizes.at_once,
+        out=work.folder / folder,
+        device=str(work.device),
+        progress=False,
+    )
 
 
 def made(label: int, seed: int, scales: Mapping[str, float]) -> Made:
@@ -150,7 +154,7 @@ def out_of_class(work: Work) -> None:
         **spread("out_of_class_before", found.left_before),
     )
     work.pack("labels")
-    work.pack(FOLDER)
+    work.pack(FOLDER, without=RUN)
     said = verdicts(read_labels(labels))
     counts = [
         {"scale": float(scale), "verdict": verdict, "images": sum(said[e.file] == verdict for e in of_scale)}

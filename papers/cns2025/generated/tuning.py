@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import torch
-from benchmark import opened_table, write
+from benchmark import generated, opened_table
 from torch import nn
-from train import generator, keep
-from work import SCALES, Work, spread
+from train import keep
+from work import Work, spread
 
 import brittle
 from brittle.classifiers.torch_module import TorchClassifier
@@ -23,14 +23,14 @@ FOLDER, FIRST_SEED = "more", 1001  # seeds that the benchmark does not have
 
 def tuning(work: Work) -> None:
     """What is generated to learn from goes through the filter with the benchmark's thresholds."""
-    generated, filtered = _to_learn_from(work)
+    made, filtered = _to_learn_from(work)
     first = NETWORKS_SEE.start
     seen = work.fashion(slice(first, first + work.sizes.tuned_images))
     real = LabelledImages(seen.images[:, None], seen.labels)
-    count = min(work.sizes.tuned_images, 2 * len(generated.images))
-    nothing = LabelledImages(generated.images[:0], generated.labels[:0])
+    count = min(work.sizes.tuned_images, 2 * len(made.images))
+    nothing = LabelledImages(made.images[:0], made.labels[:0])
     mixtures = {
-        "half generated": half_generated(real, generated, count),
+        "half generated": half_generated(real, made, count),
         "real alone": half_generated(real, nothing, count),
     }
     recipe = Recipe(
@@ -52,14 +52,13 @@ def tuning(work: Work) -> None:
                 rows.append(row)
             work.say(f"{name} on {mixture}: clean {rows[-len(test)]['after']:.4f}")
     work.write("tuning", rows)
-    keep(work, "tuning", images=count, generated=len(generated.images), filtered=filtered)
+    keep(work, "tuning", images=count, generated=len(made.images), filtered=filtered)
 
 
 def _to_learn_from(work: Work) -> tuple[LabelledImages, bool]:
     """Generated images at 28×28; whether the filter left any of them, and so was used."""
     folder = work.folder / FOLDER
-    seeds = range(FIRST_SEED, FIRST_SEED + work.sizes.extra_seeds)
-    write(work, generator(work), seeds, SCALES, folder)
+    generated(work, FOLDER, work.sizes.extra_seeds, FIRST_SEED)
     encoders = work.folder / "encoders"
     found = brittle.filter(
         str(folder),

@@ -124,12 +124,12 @@ class Work:
         """Where a picture of the results goes."""
         return self.folder / "tables" / f"{name}.png"
 
-    def pack(self, name: str) -> None:
-        """A folder of weights or images as one file, which can be carried."""
+    def pack(self, name: str, without: str = "") -> None:
+        """A folder of weights or images as one file, which can be carried; a folder within it may be left out."""
         file = self.folder / f"{name}{PACKED}"
         half = file.with_suffix(".half")  # a call that is ended here leaves no broken file behind
         with tarfile.open(half, "w:gz") as packed:
-            packed.add(self.folder / name, name)
+            packed.add(self.folder / name, name, filter=lambda each: None if each.name == f"{name}/{without}" else each)
         half.replace(file)
 
     def unpack(self) -> None:

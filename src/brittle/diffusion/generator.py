@@ -18,7 +18,7 @@ from torch import Tensor
 
 from brittle.device import pick_device
 from brittle.diffusion.collection import slider_of, sliders_in
-from brittle.diffusion.pipeline import TextToImage, load_pipeline
+from brittle.diffusion.pipeline import TextToImage, check_words, load_pipeline
 from brittle.diffusion.prompts import CLASS_PROMPT, prompt, word_of
 from brittle.diffusion.sampling import Begun, SamplingOptions, Wanted, sampled
 from brittle.diffusion.sliders import Dial, Sliders, applied, joined
@@ -109,6 +109,8 @@ class _Loaded:
         self.pipeline: TextToImage = load_pipeline(plan.pipeline, device=pick_device(plan.device), dtype=dtype)
         words = {} if plan.tokens is None else load_tokens(self.pipeline, plan.tokens)
         self.words = dict(zip(plan.labels, (word_of(name, words) for name in plan.classes), strict=True))
+        # All of them now: an unknown word of the last class must not come up after hours.
+        check_words(self.pipeline.parts.tokenizer, [prompt(plan.template, word) for word in self.words.values()])
         self.names = dict(zip(plan.labels, plan.classes, strict=True))
         self.files = WeightFiles.of(plan.sliders, plan.tokens)
         self._embedded: dict[int, Tensor] = {}

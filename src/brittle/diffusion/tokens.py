@@ -9,10 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from brittle.diffusion.pipeline import EXTRA, TextToImage, quiet
+from brittle.diffusion.pipeline import EXTRA, TextToImage
 from brittle.errors import BrittleError
 from brittle.files import read_whole, real_path, write_durably
-from brittle.libraries import first_line, library
+from brittle.libraries import first_line, library, quietly
 
 CLASS = "class"  # key of a file's metadata
 
@@ -67,7 +67,7 @@ def load_tokens(pipeline: TextToImage, folder: Path | str) -> dict[str, str]:
     for file, token in found.values():
         try:
             if token not in pipeline.parts.tokenizer.get_vocab():
-                with quiet():
+                with quietly():  # transformers says how it would fill in what is given here
                     pipeline.parts.load_textual_inversion(safetensors_of(file))
         except (safetensors.SafetensorError, ValueError, OSError) as error:
             raise BrittleError(f"{file} is not a learned word: {first_line(error)}", "Learn it again.") from error

@@ -7,6 +7,7 @@ a stronger slider out of the same words.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ def train_sliders(
 ) -> Sliders:
     """Sliders, trained side by side, each as it would be by itself. `latents` are those of images (n, C, h, w), by the
     prompt that made them. With a file `state`, a training that was interrupted is resumed; `said` is told the losses
-    (J,) of a step."""
+    (J,) of every step, of one that was interrupted also those before."""
     if not tasks:
         raise BrittleError("there are no sliders to train", "Name a class and a shift.")
     seeds = [(options.seed + key_of(task.name)) % 2**31 for task in tasks]
@@ -56,18 +57,21 @@ def train_sliders(
     values = [part.requires_grad_(True) for low in sliders.layers.values() for part in low]
     optimiser = torch.optim.AdamW(values, lr=options.rate, weight_decay=0.0)
     rate = Schedule(options.rate, options.training_steps, limit)
-    _restore(state, tasks, options, values, optimiser, rate)
+    losses = _restore(state, tasks, options, values, optimiser, rate)
+    for step, each in enumerate(losses, 1):
+        said(step, each)
     lesson = Lesson.of(pipeline, tasks, latents, options)
     while rate.done < 1:
-        losses = lesson.step(sliders, rate.step)
+        loss = lesson.step(sliders, rate.step)
         optimiser.zero_grad(set_to_none=True)
-        losses.sum().backward()  # type: ignore[no-untyped-call]
+        loss.sum().backward()  # type: ignore[no-untyped-call]
         rate.set_rate(optimiser)
         optimiser.step()
         rate.step += 1
-        said(rate.step, losses.detach())
+        losses.append(loss.detach())
+        said(rate.step, losses[-1])
         if state is not None and rate.step % every == 0 and rate.done < 1:
-            _keep(state, tasks, options, values, optimiser, rate)
+            _keep(state, tasks, options, values, optimiser, losses)
     if state is not None:
         state.unlink(missing_ok=True)
     layers = {name: LowRank(*(part.detach() for part in low)) for name, low in sliders.layers.items()}
@@ -153,15 +157,17 @@ def _keep(
     options: SliderOptions,
     values: Sequence[Tensor],
     optimiser: torch.optim.Optimizer,
-    rate: Schedule,
+    losses: Sequence[Tensor],
 ) -> None:
     kept: dict[str, Any] = {
         "key": _key(tasks, options),
-        "step": rate.step,
+        "losses": torch.stack(list(losses)),  # (steps, J)
         "values": [each.detach() for each in values],
     }
     kept["optimiser"] = optimiser.state_dict()
-    write_durably(state, lambda file: torch.save(kept, file))
+    content = io.BytesIO()
+    torch.save(kept, content)
+    write_durably(state, lambda file: file.write_bytes(content.getbuffer()))
 
 
 def _restore(
@@ -171,12 +177,13 @@ def _restore(
     values: Sequence[Tensor],
     optimiser: torch.optim.Optimizer,
     rate: Schedule,
-) -> None:
-    """Goes on where an interrupted training of the same sliders stopped."""
+) -> list[Tensor]:
+    """Goes on where an interrupted training of the same sliders stopped; gives the losses until then."""
     if state is None or not state.is_file():
-        return
+        return []
     try:
         kept = torch.load(state, map_location=values[0].device, weights_only=True)
+        losses = list(kept["losses"].unbind())
     except Exception as error:  # of many kinds
         raise BrittleError(f"{state} can't be read, from which training would resume", "Remove it.") from error
     if kept["key"] != _key(tasks, options):
@@ -185,4 +192,5 @@ def _restore(
         for own, other in zip(values, kept["values"], strict=True):
             own.copy_(other)
     optimiser.load_state_dict(kept["optimiser"])
-    rate.step = kept["step"]
+    rate.step = len(losses)
+    return losses

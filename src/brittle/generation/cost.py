@@ -63,4 +63,5 @@ def generation_cost(measure: Generate, device: str | None = None) -> GenerationC
 def _time(hours: float) -> str:
     if hours < 1 / 60:
         return f"{hours * 3600:.0f} seconds"
-    return f"{hours * 60:.0f} minutes" if hours < 2 else f"{hours:,.0f} hours"
+    number, noun = (hours * 60, "minute") if hours < 2 else (hours, "hour")
+    return f"{number:,.0f} {noun}{'' if round(number) == 1 else 's'}"

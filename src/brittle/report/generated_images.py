@@ -78,6 +78,8 @@ def _about_labels(found: FilterResult) -> list[Block]:
 
 def label_blocks(found: LabelSummary) -> list[Block]:
     """How many of each label, who agrees, and whether shifts are seen."""
+    if not found.images:
+        return [Sentence(f"Labels of {found.whose}: none yet.")]
     parts: list[Block] = [
         Sentence(
             (

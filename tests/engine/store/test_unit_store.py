@@ -36,6 +36,28 @@ def test_many_small_units_become_few_files_with_all_rows_in_order(tmp_path):
     assert [row["unit"] for row in stored(store)] == list(np.repeat(np.arange(count), 10))
 
 
+def test_pictures_are_merged_into_files_and_parts_that_fit_into_memory(tmp_path, monkeypatch):
+    """A picture is as large as thousands of rows: a whole benchmark in one file could never be merged or read."""
+    picture, count = 10_000, 64
+    monkeypatch.setattr("brittle.engine.store.unit_store.LARGEST_BYTES", 10 * picture)
+    monkeypatch.setattr("brittle.engine.store.unit_file.GROUP_BYTES", 4 * picture)
+    store = folder(tmp_path)
+    merging = FileMerger(store)
+    for number in range(count):
+        units = np.array([number], np.int32)
+        content = np.random.default_rng(number).bytes(picture)
+        rows, pictures = pa.table({"unit": units}), pa.table({"unit": units, "picture": pa.array([content])})
+        store.write(CELL, Span(number, number + 1), {"rows": rows, "pictures": pictures})
+        merging.after_write(CELL)
+    store.compact(CELL, finished=True)
+    assert store.done(CELL) == [Span(first, min(first + 9, count)) for first in range(0, count, 9)]
+    large = next(each for each in files(tmp_path) if "000000009-000000018.pictures" in each.name)
+    assert pq.read_metadata(large).num_row_groups == 3
+    found = [table["picture"].to_pylist() for _, table in store.read(CELL, None, "pictures")]
+    wanted = [np.random.default_rng(number).bytes(picture) for number in range(count)]
+    assert list(itertools.chain(*found)) == wanted
+
+
 def test_which_column_numbers_draws_of_the_prior_is_kept_when_files_are_merged(tmp_path):
     store = folder(tmp_path)
     for number in range(40):

@@ -75,6 +75,7 @@ def generate(
     shifts: str | str | Sequence[str] = (),
     tokens: str | Path | None = None,
     seeds: int | None = None,
+    first_seed: int = 1,
     scales: Sequence[float] = (),
     template: str = "a picture of a {class}",
     steps: int | None = None,
@@ -108,7 +109,8 @@ def generate(
     sliders: the folder of sliders
     shifts: these shifts, a/b/c; a+b moves two sliders together; all that there are sliders for by default
     tokens: the folder of learned words, one per class; without it classes go by name
-    seeds: images per class at scale 0: seeds 1, 2, …; 20 by default [between 1 and 999999]
+    seeds: images per class at scale 0: that many seeds; 20 by default [between 1 and 999999]
+    first_seed: the first of them, such as 1001 for images that share no noise with others [between 1 and 999999]
     scales: above 0, rising; 0.5, 1, 1.5, 2 and 2.5 by default [above 0]
     template: what is asked for, with {class} in it
     steps: noise steps; 50 by default [at least 1]

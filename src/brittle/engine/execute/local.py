@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from brittle.engine.execute.piece_worker import ComputedCell, PieceWorker, StoredPiece
 from brittle.engine.job import Job
-from brittle.engine.plan.missing import asked_groups, planned_calls
+from brittle.engine.plan.missing import start_counting
 from brittle.engine.plan.queue import ATTEMPTS, WorkItem, WorkQueue
 from brittle.engine.store.unit_store import FileMerger, Store
 from brittle.errors import ForeignError
@@ -29,7 +29,7 @@ PASSING = (errno.EIO, errno.EAGAIN, errno.EBUSY, errno.ESTALE, errno.ENETDOWN, e
 
 def carry_out(job: Job, store: Store, progress: Progress) -> None:
     """Computes every unit that the store lacks and the measures still ask for."""
-    progress.start(sum(planned_calls(group) for group in asked_groups(job)))
+    start_counting(job, progress)
     queue = WorkQueue(job, store, progress)
     executor = LocalExecutor(job, store, queue, progress)
     try:

@@ -14,7 +14,7 @@ from brittle.engine.execute.shipping import paths_in, refuse_node, report_of
 from brittle.engine.execute.time_limits import ResponseTimes
 from brittle.engine.execute.worker_pool import WorkerPool
 from brittle.engine.job import Job
-from brittle.engine.plan.missing import asked_groups, planned_calls
+from brittle.engine.plan.missing import start_counting
 from brittle.engine.plan.queue import WorkQueue
 from brittle.engine.store.unit_store import FolderStore, Store
 from brittle.errors import BrittleError, Failure
@@ -36,7 +36,7 @@ class RayExecutor:
 
     def __call__(self, job: Job, store: Store, progress: Progress) -> None:
         assert isinstance(store, FolderStore), "workers commit to a run folder"
-        progress.start(sum(planned_calls(group) for group in asked_groups(job)))
+        start_counting(job, progress)
         queue = WorkQueue(job, store, progress)
         if not queue.exhausted:
             elsewhere = self.address is not None and not self.ray.is_initialized()

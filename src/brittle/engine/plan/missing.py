@@ -13,6 +13,7 @@ from brittle.engine.plan.assignments import Assignment
 from brittle.engine.store.unit_store import Store, gaps
 from brittle.measures.base import CLASSIFIER, IMAGES, Cell
 from brittle.measures.plan import Plan, Span, Unit, covering
+from brittle.progress import Progress
 
 BATCHES_PER_SPAN = 4
 MORE = 4  # times as many, if the last batch is not full before
@@ -117,6 +118,14 @@ def compact_all(job: Job, store: Store) -> None:
     for assignment in job.assignments.values():
         for cell in assignment.cells():
             store.compact(cell, finished=True)
+
+
+def start_counting(job: Job, progress: Progress) -> None:
+    """Tells how much there is to do: images shown to classifiers or, where none is asked, passes of other networks."""
+    every = asked_groups(job)
+    if every and not any(CLASSIFIER in group.assignment.measure.over for group in every):
+        progress.counts("passes")
+    progress.start(sum(map(planned_calls, every)))
 
 
 def planned_calls(group: CellGroup) -> int:

@@ -60,6 +60,9 @@ class RecordedProgress(Progress):
             "ended": None,
         }
 
+    def counts(self, what: str) -> None:
+        self._told.counts(what)
+
     def start(self, total: int) -> None:
         self._said["images_planned"] = total
         self._told.start(total)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROW_GROUP = 1 << 16
+ROW_GROUP, GROUP_BYTES = 1 << 16, 1 << 26  # rows of a part that is read by itself, and bytes in memory
 KEY = b"brittle"
 _SUM, _BLANK = b'"sum": "', b"0" * 8
 
@@ -33,7 +33,7 @@ def encoded(table: pa.Table, about: Mapping[str, Any]) -> bytearray:
         compression="zstd",
         write_page_checksum=True,
         use_dictionary=False,
-        row_group_size=ROW_GROUP,
+        row_group_size=max(1, min(ROW_GROUP, GROUP_BYTES * table.num_rows // max(1, table.nbytes))),
     )
     content = bytearray(stream.getvalue())
     place = content.rfind(_SUM) + len(_SUM)

@@ -30,7 +30,7 @@ from brittle.measures.base import ROWS, Cell, Tables, together
 from brittle.measures.plan import Span
 
 FAN = 16  # this many neighbours of one size become one file
-LARGEST = 1 << 22  # rows in a merged file
+LARGEST, LARGEST_BYTES = 1 << 22, 1 << 28  # rows in a merged file, and bytes in memory of it and those beside it
 MERGED_MEANWHILE = 20  # times that a file may have gone when it is opened
 TABLE_NAME = re.compile(r"[a-z0-9_]+")
 _NAME = re.compile(rf"(\d{{9}})-(\d{{9}})\.({TABLE_NAME.pattern})\.parquet")
@@ -110,7 +110,7 @@ class FolderStore:
             about = {"cell": list(cell), "first": span.first, "end": span.end, "table": name}
             about |= {"rows": tables[name].num_rows, "depends": self.depends(cell), "extent": self.extent(cell)}
             if name == ROWS:
-                about["tables"] = sorted(tables)
+                about |= {"tables": sorted(tables), "bytes": sum(each.nbytes for each in tables.values())}
             path = self._path(cell, span, name)
             self.disk.commit(path, encoded(tables[name], about))
             self._checked.note(path, about)
@@ -206,19 +206,22 @@ class FolderStore:
 
     def _mergeable(self, cell: Cell, finished: bool) -> list[UnitFile]:
         """Files of rows that are to become one; none where there is nothing to merge."""
-        run: list[tuple[UnitFile, int]] = []
+        run: list[tuple[UnitFile, int, int]] = []
         for file in self._files(cell):
-            rows = self._checked.about(cell, file)["rows"]
+            about = self._checked.about(cell, file)
+            rows, size = about["rows"], about.get("bytes", 0)
             touching = bool(run) and run[-1][0].span.end == file.span.first
             alike = finished or (touching and _size_class(run[-1][1]) == _size_class(rows))
-            if not touching or not alike or sum(each for _, each in run) + rows > LARGEST:
+            many = sum(each for _, each, _ in run) + rows > LARGEST
+            large = sum(each for _, _, each in run) + size > LARGEST_BYTES  # pictures fill memory long before
+            if not touching or not alike or many or large:
                 if finished and len(run) > 1:
                     break
                 run = []
-            run.append((file, rows))
+            run.append((file, rows, size))
             if not finished and len(run) == FAN:
                 break
-        return [file for file, _ in run] if len(run) >= (2 if finished else FAN) else []
+        return [file for file, _, _ in run] if len(run) >= (2 if finished else FAN) else []
 
     def _place(self, cell: Cell) -> str:
         if cell not in self._places:

@@ -72,7 +72,7 @@ def _write(path: Path, content: bytes) -> None:
     """Flushing each of many thousand small files would take longer than writing them; the run keeps them all."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        if path.is_file() and path.stat().st_size == len(content):
+        if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(content)

@@ -8,6 +8,7 @@ folder in CNS-Bench's layout.
 from __future__ import annotations
 
 import io
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,7 @@ from brittle.libraries import library
 from brittle.measures import register
 from brittle.measures.base import ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task
 from brittle.measures.generate.benchmark import BenchmarkSettings, write_benchmark
+from brittle.measures.generate.change import PixelChange
 from brittle.measures.generate.options import GenerateOptions
 from brittle.measures.generate.paths import ImagePath, PathPlan
 from brittle.measures.generate.presets import USUAL, preset
@@ -112,6 +114,8 @@ class Generate(GenerateOptions, Measure):
                 f"the weights of {self.pipeline} are not those that this was begun with",
                 "Restore them, or use another folder.",
             )
+        if self.first_seed + (self.seeds or 0) > SEEDS:
+            raise BrittleError(f"there are no seeds from {SEEDS:,} on", "Begin with a lower one, or ask for fewer.")
         if list(self.scales) != sorted(set(self.scales)):
             scales = _some(list(map(str, self.scales)))
             raise BrittleError(f"the scales {scales} do not rise", "Write them in order, each once.")
@@ -151,7 +155,8 @@ class Generate(GenerateOptions, Measure):
             )
 
     def plan(self, about: About) -> PathPlan:
-        return PathPlan(tuple(self.classes), self.labels, tuple(self.shifts), self.seeds or 0, len(self.scales))
+        seeds = range(self.first_seed, self.first_seed + (self.seeds or 0))
+        return PathPlan(tuple(self.classes), self.labels, tuple(self.shifts), seeds, len(self.scales))
 
     def calls(self, unit: Unit) -> int:
         """Passes of the denoiser: work is cut by what it costs."""
@@ -200,15 +205,23 @@ class Generate(GenerateOptions, Measure):
     def summarise(self, run: RunView) -> dict[str, Any]:
         rows = run.table(run.cell())
         self._check_rows(rows)
+        changes = PixelChange(rows)
+        pictures = changes.along(run.rows(run.cell(), PICTURES))
         if self.folder is not None:
-            write_benchmark(Path(real_path(self.folder)), rows, run.rows(run.cell(), PICTURES), self.settings)
+            write_benchmark(Path(real_path(self.folder)), rows, pictures, self.settings)
+        else:
+            deque(pictures, 0)
         return {
             "folder": self.folder,
             "images": rows.num_rows,
             "bytes": pc.sum(rows["bytes"]).as_py(),
             "settings": self.settings.about,
             "results": [
-                {"shift": shift or "scale 0", **_counted(rows.filter(pc.equal(rows["shift"], shift)))}
+                {
+                    "shift": shift or "scale 0",
+                    **_counted(rows.filter(pc.equal(rows["shift"], shift))),
+                    "changes": changes.of(shift),
+                }
                 for shift in ("", *self.shifts)
             ],
         }

@@ -34,8 +34,12 @@ class GenerateOptions:
         None, "the folder of learned words, one per class; without it classes go by name", rows=False
     )
     seeds: int | None = option(
-        None, "images per class at scale 0: seeds 1, 2, …; 20 by default", least=1, most=MOST_SEEDS, extends=True
+        None, "images per class at scale 0: that many seeds; 20 by default", least=1, most=MOST_SEEDS, extends=True
     )
+    first_seed: int = option(
+        1, "the first of them, such as 1001 for images that share no noise with others", least=1, most=MOST_SEEDS,
+        extends=True,
+    )  # fmt: skip
     scales: tuple[float, ...] = option((), "above 0, rising; 0.5, 1, 1.5, 2 and 2.5 by default", above=0)
     template: str = option("a picture of a {class}", "what is asked for, with {class} in it")
     steps: int | None = option(None, "noise steps; 50 by default", least=1)

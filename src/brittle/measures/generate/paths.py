@@ -33,17 +33,17 @@ class PathPlan(Plan):
     classes: tuple[str, ...]
     labels: tuple[int, ...]
     shifts: tuple[str, ...]
-    seeds: int
+    seeds: range
     scales: int
     columns = None  # rows are told apart by their units
 
     def __len__(self) -> int:
-        return len(self.classes) * self.seeds * (1 + len(self.shifts))
+        return len(self.classes) * len(self.seeds) * (1 + len(self.shifts))
 
     def path(self, place: int) -> ImagePath:
         origin, shift = divmod(place, 1 + len(self.shifts))
-        number, seed = divmod(origin, self.seeds)
-        return ImagePath(self.classes[number], self.labels[number], seed + 1, ("", *self.shifts)[shift])
+        number, seed = divmod(origin, len(self.seeds))
+        return ImagePath(self.classes[number], self.labels[number], self.seeds[seed], ("", *self.shifts)[shift])
 
     def unit(self, place: int) -> Unit:
         path = self.path(place)

@@ -15,14 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import torch
 from torch import Tensor
 
 from brittle.class_names import class_names
 from brittle.device import pick_device
 from brittle.diffusion.collection import CLASS, SHIFT, slider_file
 from brittle.diffusion.options import SliderOptions
-from brittle.diffusion.pipeline import EXTRA, TextToImage, load_pipeline
+from brittle.diffusion.pipeline import EXTRA, TextToImage, check_words, load_pipeline
 from brittle.diffusion.prompts import check_template, prompt, word_of
 from brittle.diffusion.sampling import SamplingOptions
 from brittle.diffusion.sliders import slider_bytes
@@ -33,10 +32,11 @@ from brittle.errors import BrittleError
 from brittle.files import real_path, write_durably
 from brittle.libraries import library
 from brittle.measures import register
-from brittle.measures.base import ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task
+from brittle.measures.base import ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, together
 from brittle.measures.generate.presets import preset
 from brittle.measures.plan import Plan, Unit
 from brittle.measures.train_sliders.options import TrainSlidersOptions
+from brittle.measures.training_losses import LOSSES, ends_of, loss_curves, losses_table
 from brittle.memory import slices
 from brittle.random import key_of
 
@@ -118,15 +118,18 @@ class TrainSliders(TrainSlidersOptions, Measure):
 
     def evaluate(self, task: Task) -> Mapping[str, Pending]:
         pipeline, words = _loaded(str(self.pipeline), self.tokens, str(task.device))
-        plan, trained = self.plan(task.about), list[tuple[int, SliderPair, float, bytes]]()
+        plan, parts = self.plan(task.about), list[Tables]()
         units = [(piece.unit, plan.pair(piece.unit)) for piece in task.pieces]
+        if units[0][0] == 0:  # what is wrong with the last pair must not come up after hours
+            every = (self._task(plan.pair(place), words) for place in range(len(plan)))
+            check_words(pipeline.parts.tokenizer, [prompt for each in every for prompt in (each.prompt, each.shifted)])
         for part in slices(len(units), self.together):
-            trained += self._trained(pipeline, words, units[part], task)
-        return {"": lambda: _tables(trained)}
+            parts.append(self._trained(pipeline, words, units[part], task))
+        return {"": lambda: {name: together([each[name] for each in parts]) for name in parts[0]}}
 
     def _trained(
         self, pipeline: TextToImage, words: Mapping[str, str], units: Sequence[tuple[int, SliderPair]], task: Task
-    ) -> list[tuple[int, SliderPair, float, bytes]]:
+    ) -> Tables:
         tasks = [self._task(pair, words) for _, pair in units]
         sampling = SamplingOptions(
             steps=self.steps or 1,
@@ -139,18 +142,19 @@ class TrainSliders(TrainSlidersOptions, Measure):
         )
         prompts = dict.fromkeys(each.prompt for each in tasks)
         pools = {each: _pool(pipeline, each, options, sampling) for each in prompts}
-        last = torch.full((len(tasks),), torch.nan)
+        losses: list[Tensor] = []
 
-        def said(_step: int, losses: Tensor) -> None:
-            last.copy_(losses)
+        def said(_step: int, now: Tensor) -> None:
+            losses.append(now)
             task.tick(self.batch * len(tasks))
 
         sliders = train_sliders(pipeline, tasks, pools, options, state=self._state(tasks), said=said)
         about = {"target": self.target, "eta": str(self.eta), "steps": str(self.training_steps)}
-        return [
-            (unit, pair, float(last[place]), slider_bytes(sliders, place, self._said(pair, tasks[place]) | about))
-            for place, (unit, pair) in enumerate(units)
+        contents = [
+            slider_bytes(sliders, place, self._said(pair, tasks[place]) | about)
+            for place, (_, pair) in enumerate(units)
         ]
+        return _tables(units, contents, losses)
 
     def _task(self, pair: SliderPair, words: Mapping[str, str]) -> SliderTask:
         word = word_of(pair.name, words)
@@ -168,13 +172,17 @@ class TrainSliders(TrainSlidersOptions, Measure):
         return Path(real_path(self.state)) / f"{name}.pt"
 
     def summarise(self, run: RunView) -> dict[str, Any]:
-        rows = run.table(run.cell()).to_pylist()
+        rows, curves = run.table(run.cell()).to_pylist(), loss_curves(run, run.cell())
         if self.folder is not None:
             files = (each for table in run.rows(run.cell(), FILES) for each in table["file"].to_pylist())
             for row, content in zip(rows, files, strict=True):
                 _write(slider_file(Path(real_path(self.folder)), row["class"], row["shift"]), content)
-        results = [{key: row[key] for key in ("class", "shift", "loss", "bytes")} for row in rows]
-        return {"folder": self.folder, "sliders": len(rows), "results": results}
+        results = [
+            {key: row[key] for key in ("class", "shift", "bytes")} | ends_of(curves[row["unit"]]) for row in rows
+        ]
+        about = {key: getattr(self, key) for key in ("pipeline", "weights", "tokens", "template", "shifted_template")}
+        about |= {each.name: getattr(self, each.name) for each in dataclasses.fields(SliderOptions)}
+        return {"folder": self.folder, "sliders": len(rows), "settings": about, "results": results}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -182,18 +190,19 @@ def _write(path: Path, content: bytes) -> None:
         write_durably(path, lambda to: to.write_bytes(content))
 
 
-def _tables(trained: Sequence[tuple[int, SliderPair, float, bytes]]) -> Tables:
-    units = np.array([unit for unit, _, _, _ in trained], np.int64)
+def _tables(units: Sequence[tuple[int, SliderPair]], contents: Sequence[bytes], losses: Sequence[Tensor]) -> Tables:
+    numbers = np.array([unit for unit, _ in units], np.int64)
     rows = pa.table(
         {
-            "unit": units,
-            "class": pa.array([pair.name for _, pair, _, _ in trained]),
-            "shift": pa.array([pair.shift for _, pair, _, _ in trained]),
-            "loss": np.array([loss for _, _, loss, _ in trained], np.float64),
-            "bytes": np.array([len(content) for _, _, _, content in trained], np.int64),
+            "unit": numbers,
+            "class": pa.array([pair.name for _, pair in units]),
+            "shift": pa.array([pair.shift for _, pair in units]),
+            "loss": losses[-1].double().cpu().numpy(),
+            "bytes": np.array([len(content) for content in contents], np.int64),
         }
     )
-    return {ROWS: rows, FILES: pa.table({"unit": units, "file": pa.array([each[3] for each in trained], pa.binary())})}
+    files = pa.table({"unit": numbers, "file": pa.array(contents, pa.binary())})
+    return {ROWS: rows, FILES: files, LOSSES: losses_table(numbers.tolist(), losses)}
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ of a class, and its row is the file of its word.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,9 +28,10 @@ from brittle.errors import BrittleError
 from brittle.files import real_path, write_durably
 from brittle.libraries import library
 from brittle.measures import register
-from brittle.measures.base import IMAGES, ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task
+from brittle.measures.base import IMAGES, ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, together
 from brittle.measures.plan import Unit, UnitList
 from brittle.measures.train_tokens.options import TrainTokensOptions
+from brittle.measures.training_losses import LOSSES, ends_of, loss_curves, losses_table
 from brittle.memory import slices
 
 FILES = "files"
@@ -84,35 +85,26 @@ class TrainTokens(TrainTokensOptions, Measure):
                     f"images of the class {name} differ in size", "Give them one: size=512,crop=512 of the image set."
                 )
             units[name], images[name] = piece.unit, self._fitted(pipeline, task.take(piece.rows).images)
-        found: dict[str, bytes] = {}
-        last: dict[str, float] = {}
-        for part in slices(len(images), self.together):
-            names = list(images)[part]
-            self._learn(pipeline, {name: images[name] for name in names}, found, last, task)
-        return {"": lambda: _tables(units, found, last)}
+        names, parts = sorted(images, key=lambda name: units[name]), list[Tables]()
+        for part in slices(len(names), self.together):
+            parts.append(self._learned(pipeline, {name: images[name] for name in names[part]}, units, task))
+        return {"": lambda: {name: together([each[name] for each in parts]) for name in parts[0]}}
 
-    def _learn(
-        self,
-        pipeline: TextToImage,
-        images: Mapping[str, Tensor],
-        found: dict[str, bytes],
-        last: dict[str, float],
-        task: Task,
-    ) -> None:
+    def _learned(
+        self, pipeline: TextToImage, images: Mapping[str, Tensor], units: Mapping[str, int], task: Task
+    ) -> Tables:
         options = TokenOptions(**{each.name: getattr(self, each.name) for each in dataclasses.fields(TokenOptions)})
-        losses = torch.full((len(images),), torch.nan)
+        losses: list[Tensor] = []
 
         def said(_step: int, now: Tensor) -> None:
-            losses.copy_(now)
+            losses.append(now)
             task.tick(self.batch * len(images))
 
         own = pipeline.with_words_of_its_own()  # or the same words could not be learned again
         vectors = train_tokens(own, images, options, template=self.template, said=said)
         about = {"template": self.template, "steps": str(self.training_steps)}
-        for place, name in enumerate(images):
-            token = token_of(name)
-            found[name] = token_bytes(token, vectors[token], {CLASS: name, **about})
-            last[name] = float(losses[place])
+        contents = [token_bytes(token_of(name), vectors[token_of(name)], {CLASS: name, **about}) for name in images]
+        return _tables({name: units[name] for name in images}, contents, losses)
 
     def _fitted(self, pipeline: TextToImage, images: Tensor) -> Tensor:
         """Images (n, C, H, W) in the size, and with the channels, that the pipeline makes."""
@@ -137,10 +129,14 @@ class TrainTokens(TrainTokensOptions, Measure):
                 files = (each for table in run.rows(cell, FILES) for each in table["file"].to_pylist())
                 for row, content in zip(rows, files, strict=True):
                     _write(Path(real_path(self.folder)) / f"{plain_name(row['class'])}.safetensors", content)
+            curves = loss_curves(run, cell)
             results += [
-                {"image_set": cell.images, **{key: row[key] for key in ("class", "token", "loss")}} for row in rows
+                {"image_set": cell.images, "class": row["class"], "token": row["token"]} | ends_of(curves[row["unit"]])
+                for row in rows
             ]
-        return {"folder": self.folder, "tokens": len(results), "results": results}
+        about = {key: getattr(self, key) for key in ("pipeline", "weights", "template", "fit", "most")}
+        about |= {each.name: getattr(self, each.name) for each in dataclasses.fields(TokenOptions)}
+        return {"folder": self.folder, "tokens": len(results), "settings": about, "results": results}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -148,18 +144,18 @@ def _write(path: Path, content: bytes) -> None:
         write_durably(path, lambda to: to.write_bytes(content))
 
 
-def _tables(units: Mapping[str, int], found: Mapping[str, bytes], last: Mapping[str, float]) -> Tables:
-    names = sorted(units, key=lambda name: units[name])
-    numbers = np.array([units[name] for name in names], np.int64)
+def _tables(units: Mapping[str, int], contents: Sequence[bytes], losses: Sequence[Tensor]) -> Tables:
+    numbers = np.array(list(units.values()), np.int64)
     rows = pa.table(
         {
             "unit": numbers,
-            "class": pa.array(names),
-            "token": pa.array([token_of(name) for name in names]),
-            "loss": np.array([last[name] for name in names], np.float64),
+            "class": pa.array(list(units)),
+            "token": pa.array([token_of(name) for name in units]),
+            "loss": losses[-1].double().cpu().numpy(),
         }
     )
-    return {ROWS: rows, FILES: pa.table({"unit": numbers, "file": pa.array([found[name] for name in names])})}
+    files = pa.table({"unit": numbers, "file": pa.array(contents, pa.binary())})
+    return {ROWS: rows, FILES: files, LOSSES: losses_table(numbers.tolist(), losses)}
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,1 @@
+"""Shows what was generated, and what was trained for it."""
