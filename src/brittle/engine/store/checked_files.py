@@ -33,7 +33,8 @@ class CheckedFiles:
     def __init__(self, disk: Filesystem, depends: Callable[[Cell], str], extent: Callable[[Cell], str]) -> None:
         self.disk, self.depends, self.extent = disk, depends, extent
         self._tables: OrderedDict[str, pa.Table] = OrderedDict()
-        self._keeping = threading.Lock()  # of these tables
+        self._bytes = 0  # of these tables
+        self._keeping = threading.Lock()
         self._about: dict[str, Mapping[str, Any]] = {}  # by path: what files say that were found to be whole
 
     def note(self, path: str, about: Mapping[str, Any]) -> None:
@@ -43,7 +44,11 @@ class CheckedFiles:
     def forget(self, path: str) -> None:
         self._about.pop(path, None)
         with self._keeping:
-            self._tables.pop(path, None)
+            self._drop(path)
+
+    def _drop(self, path: str) -> None:
+        table = self._tables.pop(path, None)
+        self._bytes -= 0 if table is None else table.nbytes
 
     def about(self, cell: Cell, file: UnitFile) -> Mapping[str, Any]:
         """What a file says about itself."""
@@ -82,9 +87,11 @@ class CheckedFiles:
 
     def _keep(self, path: str, table: pa.Table) -> None:
         with self._keeping:
+            self._drop(path)
             self._tables[path] = table
-            while len(self._tables) > 1 and sum(each.nbytes for each in self._tables.values()) > CACHED:
-                self._tables.popitem(last=False)
+            self._bytes += table.nbytes
+            while len(self._tables) > 1 and self._bytes > CACHED:
+                self._drop(next(iter(self._tables)))
 
     @contextmanager
     def _opened(self, cell: Cell, file: UnitFile) -> Iterator[pq.ParquetFile]:

@@ -9,7 +9,6 @@ compacts: neighbouring files are merged, so that a million units are not a milli
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import threading
 from collections import Counter
@@ -20,6 +19,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from brittle.engine.store import merges
 from brittle.engine.store.checked_files import CheckedFiles, UnitFile
 from brittle.engine.store.earlier_units import EarlierUnits, earlier_units, put_aside, remove_earlier
 from brittle.engine.store.folder_names import UNSAFE, UNSAFE_BEFORE, safe_name
@@ -29,8 +29,6 @@ from brittle.errors import BrittleError, Failure
 from brittle.measures.base import ROWS, Cell, Tables, together
 from brittle.measures.plan import Span
 
-FAN = 16  # this many neighbours of one size become one file
-LARGEST = 1 << 22  # rows in a merged file
 MERGED_MEANWHILE = 20  # times that a file may have gone when it is opened
 TABLE_NAME = re.compile(r"[a-z0-9_]+")
 _NAME = re.compile(rf"(\d{{9}})-(\d{{9}})\.({TABLE_NAME.pattern})\.parquet")
@@ -78,7 +76,7 @@ class FileMerger:
 
     def after_write(self, cell: Cell) -> None:
         self._written[cell] += 1
-        if self._written[cell] % FAN == 0:
+        if self._written[cell] % merges.FAN == 0:
             self.store.refresh(cell)
             self.store.compact(cell)
 
@@ -119,33 +117,35 @@ class FolderStore:
         at, end = (0, None) if span is None else span
         if span is not None and self.folder.remote and gaps(self.done(cell), span):
             self.refresh(cell)
-        while (found := self._next(cell, at, end, table)) is not None:
-            yield found
-            at = found[0].end
-
-    def _next(self, cell: Cell, at: int, end: int | None, table: str) -> tuple[Span, pa.Table] | None:
-        """The first finished units from `at` on that one file holds. Another process may merge files meanwhile: what
-        has gone is looked for again."""
-        for _ in range(MERGED_MEANWHILE):
+        gone = 0
+        while True:
             try:
-                with self._lock:
-                    found = self._first_file(cell, at, end, table)
-                # Read outside of the lock: several threads read at a time.
-                return None if found is None else cut(found[0].span, self._checked.read(cell, *found), found[1])
-            except FileNotFoundError:
+                for found in self._stored(cell, at, end, table):
+                    yield found
+                    at, gone = found[0].end, 0
+                return
+            except FileNotFoundError:  # another process has merged files meanwhile: they are looked for again
                 self.refresh(cell)
+                if (gone := gone + 1) == MERGED_MEANWHILE:
+                    break
         raise Failure(
             f"files of {self.disk.shown(self._place(cell))} are missing",
             "Give the run command again: what is missing is computed again.",
         )
 
-    def _first_file(self, cell: Cell, at: int, end: int | None, table: str) -> tuple[UnitFile, Span] | None:
-        """The first file that holds finished units from `at` on, and which of those are wanted."""
-        for file in self._files(cell):
+    def _stored(self, cell: Cell, at: int, end: int | None, table: str) -> Iterator[tuple[Span, pa.Table]]:
+        """Finished units from `at` on, file by file."""
+        with self._lock:
+            files = self._files(cell)
+        for file in files:
             here = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
-            if here.first < here.end and (table == ROWS or table in self._checked.tables(cell, file)):
-                return UnitFile(file.span, table, self._path(cell, file.span, table)), here
-        return None
+            if here.first >= here.end:
+                continue
+            with self._lock:
+                has_table = table == ROWS or table in self._checked.tables(cell, file)
+            if has_table:  # read outside of the lock: several threads read at a time
+                part = UnitFile(file.span, table, self._path(cell, file.span, table))
+                yield cut(file.span, self._checked.read(cell, part, here), here)
 
     def verify(self, cell: Cell) -> list[str]:
         """Removes what is damaged or incomplete, so that it is done again, and says which files those were; refuses
@@ -186,39 +186,24 @@ class FolderStore:
         """Merges FAN neighbours of one size wherever they lie together, and again while that makes FAN of the next
         size; of a finished cell everything that lies together. Only one process may do so at a time."""
         with self._lock:
-            while run := self._mergeable(cell, finished):
+            files = [merges.SizedSpan(file.span, self._checked.about(cell, file)["rows"]) for file in self._files(cell)]
+            for run in merges.when_finished(files) if finished else merges.by_size(files):
                 self._merge(cell, run)
             if finished:  # a disk may have failed to remove some, for a while
                 self._remove_merged(cell)
 
-    def _merge(self, cell: Cell, run: Sequence[UnitFile]) -> None:
+    def _merge(self, cell: Cell, run: Sequence[Span]) -> None:
         """One file per table in the place of many; their `rows` are removed before the tables that they name."""
         self._allowed()
         parts: dict[str, list[UnitFile]] = {}
-        for file in run:
-            for name in self._checked.tables(cell, file):
-                parts.setdefault(name, []).append(UnitFile(file.span, name, self._path(cell, file.span, name)))
+        for span in run:
+            for name in self._checked.tables(cell, UnitFile(span, ROWS, self._path(cell, span, ROWS))):
+                parts.setdefault(name, []).append(UnitFile(span, name, self._path(cell, span, name)))
         tables = {name: together([self._checked.read(cell, file) for file in files]) for name, files in parts.items()}
-        self.write(cell, Span(run[0].span.first, run[-1].span.end), tables)
+        self.write(cell, Span(run[0].first, run[-1].end), tables)
         for name in sorted(parts, key=lambda each: each != ROWS):
             for file in parts[name]:
                 self._remove(file.path)
-
-    def _mergeable(self, cell: Cell, finished: bool) -> list[UnitFile]:
-        """Files of rows that are to become one; none where there is nothing to merge."""
-        run: list[tuple[UnitFile, int]] = []
-        for file in self._files(cell):
-            rows = self._checked.about(cell, file)["rows"]
-            touching = bool(run) and run[-1][0].span.end == file.span.first
-            alike = finished or (touching and _size_class(run[-1][1]) == _size_class(rows))
-            if not touching or not alike or sum(each for _, each in run) + rows > LARGEST:
-                if finished and len(run) > 1:
-                    break
-                run = []
-            run.append((file, rows))
-            if not finished and len(run) == FAN:
-                break
-        return [file for file, _ in run] if len(run) >= (2 if finished else FAN) else []
 
     def _place(self, cell: Cell) -> str:
         if cell not in self._places:
@@ -304,10 +289,6 @@ def whole_tables(store: Store, cell: Cell, span: Span | None = None) -> Iterator
     for here, rows in store.read(cell, span):
         beside = {name: [each for _, each in store.read(cell, here, name)] for name in others}
         yield here, {ROWS: rows} | {name: together(parts) for name, parts in beside.items() if parts}
-
-
-def _size_class(rows: int) -> int:
-    return int(math.log(max(rows, 1), FAN))
 
 
 def gaps(done: Sequence[Span], span: Span) -> list[Span]:
