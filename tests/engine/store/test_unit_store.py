@@ -109,6 +109,21 @@ def test_only_the_wanted_part_of_a_large_file_is_read(tmp_path, monkeypatch):
     assert table["unit"].to_pylist() == list(np.repeat([11, 12, 13], 10))
 
 
+def test_who_reads_a_large_file_bit_by_bit_reads_each_part_of_it_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("brittle.engine.store.unit_file.ROW_GROUP", 40)
+    store = folder(tmp_path)
+    write(store, range(40))
+    store.compact(CELL, finished=True)
+    seen, read = [], pq.ParquetFile.read_row_groups
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_groups", lambda file, groups: seen.append(list(groups)) or read(file, groups)
+    )
+    reader = folder(tmp_path)
+    found = [part["unit"].combine_chunks() for unit in range(40) for _, part in reader.read(CELL, Span(unit, unit + 1))]
+    assert pa.chunked_array(found).to_pylist() == list(np.repeat(np.arange(40), 10))
+    assert seen == [[group] for group in range(10)]
+
+
 def test_compaction_leaves_the_numbers_of_a_run_unchanged(things, small_units, monkeypatch):
     small_units(60)
     merged = results(things.study(), things.out)
