@@ -8,6 +8,7 @@ compacts: neighbouring files are merged, so that a million units are not a milli
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import threading
@@ -224,12 +225,10 @@ class FolderStore:
         return [each for each in folders if any(map(_NAME.fullmatch, self.disk.names(each)))]
 
     def _all(self, cell: Cell) -> list[UnitFile]:
-        place, found = self._place(cell), []
+        place = self._place(cell)
         self._refuse_links(place)
-        for name in self.disk.names(place):
-            if match := _NAME.fullmatch(name):
-                found.append(UnitFile(Span(int(match[1]), int(match[2])), match[3], f"{place}/{name}"))
-        return sorted(found, key=lambda file: (file.span.first, -file.span.end))
+        found = (_unit_file(place, name) for name in self.disk.names(place))
+        return sorted(filter(None, found), key=lambda file: (file.span.first, -file.span.end))
 
     def _refuse_links(self, place: str) -> None:
         """What lies behind a link in a run folder is not the run's, to be read, merged or removed."""
@@ -264,6 +263,13 @@ class FolderStore:
             return False
         names = self._checked.tables(cell, file) if file.table == ROWS else ()
         return all(self.disk.is_file(self._path(cell, file.span, name)) for name in names)
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def _unit_file(place: str, name: str) -> UnitFile | None:
+    """What a name in a cell's folder says; None of other files. The same names are listed again and again."""
+    match = _NAME.fullmatch(name)
+    return match and UnitFile(Span(int(match[1]), int(match[2])), match[3], f"{place}/{name}")
 
 
 def cut(here: Span, table: pa.Table, span: Span | None) -> tuple[Span, pa.Table]:
