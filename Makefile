@@ -61,10 +61,12 @@ fuzz: .venv/test-ready
 	OMP_NUM_THREADS=1 BRITTLE_FUZZ=$(CASES) BRITTLE_FUZZ_RESULT=$(RESULT) $(BIN)/pytest -n 2 tests/fuzz
 
 # Kills, power cuts, full disks, read-only mounts, failing disks, rivals, stopped workers, and stores and services that
-# fail: of each command TIMES kills at random moments, every second of them a power cut; with 50, every second event.
+# fail, against run, harden, train, generate and report. Each command is killed at KILLS random moments, every second time
+# by a power cut, and by both at every event; with TIMES=50 by a kill at every second event, by a power cut at the others.
 TIMES ?= 100
+KILLS ?= $(TIMES)
 faults: .venv/test-ready
-	$(BIN)/python -m benchmarks.faults --times $(TIMES) --out benchmarks/faults/result.md
+	$(BIN)/python -m benchmarks.faults --times $(TIMES) --kills $(KILLS) --out benchmarks/faults/result.md
 
 # The guard: a few minutes on a CPU, ratios with their environment in benchmarks/results/cpu.json.
 bench: .venv/bench-ready

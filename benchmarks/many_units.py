@@ -4,9 +4,10 @@
 
 Robustness of a classifier that costs next to nothing, on images of 2×2 pixels, ten draws of a nuisance to a unit. The
 pieces of work come from the engine's own queue, are computed by its own worker and go to a run folder; as many workers
-as asked for are played by one process, which finishes their pieces in random order. Halfway the run is left as a kill
-leaves it and resumed. Each size has a process of its own, whose peak resident memory is read from the system; seconds
-are the processor's, so that others on the machine don't count. "planned" hands out every piece without computing any.
+as asked for are played by one process, which finishes their pieces in random order, and merges files as a driver does.
+Halfway the run is left as a kill leaves it and resumed. Each size has a process of its own, whose peak resident memory
+is read from the system; seconds are the processor's, so that others on the machine don't count. "planned" hands out
+every piece without computing any; "merged" is what is left to merge once all is computed.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ class Timed:
         self._since = time.process_time()
 
 
-def played(queue: Any, worker: Any, workers: int, most: float = float("inf")) -> int:
-    """Carries work out, finishing it in random order, until all or so many units are done; how many pieces."""
+def played(queue: Any, worker: Any, merger: Any, workers: int, most: float = float("inf")) -> int:
+    """Carries work out, finishing it in random order, until all or so many units are done; how many pieces. Without a
+    worker nothing is computed."""
     drawn, doing, pieces, units = random.Random(0), [], 0, 0
     while True:
         while len(doing) < 2 * workers and (work := queue.take(idle=True)) is not None:
@@ -80,6 +82,8 @@ def played(queue: Any, worker: Any, workers: int, most: float = float("inf")) ->
         if worker is not None:
             computed = worker.compute(work.group, work.span, worker.given(work.group, work.span))
             assert worker.save(work.span, computed).wrong is None
+            for cell in work.cells:
+                merger.after_write(cell)
         queue.mark_done(work)
         pieces, units = pieces + 1, units + (work.span.end - work.span.first) * work.asked
 
@@ -97,13 +101,14 @@ def carry_out(units: int, workers: int, plan: bool = False) -> dict[str, float]:
     cell = next(iter(job.assignments["robustness"].cells()))
     assert len(job.plan(cell)) == units
     timed("assembled")
-    pieces = played(WorkQueue(job, MemoryStore(), Progress()), None, workers)
+    pieces = played(WorkQueue(job, MemoryStore(), Progress()), None, None, workers)
     timed("planned")
     if plan:
         return {**timed.found, "pieces": pieces}
     with tempfile.TemporaryDirectory() as folder:
         first = FolderStore(Path(folder), job.depends, job.extent)
-        played(WorkQueue(job, first, Progress()), PieceWorker(job, first, print), workers, units // 2)
+        queue = WorkQueue(job, first, Progress())
+        played(queue, PieceWorker(job, first, print), FileMerger(first), workers, units // 2)
         timed("first half")
         store = FolderStore(Path(folder), job.depends, job.extent)
         files = len(list(Path(folder).rglob("*.parquet")))
@@ -113,12 +118,8 @@ def carry_out(units: int, workers: int, plan: bool = False) -> dict[str, float]:
         queue = WorkQueue(job, store, Progress())
         assert queue.ready_up_to(1)
         timed("resumed")
-        merger = FileMerger(store)
-        played(queue, PieceWorker(job, store, print), workers)
+        played(queue, PieceWorker(job, store, print), FileMerger(store), workers)
         timed("second half")
-        for known in job.assignments["robustness"].cells():
-            for _ in range(16):
-                merger.after_write(known)
         queue.finish()
         timed("merged")
         after = len(list(Path(folder).rglob("*.parquet")))

@@ -180,12 +180,13 @@ def test_a_folder_that_can_not_be_used_is_a_mistake_or_a_failure(cli, images, tm
         assert str(tmp_path / "there") in said
 
 
-def test_a_folder_that_can_not_be_listed_is_named():
+def test_a_folder_that_can_not_be_listed_is_named(monkeypatch):
     class Broken:
         def get_file_info(self, what):
             raise OSError(errno.EIO, "Cannot list directory 'there'. Detail: [errno 5] Input/output error")
 
-    for look in (Filesystem(Broken()).names, Filesystem(Broken()).is_file):
+    monkeypatch.setattr(os, "scandir", fails(errno.EIO, "there")(os.scandir))
+    for look in (Filesystem().names, Filesystem(Broken()).is_file):
         with pytest.raises(Failure, match=r"^there can't be read: Input/output error\. Check the disk"):
             look("there")
 

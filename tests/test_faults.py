@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the campaign is loaded before libc, and needs a C compiler")
-@pytest.mark.parametrize("command", ["run", "harden", "train", "report"])
+@pytest.mark.parametrize("command", ["run", "harden", "train", "generate", "report"])
 def test_whatever_happens_to_a_command_the_same_one_ends_as_if_nothing_had(command):
     said = subprocess.run(
         [sys.executable, "-m", "benchmarks.faults", "--times", "1", "--only", command],

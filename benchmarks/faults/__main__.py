@@ -1,9 +1,9 @@
 """`make faults`: kills, power cuts, full disks, read-only mounts, errors of input and output, clocks that are set back,
-and rivals, against `brittle run`, `harden`, `train` and `report`; workers of a run that stop, and object stores and
-services that fail. Whatever happens, the same command given again must end with status 0 and the rows and weights of an
-undisturbed one, and nobody else's file may be touched.
+and rivals, against `brittle run`, `harden`, `train`, `generate` and `report`; workers of a run that stop, and object
+stores and services that fail. Whatever happens, the same command given again must end with status 0 and the rows,
+weights and images of an undisturbed one, and nobody else's file may be touched.
 
-    python -m benchmarks.faults [--times 100] [--only run] [--scenario SIGKILL] [--out benchmarks/faults/result.md]
+    python -m benchmarks.faults [--times 100] [--kills 250] [--only run] [--scenario SIGKILL] [--out result.md]
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ class Tally:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
-    parser.add_argument("--times", type=int, default=100, help="random kills; with 50, every second event is tried …")
-    parser.add_argument("--only", default="", help="run, harden, train or report")
+    parser.add_argument("--times", type=int, default=100, help="of each scenario at most; with 50, every second event")
+    parser.add_argument("--kills", type=int, help="of each command at random moments; as many as --times by default")
+    parser.add_argument("--only", default="", help="run, harden, train, generate or report")
     parser.add_argument("--scenario", default="", help="only scenarios whose name holds this")
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--jobs", type=int, default=2, help="scenarios at a time")
@@ -83,7 +84,8 @@ def campaign(work: Path, given: argparse.Namespace) -> int:
     begun, tallies, heard = time.monotonic(), list[Tally](), set[str]()
     warm_up(work / "warm")
     with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("fork")) as workers:
-        wanted = [(work, *each, given.times, given.seed) for each in scenarios(given.only, given.scenario)]
+        counts = given.times, given.times if given.kills is None else given.kills
+        wanted = [(work, *each, *counts, given.seed) for each in scenarios(given.only, given.scenario)]
         for tally, said in workers.map(carried_out, *zip(*wanted, strict=True)):
             print(tally, flush=True)
             tallies.append(tally)
@@ -110,7 +112,7 @@ def scenarios(only: str, holding: str) -> Iterator[tuple[str, str]]:
             yield name, scenario
 
 
-def carried_out(work: Path, name: str, scenario: str, times: int, seed: int) -> tuple[Tally, set[str]]:
+def carried_out(work: Path, name: str, scenario: str, times: int, kills: int, seed: int) -> tuple[Tally, set[str]]:
     """One scenario of one command, and every complaint that was heard."""
     from benchmarks.faults.scenarios import EVERY, NEED_MOUNTS, REPORTS, Trial, can_mount
     from benchmarks.faults.stores import STORES_TRIED
@@ -124,7 +126,7 @@ def carried_out(work: Path, name: str, scenario: str, times: int, seed: int) -> 
         tally.scenario += ": not tried, since nothing may be mounted here"
         return tally, set()
     draw = random.Random(f"{seed} {name} {scenario}")
-    for tried in carry_out(Trial(bench, commands["run" if name == "report" else name], draw, times)):
+    for tried in carry_out(Trial(bench, commands["run" if name == "report" else name], draw, times, kills)):
         tally.add(tried)
     return tally, set(bench.heard)
 
@@ -148,23 +150,28 @@ def warm_up(work: Path) -> None:
     import matplotlib.figure
     import torch
     from benchmarks.faults.commands import make_inputs
+    from benchmarks.faults.pipelines import import_diffusers
 
     import brittle.api
+    import brittle.api.generating
     import brittle.engine.plan.missing
-    import brittle.engine.store.unit_store
+    import brittle.engine.store.merges
+    import brittle.generation.cost
     import brittle.hardening.harden
     import brittle.hardening.rounds
     import brittle.measures.clean.measure
     import brittle.measures.robustness.measure
     import brittle.report.harden_console
+    import brittle.report.sections.generated
     import brittle.training.train_network
     from brittle.classifiers.bundled import SmallNet
     from brittle.report.html import write_report
 
+    import_diffusers()
     for measure in (brittle.measures.clean.measure, brittle.measures.robustness.measure):
         measure.rows_per_unit = lambda _: ROWS_PER_UNIT  # type: ignore[assignment]
     brittle.engine.plan.missing.BATCHES_PER_SPAN = 1e-9  # type: ignore[assignment]
-    brittle.engine.store.unit_store.FAN = FAN
+    brittle.engine.store.merges.FAN = FAN
     brittle.hardening.rounds.DRAWS_TO_CHOOSE = 1
     # Half of the time would go into figures, for which no file is touched.
     matplotlib.figure.Figure.savefig = lambda _, to, **__: to.write("<svg></svg>")  # type: ignore[method-assign]

@@ -197,7 +197,7 @@ def add_foreign(folder: Path) -> None:
 
 def add_foreign_inside(folder: Path) -> None:
     """Files that somebody put into a run folder once it was one."""
-    for begun in folder.glob("*/begun.json"):
+    for begun in folder.rglob("begun.json"):
         for name in INSIDE:
             if (begun.parent / name).parent.is_dir():
                 (begun.parent / name).write_text(FOREIGN)
@@ -205,7 +205,9 @@ def add_foreign_inside(folder: Path) -> None:
 
 def remove_foreign(folder: Path) -> list[str]:
     """Takes them away again, and says which had been touched by then."""
-    wanted = [folder / name for name in OUTSIDE] + [path for name in INSIDE for path in folder.glob(f"*/{name}")]
+    wanted = [folder / name for name in OUTSIDE] + [
+        path for name in INSIDE for path in folder.rglob(name) if path.parent != folder
+    ]
     touched = [path.name for path in wanted if not path.is_file() or path.read_text() != FOREIGN]
     for path in wanted:
         path.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.faults.pipelines import CLASSES, make_pipeline
 from safetensors import safe_open
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src/brittle"
@@ -48,7 +49,7 @@ class Command:
 
 
 def make_inputs(folder: Path) -> None:
-    """A few images of the bundled sample, and a study of them."""
+    """A few images of the bundled sample, a study of them, and a pipeline that makes others."""
     with np.load(SAMPLE) as sample:
         arrays = {name: sample[name] for name in sample.files}
     few = np.flatnonzero(arrays["labels"] < 2)  # of two classes, since a summary takes its time for each
@@ -56,6 +57,7 @@ def make_inputs(folder: Path) -> None:
         part = {key: each[few[:count]] for key, each in arrays.items()}
         np.savez(folder / f"{name}.npz", **part)
     (folder / "study.toml").write_text(STUDY.format(images=folder / "few.npz"))
+    make_pipeline(folder)
 
 
 def rows(folder: Path) -> dict[str, Any]:
@@ -123,7 +125,20 @@ def left_by_train(folder: Path) -> dict[str, Any]:
     return {"files": names(folder), "weights": (folder / "weights.safetensors").read_bytes()}
 
 
+def left_by_generate(folder: Path) -> dict[str, Any]:
+    out = folder / "benchmark"
+    return {
+        "files": names(folder),
+        "rows": rows(out / "run"),
+        "summary": summary(out / "run/summary.json"),
+        "annotations": json.loads((out / "annotations_cns.json").read_text(encoding="utf-8")),
+        "datasheet": (out / "datasheet.md").read_text(encoding="utf-8"),
+        "images": {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.glob("*/*/*.png"))},
+    }
+
+
 HARDEN = "--nuisance affine:alpha=100 --rounds 1 --steps 3 --batch-size 16 --calls 200 --samples 4 --ways 1"
+GENERATE = f"--classes {'/'.join(CLASSES)} --seeds 2 --scales 1 --steps 2 --format png"
 COMMANDS = (
     Command("run", lambda inputs: ["run", str(inputs / "study.toml")], "run", left_by_run),
     Command(
@@ -142,5 +157,11 @@ COMMANDS = (
         lambda inputs: ["train", "small-plain", f"npz:{inputs / 'images.npz'}", "--epochs", "3"],
         "weights.safetensors",
         left_by_train,
+    ),
+    Command(
+        "generate",
+        lambda inputs: ["generate", str(inputs / "pipeline"), "--sliders", str(inputs / "sliders"), *GENERATE.split()],
+        "benchmark",
+        left_by_generate,
     ),
 )

@@ -36,12 +36,14 @@ DISKS, RIVALS, ERRORS = 25, 10, 20
 
 @dataclass(frozen=True)
 class Trial:
-    """A command to be disturbed, and how often: all events with 100, every second with 50."""
+    """A command to be disturbed, and how often: all events with 100 `times`, every second with 50; killed at so many
+    random moments."""
 
     bench: Bench
     command: Command
     draw: random.Random
     times: int
+    kills: int
 
     @property
     def seconds(self) -> float:
@@ -50,11 +52,12 @@ class Trial:
     def moment(self) -> float:
         return self.draw.uniform(0, self.seconds)
 
-    def events(self, most: int | None = None) -> Iterator[int]:
-        """The first, the second and so on; where there are more than `most`, only so many, spread evenly."""
+    def events(self, most: int | None = None, *, between: bool = False) -> Iterator[int]:
+        """The first, the second and so on; where there are more than `most`, only so many, spread evenly. Where events
+        are left out, others of them if `between`."""
         count = self.bench.shim.events if most is not None else 0
         step = max(1, 100 // self.times, -(-count // (most or 1)))
-        return itertools.count(1, step)
+        return itertools.count(step if between else 1, step)
 
 
 class Tried(NamedTuple):
@@ -69,9 +72,9 @@ Base = Callable[[Trial], Path | None]
 def kills_at_random(trial: Trial) -> Iterator[Tried]:
     """Each folder is killed in one to three times before the command may end; every second kill is a power cut."""
     bench, command, kills = trial.bench, trial.command, 0
-    while kills < trial.times:
+    while kills < trial.kills:
         folder, moments = bench.fresh(), []
-        for _ in range(min(trial.draw.randint(1, 3), trial.times - kills)):
+        for _ in range(min(trial.draw.randint(1, 3), trial.kills - kills)):
             moment, cut = trial.moment(), (kills + len(moments)) % 2 == 1
             disk = Disk(folder, bench.work / "flushed") if cut else None
             child = bench.start(command.line(bench.inputs, folder), folder, kept=disk and disk.kept)
@@ -124,7 +127,7 @@ def at_events(what: int, classes: int, base: Base = new, most: int | None = None
     def tried(trial: Trial) -> Iterator[Tried]:
         folder = base(trial)
         trial.bench.carry_out(trial.command, trial.bench.fresh(folder), Fault(classes=classes))
-        for event in trial.events(most):
+        for event in trial.events(most, between=what == KILL):  # which power cuts leave out
             fault = Fault(what, event, classes, errno.EIO)
             wrong = trial.bench.disturb(trial.command, trial.bench.fresh(folder), fault)
             if wrong is None:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,15 @@ def half_of(name: str) -> str | None:
     """The file that was being written under this name; None where it is not such a name."""
     match = _HALF_WRITTEN.fullmatch(name)
     return match and match[1]
+
+
+def make_complete(folder: Path, names: Sequence[str], contents: Iterable[bytes]) -> None:
+    """Writes files of these names that are not there or hold something else, and removes what a kill left of them."""
+    remove_half_written(folder, set(names))
+    for name, content in zip(names, contents, strict=True):
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != content:
+            write_durably(path, lambda to, content=content: to.write_bytes(content))  # type: ignore[misc]
 
 
 def remove_half_written(folder: Path, names: Container[str]) -> None:

@@ -4,6 +4,7 @@ import errno
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,6 +134,27 @@ def test_the_same_command_again_changes_nothing(tiny, benchmark):
     assert {each: (benchmark / each).stat().st_mtime_ns for each in files(benchmark)} == before
 
 
+def test_what_a_kill_or_a_power_cut_left_is_made_good(tiny, benchmark, tmp_path):
+    """Half-written files go, also of annotations and datasheet, and pictures that lost their bytes come back."""
+    out = tmp_path / "benchmark"
+    shutil.copytree(benchmark, out)
+    halves = [
+        "annotations_cns.json.4711.tmp",
+        "datasheet.md.4711.tmp",
+        "fog/000_shirt/seed_0001_scale_0000.png.4711.tmp",
+    ]
+    for name in halves:
+        (out / name).write_bytes(b"half")
+    (out / "notes.tmp").write_text("mine")
+    before = contents(out)
+    lost = out / "fog/000_shirt/seed_0001_scale_1000.png"
+    lost.write_bytes(bytes(lost.stat().st_size))
+    generated(tiny, out)
+    assert not [name for name in halves if (out / name).exists()]
+    assert (out / "notes.tmp").read_text() == "mine"
+    assert contents(out) == {name: content for name, content in before.items() if not name.endswith(".tmp")}
+
+
 def test_more_seeds_and_shifts_leave_what_there_is(tiny, tmp_path, monkeypatch):
     out = tmp_path / "grown"
     generated(tiny, out, seeds=1, shifts="fog")
@@ -190,8 +212,6 @@ def test_a_slider_that_was_trained_again_is_told_from_the_one_before(tiny, tmp_p
 
 
 def test_other_weights_of_the_pipeline_are_another_run(tiny, tmp_path):
-    import shutil
-
     shutil.copytree(tiny / "pipeline", tmp_path / "pipeline")
     assert weights_hash(str(tmp_path / "pipeline")) == weights_hash(str(tiny / "pipeline"))
     options = {"classes": "shirt/bag", "seeds": 1, "steps": 2, "device": "cpu", "progress": False}
@@ -368,8 +388,6 @@ def test_an_unknown_word_is_refused_before_anything_is_made_or_told(tiny, tmp_pa
 
 
 def test_a_missing_weight_is_said_in_one_line(tiny, tmp_path):
-    import shutil
-
     shutil.copytree(tiny / "pipeline", tmp_path / "pipeline")
     next((tmp_path / "pipeline" / "unet").glob("*.safetensors")).unlink()
     with pytest.raises(BrittleError, match=r"has no weights in unet/\*\.safetensors"):

@@ -77,7 +77,7 @@ def test_sliders_do_not_depend_on_how_many_are_trained_side_by_side(tiny, tmp_pa
 
 
 def test_training_that_was_killed_goes_on_within_a_slider(tiny, tmp_path, monkeypatch):
-    """What is half trained lies in `state`, and goes when the slider is done."""
+    """What is half trained lies in `state`, and goes when the slider is done, as do files that were half written."""
     from brittle.diffusion import train_sliders as module
 
     kept = []
@@ -86,10 +86,13 @@ def test_training_that_was_killed_goes_on_within_a_slider(tiny, tmp_path, monkey
     options = {"classes": ("shirt",), "shifts": "fog"}
     with pytest.raises(KeyboardInterrupt):
         trained(tiny, tmp_path / "sliders", **options)
-    assert len(list((tmp_path / "sliders" / "state").glob("*.pt"))) == 1
+    (state,) = (tmp_path / "sliders" / "state").glob("*.pt")
+    for half in (f"state/{state.name}.4711.tmp", "shirt+fog.safetensors.4711.tmp", "mine.tmp"):
+        (tmp_path / "sliders" / half).write_bytes(b"half")
     trained(tiny, tmp_path / "sliders", **options)
     assert kept == [0, 1, 2, 2]
-    assert not list((tmp_path / "sliders" / "state").glob("*.pt"))
+    assert not list((tmp_path / "sliders" / "state").glob("*"))
+    assert [each.name for each in (tmp_path / "sliders").glob("*.tmp")] == ["mine.tmp"]
 
 
 def _stopping(step, kept):

@@ -23,7 +23,7 @@ from brittle.diffusion.sampling import SamplingOptions, Wanted, sampled
 from brittle.diffusion.sliders import Dial, LowRank, Sliders, applied, fresh_sliders
 from brittle.diffusion.targets import noise_in, weights_of
 from brittle.errors import BrittleError
-from brittle.files import write_durably
+from brittle.files import remove_half_written, write_durably
 from brittle.random import key_of
 
 
@@ -74,6 +74,7 @@ def train_sliders(
             _keep(state, tasks, options, values, optimiser, losses)
     if state is not None:
         state.unlink(missing_ok=True)
+        remove_half_written(state.parent, (state.name,))
     layers = {name: LowRank(*(part.detach() for part in low)) for name, low in sliders.layers.items()}
     return Sliders(sliders.names, layers)
 
@@ -165,9 +166,9 @@ def _keep(
         "values": [each.detach() for each in values],
     }
     kept["optimiser"] = optimiser.state_dict()
-    content = io.BytesIO()
+    content = io.BytesIO()  # what torch writes by itself fails on a full disk in ways that don't say so
     torch.save(kept, content)
-    write_durably(state, lambda file: file.write_bytes(content.getbuffer()))
+    write_durably(state, lambda to: to.write_bytes(content.getbuffer()))
 
 
 def _restore(

@@ -6,7 +6,6 @@ from brittle.engine.store.filesystem import Filesystem
 
 
 def test_a_folder_that_is_made_while_it_is_listed_is_empty_or_has_its_files(tmp_path):
-    """pyarrow looks twice where a folder is missing, and fails where it has come between its looks."""
     disk, wrong = Filesystem(), list[object]()
     folders = [tmp_path / str(number) for number in range(300)]
 

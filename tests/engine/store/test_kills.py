@@ -61,6 +61,33 @@ def test_a_compaction_killed_at_any_step_loses_and_doubles_nothing(tmp_path, mon
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["before", "halfway"])
+def test_a_merge_by_size_killed_at_any_step_loses_and_doubles_nothing(tmp_path, monkeypatch, half):
+    """Twice 4 files become 2 and then 1, since merged files are merged again: 6 commits and 12 removals."""
+    monkeypatch.setattr("brittle.engine.store.merges.FAN", 2)
+    whole, killed = MemoryStore(), 0
+    numbers = [*range(4, 8), *range(12, 16)]
+    write(whole, numbers)
+    wanted = stored(whole)
+    for events in range(100):
+        place = tmp_path / str(events)
+        write(folder(place), numbers)
+        with monkeypatch.context() as patch:
+            killed_after(patch, events, half)
+            try:
+                folder(place).compact(CELL)
+                break
+            except Killed:
+                killed += 1
+        store = folder(place)
+        assert stored(store) == wanted, events
+        assert store.verify(CELL) == []
+        store.compact(CELL)
+        assert store.done(CELL) == [Span(4, 8), Span(12, 16)]
+        assert stored(folder(place)) == wanted, events
+    assert killed == 6 + 12
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["before", "halfway"])
 def test_a_write_killed_at_any_step_leaves_the_unit_done_or_not_begun(tmp_path, monkeypatch, half):
     tables = unit(1) | {name: rows(1, 2) for name in ("images", "pictures")}
     for events in range(4):

@@ -39,7 +39,7 @@ def test_many_small_units_become_few_files_with_all_rows_in_order(tmp_path):
 def test_pictures_are_merged_into_files_and_parts_that_fit_into_memory(tmp_path, monkeypatch):
     """A picture is as large as thousands of rows: a whole benchmark in one file could never be merged or read."""
     picture, count = 10_000, 64
-    monkeypatch.setattr("brittle.engine.store.unit_store.LARGEST_BYTES", 10 * picture)
+    monkeypatch.setattr("brittle.engine.store.merges.LARGEST_BYTES", 10 * picture)
     monkeypatch.setattr("brittle.engine.store.unit_file.GROUP_BYTES", 4 * picture)
     store = folder(tmp_path)
     merging = FileMerger(store)
@@ -129,6 +129,21 @@ def test_only_the_wanted_part_of_a_large_file_is_read(tmp_path, monkeypatch):
     ((span, table),) = folder(tmp_path).read(CELL, Span(11, 14))
     assert (span, seen) == (Span(11, 14), [[5, 6]])
     assert table["unit"].to_pylist() == list(np.repeat([11, 12, 13], 10))
+
+
+def test_who_reads_a_large_file_bit_by_bit_reads_each_part_of_it_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("brittle.engine.store.unit_file.ROW_GROUP", 40)
+    store = folder(tmp_path)
+    write(store, range(40))
+    store.compact(CELL, finished=True)
+    seen, read = [], pq.ParquetFile.read_row_groups
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_groups", lambda file, groups: seen.append(list(groups)) or read(file, groups)
+    )
+    reader = folder(tmp_path)
+    found = [part["unit"].combine_chunks() for unit in range(40) for _, part in reader.read(CELL, Span(unit, unit + 1))]
+    assert pa.chunked_array(found).to_pylist() == list(np.repeat(np.arange(40), 10))
+    assert seen == [[group] for group in range(10)]
 
 
 def test_compaction_leaves_the_numbers_of_a_run_unchanged(things, small_units, monkeypatch):

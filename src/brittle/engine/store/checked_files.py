@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brittle.engine.store.filesystem import Filesystem
-from brittle.engine.store.unit_file import DamagedFile, about_of, check, row_groups
+from brittle.engine.store.unit_file import DamagedFile, about_of, check, parquet_of, row_groups
 from brittle.errors import BrittleError
 from brittle.files import unusable
 from brittle.measures.base import Cell
 from brittle.measures.plan import Span
 
-CACHED = 1 << 26  # bytes of the last files read that are kept
+CACHED = 1 << 26  # bytes of what was read last that are kept
 
 
 class UnitFile(NamedTuple):
@@ -27,13 +27,22 @@ class UnitFile(NamedTuple):
     path: str
 
 
+class Part(NamedTuple):
+    """A file's table, or some of its row groups."""
+
+    path: str
+    groups: tuple[int, ...] | None = None  # None: all
+
+
 class CheckedFiles:
     """Reads unit files. `depends` and `extent` say what a cell's files must have been computed from."""
 
     def __init__(self, disk: Filesystem, depends: Callable[[Cell], str], extent: Callable[[Cell], str]) -> None:
         self.disk, self.depends, self.extent = disk, depends, extent
-        self._tables: OrderedDict[str, pa.Table] = OrderedDict()
-        self._keeping = threading.Lock()  # of these tables
+        self._tables: OrderedDict[Part, pa.Table] = OrderedDict()
+        self._parts: dict[str, set[Part]] = {}  # of these, by path
+        self._bytes = 0  # of these tables
+        self._keeping = threading.Lock()
         self._about: dict[str, Mapping[str, Any]] = {}  # by path: what files say that were found to be whole
 
     def note(self, path: str, about: Mapping[str, Any]) -> None:
@@ -43,7 +52,8 @@ class CheckedFiles:
     def forget(self, path: str) -> None:
         self._about.pop(path, None)
         with self._keeping:
-            self._tables.pop(path, None)
+            for part in tuple(self._parts.get(path, ())):
+                self._drop(part)
 
     def about(self, cell: Cell, file: UnitFile) -> Mapping[str, Any]:
         """What a file says about itself."""
@@ -68,35 +78,51 @@ class CheckedFiles:
 
     def read(self, cell: Cell, file: UnitFile, span: Span | None = None) -> pa.Table:
         """A file's table, or of a large one only the part that holds a span."""
-        with self._keeping:
-            if file.path in self._tables:
-                self._tables.move_to_end(file.path)
-                return self._tables[file.path]
+        if (kept := self._kept(Part(file.path))) is not None:
+            return kept
         with self._sound(cell, file) as opened:
             every = list(range(opened.metadata.num_row_groups))
-            part = every if span is None else row_groups(opened, *span)
-            table = opened.read_row_groups(part).replace_schema_metadata(None)
-        if part == every:
-            self._keep(file.path, table)
+            groups = every if span is None else row_groups(opened, *span)
+            part = Part(file.path, None if groups == every else tuple(groups))
+            if (kept := self._kept(part)) is not None:
+                return kept
+            table = opened.read_row_groups(groups).replace_schema_metadata(None)
+        self._keep(part, table)
         return table
 
-    def _keep(self, path: str, table: pa.Table) -> None:
+    def _kept(self, part: Part) -> pa.Table | None:
         with self._keeping:
-            self._tables[path] = table
-            while len(self._tables) > 1 and sum(each.nbytes for each in self._tables.values()) > CACHED:
-                self._tables.popitem(last=False)
+            if part in self._tables:
+                self._tables.move_to_end(part)
+            return self._tables.get(part)
+
+    def _keep(self, part: Part, table: pa.Table) -> None:
+        with self._keeping:
+            self._drop(part)
+            self._tables[part] = table
+            self._parts.setdefault(part.path, set()).add(part)
+            self._bytes += table.nbytes
+            while len(self._tables) > 1 and self._bytes > CACHED:
+                self._drop(next(iter(self._tables)))
+
+    def _drop(self, part: Part) -> None:
+        if (table := self._tables.pop(part, None)) is not None:
+            self._bytes -= table.nbytes
+            self._parts[part.path].discard(part)
+            if not self._parts[part.path]:
+                del self._parts[part.path]
 
     @contextmanager
     def _opened(self, cell: Cell, file: UnitFile) -> Iterator[pq.ParquetFile]:
         """A file that is whole and this cell's. It is read once to find out."""
         try:
             if file.path in self._about:
-                source = self.disk.open(file.path)
+                found = pq.ParquetFile(self.disk.open(file.path), page_checksum_verification=True)
             else:
                 content = self.disk.read(file.path)
                 check(content)
-                source = pa.BufferReader(content)
-            with pq.ParquetFile(source, page_checksum_verification=True) as opened:
+                found = parquet_of(content)
+            with found as opened:
                 if file.path not in self._about:
                     about = about_of(opened)
                     self._refuse_others(cell, file, about)

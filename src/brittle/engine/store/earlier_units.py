@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brittle.engine.store.filesystem import Filesystem
-from brittle.engine.store.unit_file import DamagedFile, about_of, check
+from brittle.engine.store.unit_file import DamagedFile, about_of, check, parquet_of
 from brittle.measures.base import ROWS, Tables
 from brittle.measures.plan import Span
 
@@ -73,7 +73,7 @@ def _read(disk: Filesystem, path: str) -> tuple[dict[str, Any], pa.Table | None]
     try:
         content = disk.read(path)
         check(content)
-        with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as opened:
+        with parquet_of(content) as opened:
             return about_of(opened), opened.read().replace_schema_metadata(None)
     except _UNREADABLE:
         return {}, None

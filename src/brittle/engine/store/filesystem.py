@@ -30,13 +30,9 @@ class Filesystem:
 
     def names(self, folder: str) -> list[str]:
         """The files in a folder, by name; none where there is no such folder. Links do not count."""
-        selector = fs.FileSelector(folder, allow_not_found=True)
-        with _reporting_errors(folder, "read"):
-            try:
-                found = self.system.get_file_info(selector)
-            except FileNotFoundError:  # not there when it was listed, and there when pyarrow made sure of that
-                found = self.system.get_file_info(selector)
-        return [info.base_name for info in found if info.is_file and not self.is_link(info.path)]
+        with contextlib.suppress(FileNotFoundError), _reporting_errors(folder, "read"), os.scandir(folder) as found:
+            return [each.name for each in found if each.is_file(follow_symlinks=False)]
+        return []
 
     def folders(self, root: str) -> list[str]:
         """Every folder under a root that holds files."""

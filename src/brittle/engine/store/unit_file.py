@@ -41,6 +41,14 @@ def encoded(table: pa.Table, about: Mapping[str, Any]) -> bytearray:
     return content
 
 
+def parquet_of(content: bytes) -> pq.ParquetFile:
+    """The file that these bytes are. Arrow owns a copy: its threads may let go of it when Python is already ending,
+    and one that then waits for Python aborts the process."""
+    own = pa.allocate_buffer(len(content))
+    memoryview(own).cast("B")[:] = content
+    return pq.ParquetFile(pa.BufferReader(own), page_checksum_verification=True)
+
+
 def check(content: bytes) -> None:
     """Raises where these are not the bytes that were written."""
     place = content.rfind(_SUM) + len(_SUM)

@@ -8,8 +8,8 @@ compacts: neighbouring files are merged, so that a million units are not a milli
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
 import re
 import threading
 from collections import Counter
@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from brittle.engine.store import merges
 from brittle.engine.store.checked_files import CheckedFiles, UnitFile
 from brittle.engine.store.earlier_units import EarlierUnits, earlier_units, put_aside, remove_earlier
 from brittle.engine.store.folder_names import UNSAFE, UNSAFE_BEFORE, safe_name
@@ -29,8 +30,6 @@ from brittle.errors import BrittleError, Failure
 from brittle.measures.base import ROWS, Cell, Tables, together
 from brittle.measures.plan import Span
 
-FAN = 16  # this many neighbours of one size become one file
-LARGEST, LARGEST_BYTES = 1 << 22, 1 << 28  # rows in a merged file, and bytes in memory of it and those beside it
 MERGED_MEANWHILE = 20  # times that a file may have gone when it is opened
 TABLE_NAME = re.compile(r"[a-z0-9_]+")
 _NAME = re.compile(rf"(\d{{9}})-(\d{{9}})\.({TABLE_NAME.pattern})\.parquet")
@@ -78,7 +77,7 @@ class FileMerger:
 
     def after_write(self, cell: Cell) -> None:
         self._written[cell] += 1
-        if self._written[cell] % FAN == 0:
+        if self._written[cell] % merges.FAN == 0:
             self.store.refresh(cell)
             self.store.compact(cell)
 
@@ -119,33 +118,35 @@ class FolderStore:
         at, end = (0, None) if span is None else span
         if span is not None and self.folder.remote and gaps(self.done(cell), span):
             self.refresh(cell)
-        while (found := self._next(cell, at, end, table)) is not None:
-            yield found
-            at = found[0].end
-
-    def _next(self, cell: Cell, at: int, end: int | None, table: str) -> tuple[Span, pa.Table] | None:
-        """The first finished units from `at` on that one file holds. Another process may merge files meanwhile: what
-        has gone is looked for again."""
-        for _ in range(MERGED_MEANWHILE):
+        gone = 0
+        while True:
             try:
-                with self._lock:
-                    found = self._first_file(cell, at, end, table)
-                # Read outside of the lock: several threads read at a time.
-                return None if found is None else cut(found[0].span, self._checked.read(cell, *found), found[1])
-            except FileNotFoundError:
+                for found in self._stored(cell, at, end, table):
+                    yield found
+                    at, gone = found[0].end, 0
+                return
+            except FileNotFoundError:  # another process has merged files meanwhile: they are looked for again
                 self.refresh(cell)
+                if (gone := gone + 1) == MERGED_MEANWHILE:
+                    break
         raise Failure(
             f"files of {self.disk.shown(self._place(cell))} are missing",
             "Give the run command again: what is missing is computed again.",
         )
 
-    def _first_file(self, cell: Cell, at: int, end: int | None, table: str) -> tuple[UnitFile, Span] | None:
-        """The first file that holds finished units from `at` on, and which of those are wanted."""
-        for file in self._files(cell):
+    def _stored(self, cell: Cell, at: int, end: int | None, table: str) -> Iterator[tuple[Span, pa.Table]]:
+        """Finished units from `at` on, file by file."""
+        with self._lock:
+            files = self._files(cell)
+        for file in files:
             here = Span(max(at, file.span.first), file.span.end if end is None else min(end, file.span.end))
-            if here.first < here.end and (table == ROWS or table in self._checked.tables(cell, file)):
-                return UnitFile(file.span, table, self._path(cell, file.span, table)), here
-        return None
+            if here.first >= here.end:
+                continue
+            with self._lock:
+                has_table = table == ROWS or table in self._checked.tables(cell, file)
+            if has_table:  # read outside of the lock: several threads read at a time
+                part = UnitFile(file.span, table, self._path(cell, file.span, table))
+                yield cut(file.span, self._checked.read(cell, part, here), here)
 
     def verify(self, cell: Cell) -> list[str]:
         """Removes what is damaged or incomplete, so that it is done again, and says which files those were; refuses
@@ -186,42 +187,25 @@ class FolderStore:
         """Merges FAN neighbours of one size wherever they lie together, and again while that makes FAN of the next
         size; of a finished cell everything that lies together. Only one process may do so at a time."""
         with self._lock:
-            while run := self._mergeable(cell, finished):
+            about = {file.span: self._checked.about(cell, file) for file in self._files(cell)}
+            files = [merges.SizedSpan(span, each["rows"], each.get("bytes", 0)) for span, each in about.items()]
+            for run in merges.when_finished(files) if finished else merges.by_size(files):
                 self._merge(cell, run)
             if finished:  # a disk may have failed to remove some, for a while
                 self._remove_merged(cell)
 
-    def _merge(self, cell: Cell, run: Sequence[UnitFile]) -> None:
+    def _merge(self, cell: Cell, run: Sequence[Span]) -> None:
         """One file per table in the place of many; their `rows` are removed before the tables that they name."""
         self._allowed()
         parts: dict[str, list[UnitFile]] = {}
-        for file in run:
-            for name in self._checked.tables(cell, file):
-                parts.setdefault(name, []).append(UnitFile(file.span, name, self._path(cell, file.span, name)))
+        for span in run:
+            for name in self._checked.tables(cell, UnitFile(span, ROWS, self._path(cell, span, ROWS))):
+                parts.setdefault(name, []).append(UnitFile(span, name, self._path(cell, span, name)))
         tables = {name: together([self._checked.read(cell, file) for file in files]) for name, files in parts.items()}
-        self.write(cell, Span(run[0].span.first, run[-1].span.end), tables)
+        self.write(cell, Span(run[0].first, run[-1].end), tables)
         for name in sorted(parts, key=lambda each: each != ROWS):
             for file in parts[name]:
                 self._remove(file.path)
-
-    def _mergeable(self, cell: Cell, finished: bool) -> list[UnitFile]:
-        """Files of rows that are to become one; none where there is nothing to merge."""
-        run: list[tuple[UnitFile, int, int]] = []
-        for file in self._files(cell):
-            about = self._checked.about(cell, file)
-            rows, size = about["rows"], about.get("bytes", 0)
-            touching = bool(run) and run[-1][0].span.end == file.span.first
-            alike = finished or (touching and _size_class(run[-1][1]) == _size_class(rows))
-            many = sum(each for _, each, _ in run) + rows > LARGEST
-            large = sum(each for _, _, each in run) + size > LARGEST_BYTES  # pictures fill memory long before
-            if not touching or not alike or many or large:
-                if finished and len(run) > 1:
-                    break
-                run = []
-            run.append((file, rows, size))
-            if not finished and len(run) == FAN:
-                break
-        return [file for file, _, _ in run] if len(run) >= (2 if finished else FAN) else []
 
     def _place(self, cell: Cell) -> str:
         if cell not in self._places:
@@ -242,12 +226,10 @@ class FolderStore:
         return [each for each in folders if any(map(_NAME.fullmatch, self.disk.names(each)))]
 
     def _all(self, cell: Cell) -> list[UnitFile]:
-        place, found = self._place(cell), []
+        place = self._place(cell)
         self._refuse_links(place)
-        for name in self.disk.names(place):
-            if match := _NAME.fullmatch(name):
-                found.append(UnitFile(Span(int(match[1]), int(match[2])), match[3], f"{place}/{name}"))
-        return sorted(found, key=lambda file: (file.span.first, -file.span.end))
+        found = (_unit_file(place, name) for name in self.disk.names(place))
+        return sorted(filter(None, found), key=lambda file: (file.span.first, -file.span.end))
 
     def _refuse_links(self, place: str) -> None:
         """What lies behind a link in a run folder is not the run's, to be read, merged or removed."""
@@ -284,6 +266,13 @@ class FolderStore:
         return all(self.disk.is_file(self._path(cell, file.span, name)) for name in names)
 
 
+@functools.lru_cache(maxsize=1 << 15)
+def _unit_file(place: str, name: str) -> UnitFile | None:
+    """What a name in a cell's folder says; None of other files. The same names are listed again and again."""
+    match = _NAME.fullmatch(name)
+    return match and UnitFile(Span(int(match[1]), int(match[2])), match[3], f"{place}/{name}")
+
+
 def cut(here: Span, table: pa.Table, span: Span | None) -> tuple[Span, pa.Table]:
     """Of the units `here` those that lie in a span, with their rows."""
     if span is None or (span.first <= here.first and here.end <= span.end):
@@ -307,10 +296,6 @@ def whole_tables(store: Store, cell: Cell, span: Span | None = None) -> Iterator
     for here, rows in store.read(cell, span):
         beside = {name: [each for _, each in store.read(cell, here, name)] for name in others}
         yield here, {ROWS: rows} | {name: together(parts) for name, parts in beside.items() if parts}
-
-
-def _size_class(rows: int) -> int:
-    return int(math.log(max(rows, 1), FAN))
 
 
 def gaps(done: Sequence[Span], span: Span) -> list[Span]:

@@ -1,12 +1,14 @@
 """Generated images as a folder in CNS-Bench's layout, which `cns:FOLDER` reads: one file per image, annotations that
 list every image with its parameters, and a datasheet.
 
-A file is there whole or not at all, and one that is there is left alone: what was killed goes on where it stopped.
+A file is there whole or not at all, and one that is as it should be is left alone: what was killed goes on where it
+stopped.
 Annotations come last, and list what earlier calls have written into the folder, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +21,7 @@ import pyarrow as pa
 
 from brittle.diffusion.collection import plain_name, slider_file
 from brittle.errors import BrittleError
-from brittle.files import half_of, unusable, write_durably
+from brittle.files import half_of, remove_half_written, unusable, write_durably
 from brittle.images.scales.cns import ANNOTATIONS, THOUSANDTHS, CnsFile, write_annotations
 from brittle.measures.generate.datasheet import datasheet
 
@@ -69,20 +71,23 @@ def _each(tables: Iterable[pa.Table]) -> Iterator[bytes]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Flushing each of many thousand small files would take longer than writing them; the run keeps them all."""
+    """Flushing each of many thousand small files would take longer than writing them; the run keeps them all. So a file
+    that is there is compared: after a power cut it may have its size and hold zeros."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
+        if path.is_file() and path.read_bytes() == content:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the first thing that went wrong is the one to tell
+            temporary.unlink(missing_ok=True)
         raise unusable(path, "written", error) from error
 
 
 def _remove_halves(folder: Path) -> None:
+    remove_half_written(folder, (ANNOTATIONS, DATASHEET))
     for each in folder.glob("*/*/*.tmp"):
         if half_of(each.name) is not None:
             each.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ from brittle.diffusion.tokens import load_tokens
 from brittle.diffusion.train_sliders import SliderTask, made_latents, train_sliders
 from brittle.diffusion.weights import weights_hash
 from brittle.errors import BrittleError
-from brittle.files import real_path, write_durably
+from brittle.files import make_complete, real_path
 from brittle.libraries import library
 from brittle.measures import register
 from brittle.measures.base import ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, together
@@ -175,19 +175,14 @@ class TrainSliders(TrainSlidersOptions, Measure):
         rows, curves = run.table(run.cell()).to_pylist(), loss_curves(run, run.cell())
         if self.folder is not None:
             files = (each for table in run.rows(run.cell(), FILES) for each in table["file"].to_pylist())
-            for row, content in zip(rows, files, strict=True):
-                _write(slider_file(Path(real_path(self.folder)), row["class"], row["shift"]), content)
+            folder = Path(real_path(self.folder))
+            make_complete(folder, [slider_file(folder, row["class"], row["shift"]).name for row in rows], files)
         results = [
             {key: row[key] for key in ("class", "shift", "bytes")} | ends_of(curves[row["unit"]]) for row in rows
         ]
         about = {key: getattr(self, key) for key in ("pipeline", "weights", "tokens", "template", "shifted_template")}
         about |= {each.name: getattr(self, each.name) for each in dataclasses.fields(SliderOptions)}
         return {"folder": self.folder, "sliders": len(rows), "settings": about, "results": results}
-
-
-def _write(path: Path, content: bytes) -> None:
-    if not path.is_file() or path.read_bytes() != content:
-        write_durably(path, lambda to: to.write_bytes(content))
 
 
 def _tables(units: Sequence[tuple[int, SliderPair]], contents: Sequence[bytes], losses: Sequence[Tensor]) -> Tables:

@@ -25,7 +25,7 @@ from brittle.diffusion.tokens import CLASS, token_bytes
 from brittle.diffusion.train_tokens import token_of, train_tokens
 from brittle.diffusion.weights import weights_hash
 from brittle.errors import BrittleError
-from brittle.files import real_path, write_durably
+from brittle.files import make_complete, real_path
 from brittle.libraries import library
 from brittle.measures import register
 from brittle.measures.base import IMAGES, ROWS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, together
@@ -127,8 +127,8 @@ class TrainTokens(TrainTokensOptions, Measure):
             rows = run.table(cell).to_pylist()
             if self.folder is not None:
                 files = (each for table in run.rows(cell, FILES) for each in table["file"].to_pylist())
-                for row, content in zip(rows, files, strict=True):
-                    _write(Path(real_path(self.folder)) / f"{plain_name(row['class'])}.safetensors", content)
+                names = [f"{plain_name(row['class'])}.safetensors" for row in rows]
+                make_complete(Path(real_path(self.folder)), names, files)
             curves = loss_curves(run, cell)
             results += [
                 {"image_set": cell.images, "class": row["class"], "token": row["token"]} | ends_of(curves[row["unit"]])
@@ -137,11 +137,6 @@ class TrainTokens(TrainTokensOptions, Measure):
         about = {key: getattr(self, key) for key in ("pipeline", "weights", "template", "fit", "most")}
         about |= {each.name: getattr(self, each.name) for each in dataclasses.fields(TokenOptions)}
         return {"folder": self.folder, "tokens": len(results), "settings": about, "results": results}
-
-
-def _write(path: Path, content: bytes) -> None:
-    if not path.is_file() or path.read_bytes() != content:
-        write_durably(path, lambda to: to.write_bytes(content))
 
 
 def _tables(units: Mapping[str, int], contents: Sequence[bytes], losses: Sequence[Tensor]) -> Tables:
