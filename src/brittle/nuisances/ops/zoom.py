@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.nuisances.ops.pieces import on_host
+from brittle.nuisances.ops.rows import sums_of_rows
 from brittle.nuisances.ops.transpose import transposed
 from brittle.nuisances.ops.warp import pixel_centres, warp
 
@@ -51,9 +52,9 @@ def _by_rows(images: Tensor, shrink: Tensor, still: float) -> Tensor:
         )
         planes = (torch.split(each[own].flatten(0, 1), some * together) for each in (images, result))
         for upright, out in zip(*planes, strict=True):
-            wide = _sums_of_rows(transposed(upright).view(-1, height), across, shares_across, 2)
+            wide = sums_of_rows(transposed(upright).view(-1, height), across, shares_across, 2)
             stack = transposed(wide.view(-1, width, height)).view(-1, width)
-            high = _sums_of_rows(stack, down, shares_down, 2 * factors)
+            high = sums_of_rows(stack, down, shares_down, 2 * factors)
             torch.add(high.view(out.shape), upright, alpha=still / (still + factors), out=out)
     return result
 
@@ -66,9 +67,3 @@ def _neighbours(shrink: Tensor, side: int) -> tuple[Tensor, Tensor]:
     first = places.floor()
     after, before = places - first, first.int()
     return torch.stack((before, (before + 1).clamp_(max=side - 1)), -1), torch.stack((1 - after, after), -1)
-
-
-def _sums_of_rows(values: Tensor, rows: Tensor, weights: Tensor, taps: int) -> Tensor:
-    """values (R, n), rows and weights (N · taps,) → Σ weight · values[row] over each `taps` of them (N, n)."""
-    starts = torch.arange(0, len(rows), taps, dtype=rows.dtype)
-    return torch.embedding_bag(values, rows, starts, False, 0, False, weights)[0]
