@@ -16,8 +16,13 @@ from brittle.nuisances.ops.transpose import transposed
 
 def sums_of_rows(values: Tensor, rows: Tensor, weights: Tensor, taps: int) -> Tensor:
     """values (R, n), rows and weights (N · taps,) → Σ weight · values[row] over each `taps` of them (N, n)."""
-    starts = torch.arange(0, len(rows), taps, dtype=rows.dtype)
-    return torch.embedding_bag(values, rows, starts, False, 0, False, weights)[0]
+    return torch.embedding_bag(values, rows, _starts(len(rows), taps, rows.dtype), False, 0, False, weights)[0]
+
+
+@lru_cache(maxsize=64)
+def _starts(count: int, taps: int, dtype: torch.dtype) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.arange(0, count, taps, dtype=dtype)
 
 
 def filter_both_ways(images: Tensor, kernels: Tensor) -> Tensor:
