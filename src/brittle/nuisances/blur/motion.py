@@ -40,6 +40,7 @@ class MotionBlur(PixelSizedCorruption):
     )
 
     parameters: ClassVar = ("level", "direction")
+    piece: ClassVar = 600_000
 
     def ranges(self) -> Sequence[tuple[float, float]]:
         return ((-self.turn, self.turn),)
