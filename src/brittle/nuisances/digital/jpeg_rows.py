@@ -17,6 +17,8 @@ from brittle.nuisances.digital.jpeg_planes import basis
 from brittle.nuisances.ops.rows import sums_of_rows
 from brittle.nuisances.ops.transpose import transposed
 
+BLOCKS = 500  # of several small images, whose frequencies are looked at together
+
 
 def halved(planes: Tensor) -> Tensor:
     count, channels, height, width = planes.shape
@@ -43,11 +45,13 @@ def coded(planes: Tensor, steps: Tensor) -> Tensor:
     np.trunc(frequencies.numpy(), out=frequencies.numpy())  # which torch does number by number
     left = torch.linalg.vector_norm(frequencies, 2, -1).sum(1)  # the fastest way to find those that are all 0
     blocks = frequencies.new_empty(count, channels, frequencies.shape[-1], 64)
-    for own, some, step, place in zip(frequencies, left, steps, blocks, strict=True):
-        kept = some.nonzero()[:, 0]
-        heights = waves.index_select(0, kept).mul_(step.index_select(0, kept)[:, None])
-        for plane, its_blocks in zip(own.index_select(1, kept), place, strict=True):
-            torch.mm(plane.t(), heights, out=its_blocks)
+    together = max(1, BLOCKS // frequencies.shape[-1])
+    parts = (each.split(together) for each in (frequencies, left, steps, blocks))
+    for own, some, step, place in zip(*parts, strict=True):
+        kept = some.sum(0).nonzero()[:, 0]
+        heights = own.index_select(2, kept).mul_(step.index_select(1, kept)[:, None, :, None]).flatten(0, 1)
+        lasting = waves.index_select(0, kept).expand(len(heights), -1, -1)
+        torch.bmm(heights.transpose(1, 2), lasting, out=place.flatten(0, 1))
     return torch.channel_shuffle(blocks.view(-1, width, 8, 1), width // 8).view(planes.shape)
 
 
