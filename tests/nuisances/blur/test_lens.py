@@ -7,7 +7,7 @@ import torch
 
 from brittle.nuisances import nuisance
 from brittle.nuisances.ops import convolve
-from brittle.nuisances.ops.separable import filter_rows_and_columns, gaussian_blur, gaussian_matrix
+from brittle.nuisances.ops.separable import filter_rows_and_columns, gaussian_blur, gaussian_matrix, gaussian_rows
 from brittle.types import Batch
 
 
@@ -71,12 +71,29 @@ def test_a_disk_within_a_pixel_has_the_variance_of_a_disk(radius):
     assert (disk.sum(0) * places.square()).sum().item() == pytest.approx(radius**2 / 4, rel=0.1)
 
 
-@pytest.mark.parametrize("sigma", [0.01, 0.4, 1.3, 5.0])
-def test_convolution_and_matrices_are_the_same_gaussian_blur(sigma, picture):
-    sigmas = torch.tensor([sigma])
-    matrices = [gaussian_matrix(sigmas, side) for side in (60, 80)]
-    expected = filter_rows_and_columns(picture.images, *matrices)
-    torch.testing.assert_close(gaussian_blur(picture.images, sigmas), expected, atol=2e-6, rtol=0)
+@pytest.mark.parametrize("sigmas", [[0.01], [0.4], [1.3], [5.0], [0.0, 0.7, 6.9, 2.0, 15.0]])
+def test_sums_of_rows_and_matrices_are_the_same_gaussian_blur(sigmas, picture):
+    sigma = torch.tensor(sigmas)
+    images = picture.images.repeat(len(sigmas), 1, 1, 1)
+    matrices = [gaussian_matrix(sigma, side) for side in (60, 80)]
+    expected = filter_rows_and_columns(images, *matrices)
+    for some in (slice(0, 1), slice(None)):
+        rows = gaussian_rows(images, sigma)[some]
+        assert rows.numel()
+        found = gaussian_blur(images[some], sigma[some], rows)
+        torch.testing.assert_close(found, expected[some], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("size", [(28, 28), (224, 224), (37, 90)])
+@pytest.mark.parametrize("name", ["gaussian-blur", "glass-blur"])
+def test_blurring_by_rows_is_what_passes_gradients_on(name, size):
+    batch = batch_of(torch.rand(6, 3, *size, generator=torch.Generator().manual_seed(4)))
+    theta = nuisance(name).identity(batch)
+    theta[:, 0] = torch.tensor([0.0, 0.2, 1.0, 3.0, 4.4, 30.0])
+    plain = nuisance(name).apply(batch, theta)
+    learnt = nuisance(name).apply(batch._replace(images=batch.images.clone().requires_grad_()), theta)
+    assert learnt.requires_grad
+    torch.testing.assert_close(plain, learnt.detach(), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["defocus-blur", "motion-blur"])

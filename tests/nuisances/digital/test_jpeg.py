@@ -70,3 +70,18 @@ def test_levels_are_imagenet_cs_qualities(level, quality):
     batch = Batch(images, torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
     expected = jpeg(images, torch.tensor([float(quality)], dtype=torch.float64))
     torch.testing.assert_close(nuisance("jpeg").apply(batch, torch.tensor([[float(level)]])), expected)
+
+
+@pytest.mark.parametrize("size", [(224, 224), (75, 100), (28, 28), (9, 17), (1, 1)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_rows_on_a_cpu_are_the_planes_of_any_device_bit_for_bit(size, channels):
+    """The latter is what passes gradients on."""
+    pixels = np.stack([colourful(*size, seed) if min(size) > 1 else np.full((1, 1, 3), 9 * seed) for seed in range(5)])
+    images = (torch.from_numpy(pixels).permute(0, 3, 1, 2) / 255)[:, :channels].contiguous()
+    batch = Batch(images, torch.zeros(5, dtype=torch.int64), torch.arange(5))
+    theta = torch.tensor([[0.0], [0.5], [3.0], [5.0], [9.0]])
+    on_a_cpu = nuisance("jpeg").apply(batch, theta)
+    anywhere = nuisance("jpeg").apply(batch._replace(images=images.clone().requires_grad_()), theta)
+    assert anywhere.requires_grad
+    assert torch.equal(on_a_cpu, anywhere)
+    assert torch.equal(nuisance("jpeg").apply(batch.take(torch.arange(1, 5)), theta[1:]), on_a_cpu[1:])

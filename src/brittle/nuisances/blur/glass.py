@@ -14,7 +14,7 @@ from brittle.nuisances import register
 from brittle.nuisances.base.corruption import PixelSizedCorruption, field_keys
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.base.seeds import SEED_NAMES
-from brittle.nuisances.ops.separable import gaussian_blur
+from brittle.nuisances.ops.separable import gaussian_blur, gaussian_rows
 from brittle.random import bits
 
 BLUR = (0.0, 0.7, 0.9, 1.0, 1.1, 1.5)
@@ -61,9 +61,10 @@ class GlassBlur(PixelSizedCorruption):
         rows = torch.arange(height, device=images.device)[:, None] + offsets[:, 0]
         columns = torch.arange(width, device=images.device) + offsets[:, 1]
         sources = (rows.clamp_(0, height - 1) * width).add_(columns.clamp_(0, width - 1)).view(count, 1, -1)
-        blurred = gaussian_blur(images, blur).view(count, channels, -1)
+        near = gaussian_rows(images, blur)
+        blurred = gaussian_blur(images, blur, near).view(count, channels, -1)
         shuffled = blurred.gather(2, sources.expand(-1, channels, -1)).view_as(images)
-        return gaussian_blur(shuffled, blur)
+        return gaussian_blur(shuffled, blur, near)
 
     def picture(self, height: int, width: int) -> str:
         away = at_level(DISPLACEMENT, self.level) * self.pixels(height, width)

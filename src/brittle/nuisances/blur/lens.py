@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from brittle.nuisances import register
 from brittle.nuisances.base.corruption import PixelSizedCorruption
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.ops.convolve import canvas_for, convolve, longest_reach
-from brittle.nuisances.ops.separable import gaussian_blur
+from brittle.nuisances.ops.separable import gaussian_blur, gaussian_rows
 
 GAUSSIAN_SIGMA = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)
 DEFOCUS_RADIUS = (0.0, 3.0, 4.0, 6.0, 8.0, 10.0)
@@ -25,9 +26,15 @@ class GaussianBlur(PixelSizedCorruption):
     Standard deviations of 1, 2, 3, 4 and 6 pixels of 224 at levels 1 to 5 (ImageNet-C); edge pixels repeat outside.
     Severity multiplies the level: severity 1 is the drawn blur, severity 0 none."""
 
-    def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
+    piece: ClassVar = 450_000
+
+    def prepare(self, images: Tensor, level: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
+        """σ (B,), and what rows weigh."""
         sigma = strengths(level, GAUSSIAN_SIGMA)[0] * self.pixels(*images.shape[-2:])
-        return gaussian_blur(images, sigma)
+        return sigma, gaussian_rows(images, sigma)
+
+    def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
+        return gaussian_blur(images, level, rest)
 
     def picture(self, height: int, width: int) -> str:
         sigma = at_level(GAUSSIAN_SIGMA, self.level) * self.pixels(height, width)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from brittle.constants import constant
@@ -13,13 +14,15 @@ from brittle.nuisances import register
 from brittle.nuisances.base.corruption import Corruption, PixelSizedCorruption
 from brittle.nuisances.base.levels import at_level, strengths
 from brittle.nuisances.ops.draw_out import draw_out, longest_streak
-from brittle.nuisances.ops.zoom import mean_zoom
+from brittle.nuisances.ops.pieces import on_host
+from brittle.nuisances.ops.zoom import mean_zoom, mean_zoom_by_rows
 from brittle.registry import option
 
 MOTION_LENGTH = (0.0, 20.0, 30.0, 30.0, 30.0, 40.0)
 MOTION_SIGMA = (0.0, 3.0, 5.0, 8.0, 12.0, 15.0)
 ZOOM = (0.0, 0.10, 0.15, 0.20, 0.24, 0.30)
 ZOOMS = 11
+STILL = 2  # ImageNet-C counts the image and its enlargement by 1 separately: the sharp image has twice the weight
 
 
 @register("motion-blur")
@@ -37,6 +40,7 @@ class MotionBlur(PixelSizedCorruption):
     )
 
     parameters: ClassVar = ("level", "direction")
+    piece: ClassVar = 600_000
 
     def ranges(self) -> Sequence[tuple[float, float]]:
         return ((-self.turn, self.turn),)
@@ -61,11 +65,20 @@ class ZoomBlur(Corruption):
     The mean of the image and of eleven enlargements about its centre, up to 10, 15, 20, 24 and 30 % at levels 1 to 5
     (ImageNet-C, which takes 11 to 16 of them). Severity multiplies the level."""
 
-    def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
+    def prepare(self, images: Tensor, level: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
+        """Levels, and by how much of its side each enlargement shrinks what it shows (B, K)."""
         most = strengths(level, ZOOM)[0]
         steps = constant(tuple(step / (ZOOMS - 1) for step in range(1, ZOOMS)), images.device, images.dtype)
-        # ImageNet-C counts the image and its enlargement by 1 separately, so the sharp image has twice the weight.
-        return mean_zoom(images, 1 / (1 + most[:, None] * steps), still=2)
+        return level, 1 / (1 + most[:, None] * steps)
+
+    def corrupt(self, images: Tensor, level: Tensor, rest: Tensor) -> Tensor:
+        return mean_zoom(images, rest, STILL)
+
+    def corrupt_into(self, place: Tensor, images: Tensor, level: Tensor, rest: Tensor) -> None:
+        if on_host(images, rest) and images.dtype == torch.float32:
+            mean_zoom_by_rows(images, rest, STILL, place)
+        else:
+            super().corrupt_into(place, images, level, rest)
 
     def picture(self, height: int, width: int) -> str:
         share = at_level(ZOOM, self.level)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from brittle.nuisances.ops.pieces import on_host
+from brittle.nuisances.ops.rows import sums_of_rows
 from brittle.nuisances.ops.transpose import transposed
 from brittle.nuisances.ops.warp import pixel_centres, warp
 
@@ -19,8 +19,6 @@ _PIECE = 600_000  # values of enlarged planes at a time
 def mean_zoom(images: Tensor, shrink: Tensor, still: float) -> Tensor:
     """images (B, C, H, W), shrink (B, K) → (still · x + Σₖ x enlarged by 1/shrinkₖ) / (still + K), with edge pixels
     repeated outside."""
-    if on_host(images, shrink) and images.dtype == torch.float32:
-        return _by_rows(images.contiguous(), shrink, still)
     total = images * still
     for each in shrink.unbind(1):
         matrices = torch.diag_embed(each[:, None].expand(-1, 2))
@@ -28,7 +26,8 @@ def mean_zoom(images: Tensor, shrink: Tensor, still: float) -> Tensor:
     return total / (still + shrink.shape[1])
 
 
-def _by_rows(images: Tensor, shrink: Tensor, still: float) -> Tensor:
+def mean_zoom_by_rows(images: Tensor, shrink: Tensor, still: float, result: Tensor) -> None:
+    """`mean_zoom` of images in [0, 1] and float32 on a CPU, into `result` and in the same range."""
     count, channels, height, width = images.shape
     factors = shrink.shape[1]
     fitting = _PIECE // (factors * channels * height * width)  # images, with all their enlargements
@@ -43,7 +42,6 @@ def _by_rows(images: Tensor, shrink: Tensor, still: float) -> Tensor:
     columns = columns[:, None] + (plane * width)[..., None, None, None]
     rows = rows[:, None] + below[:, :, None, :, None]
     column_shares, row_shares = column_shares[:, None].expand(columns.shape), row_shares[:, None].expand(rows.shape)
-    result = torch.empty_like(images)
     for start in range(0, count, some):
         own = slice(start, start + some)
         across, shares_across, down, shares_down = (
@@ -51,11 +49,10 @@ def _by_rows(images: Tensor, shrink: Tensor, still: float) -> Tensor:
         )
         planes = (torch.split(each[own].flatten(0, 1), some * together) for each in (images, result))
         for upright, out in zip(*planes, strict=True):
-            wide = _sums_of_rows(transposed(upright).view(-1, height), across, shares_across, 2)
+            wide = sums_of_rows(transposed(upright).view(-1, height), across, shares_across, 2)
             stack = transposed(wide.view(-1, width, height)).view(-1, width)
-            high = _sums_of_rows(stack, down, shares_down, 2 * factors)
-            torch.add(high.view(out.shape), upright, alpha=still / (still + factors), out=out)
-    return result
+            high = sums_of_rows(stack, down, shares_down, 2 * factors)
+            torch.add(high.view(out.shape), upright, alpha=still / (still + factors), out=out).clamp_(0, 1)
 
 
 def _neighbours(shrink: Tensor, side: int) -> tuple[Tensor, Tensor]:
@@ -66,9 +63,3 @@ def _neighbours(shrink: Tensor, side: int) -> tuple[Tensor, Tensor]:
     first = places.floor()
     after, before = places - first, first.int()
     return torch.stack((before, (before + 1).clamp_(max=side - 1)), -1), torch.stack((1 - after, after), -1)
-
-
-def _sums_of_rows(values: Tensor, rows: Tensor, weights: Tensor, taps: int) -> Tensor:
-    """values (R, n), rows and weights (N · taps,) → Σ weight · values[row] over each `taps` of them (N, n)."""
-    starts = torch.arange(0, len(rows), taps, dtype=rows.dtype)
-    return torch.embedding_bag(values, rows, starts, False, 0, False, weights)[0]
