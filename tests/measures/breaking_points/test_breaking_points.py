@@ -205,3 +205,32 @@ def test_the_share_not_yet_broken_lies_in_a_band_that_has_room_everywhere_above_
     assert (low <= share).all()
     assert (share <= high).all()
     assert (high - low)[1:].min() > 0.1
+
+
+class Counted(nn.Module):
+    """A module that counts the images that it is shown."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module, self.shown = module, 0
+
+    def forward(self, images):
+        self.shown += len(images)
+        return self.module(images)
+
+
+def shown_by(measured, *arguments, **options):
+    module = Counted(linear())
+    found = measured(module, *arguments, **options)
+    return found, module.shown
+
+
+@pytest.mark.warned("is near chance")
+@pytest.mark.parametrize("batch", [8, 64, 128])
+def test_as_many_images_are_shown_as_first_breaks_need_in_whole_batches(batch):
+    """Beyond those that a measurement of untouched images shows; paths are searched in batches of an eighth."""
+    images = torch.rand(30, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(0)), torch.zeros(30).long()
+    found, shown = shown_by(brittle.breaking_points, images, step=12, batch=batch)
+    needed, together = int((found.rows["place"].to_numpy() + 1).sum()), batch // 8
+    assert found["calls"] == needed == 503
+    assert shown - shown_by(brittle.clean, images, batch=batch)[1] == -(-needed // together) * together
