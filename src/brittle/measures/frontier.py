@@ -111,3 +111,16 @@ class Frontier:
     def _between(self, below: Integers, above: Integers) -> Integers:
         """The place to look at next between two others."""
         return (below + above) // 2 if self.halving else below + 1
+
+
+def answers_needed(places: int, *, halving: bool = False) -> Integers:
+    """(K + 1,) at how many of K places a path is looked at until it is known to end at each of them, or at none."""
+    if not halving:
+        return np.minimum(np.arange(1, places + 2), places)
+    end = np.arange(places + 1)
+    below, above, count = np.full_like(end, -1), np.full_like(end, places), np.zeros_like(end)
+    while (left := above - below > 1).any():
+        place = (below + above) // 2
+        below, above = np.where(left & (place < end), place, below), np.where(left & (place >= end), place, above)
+        count += left
+    return count

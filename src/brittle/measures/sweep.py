@@ -77,9 +77,10 @@ def joined_crossings(parts: Sequence[Crossings], order: Tensor) -> Crossings:
     return Crossings(met, place, severity, Outcome.unpacked(said))
 
 
-def sweep(course: Course, severities: Tensor, criterion: Criterion) -> Crossings:
-    """The first of the rising `severities` (K,) at which each path meets the criterion."""
-    met, at, said = _until(course, len(severities), criterion)
+def sweep(course: Course, severities: Tensor, criterion: Criterion, *, halving: bool = False) -> Crossings:
+    """The first of the rising `severities` (K,) at which each path meets the criterion; by `halving` one that meets it
+    while the one before does not, the first only where a path that meets it does so from there on."""
+    met, at, said = _until(course, len(severities), criterion, halving=halving)
     return Crossings(met, at, severities[at], Outcome.unpacked(said))
 
 
