@@ -179,7 +179,7 @@ class _Rotation:
     def drawn(self, draws: int, generator: np.random.Generator) -> Ints:
         """Other names (D, E)."""
         on = (generator.random((draws, len(self.free)), np.float32) * self.free).astype(np.int32)
-        found = on[:, self.image] + self.place
+        found: Ints = on[:, self.image] + self.place
         # Less than nothing is more than anything without a sign: the smaller one is what lies in [0, most).
         unsigned = found.view(np.uint32)
         np.minimum(unsigned, unsigned - self.most.view(np.uint32), out=unsigned)
