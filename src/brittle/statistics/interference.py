@@ -202,7 +202,8 @@ class _ByShare:
         self.left = ends[-2] - with_none[np.ascontiguousarray(self.kept.T)].sum(1)
         self.total, self.ends = ends[-2], np.append(ends[:-2], np.inf)  # the last class has no end
         middles = (np.arange(CELLS) + 0.5) / CELLS * self.total
-        self.quickly = np.searchsorted(ends[:-2], middles, side="right").astype(np.int32)
+        first = np.searchsorted(middles, ends[:-2])  # the first cell of the next class
+        self.quickly = np.arange(classes, dtype=np.int32).repeat(np.diff(first, prepend=0, append=CELLS))
         below = (np.arange(FEW_CELLS) - 1) / FEW_CELLS * self.total
         self.least = np.searchsorted(ends[:-2], below, side="right").astype(np.int32)
 
