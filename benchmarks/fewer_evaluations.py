@@ -8,6 +8,7 @@ than for others. What is saved is measured with the bundled classifiers and imag
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -33,6 +34,7 @@ NUISANCE = "affine:alpha=50"
 NEARBY = ("affine:alpha=60", "affine:alpha=100")
 ROUNDS = 32
 SEEDS = range(5)
+TARGETS = (1, 2, 6)  # that share one control
 
 
 class GaussianNumbers:
@@ -157,13 +159,17 @@ def measured(design: str, seed: int, **how: Any) -> dict[str, Any]:
 
 
 def variances() -> None:
-    """How much of the variance over θ is left: by designs, and by a control variate whose mean is known."""
-    print("| what | variance left, of that of independent draws |\n| --- | ---: |")
+    """How much of the variance over θ is left: by designs, and by a control variate whose mean is known; and how many
+    evaluations, of those of independent draws, give the same variance if that mean has to be estimated as well."""
+    costs = " | ".join(f"evaluations, {count} measured with it" for count in TARGETS)
+    print(f"| what | variance left, of that of independent draws | {costs} |")
+    print("| --- | ---: |" + " ---: |" * len(TARGETS))
     plain = by_round("bundled:plain", NUISANCE, "independent")
     alone = float(plain.var(0, ddof=1).mean())
     for design, (_, block, _) in list(DESIGNS.items())[1:]:
         means = by_round("bundled:plain", NUISANCE, design).reshape(-1, block, plain.shape[1]).mean(1)
-        print(f"| design={design} | {block * float(means.var(0, ddof=1).mean()) / alone:.2f} |")
+        left = block * float(means.var(0, ddof=1).mean()) / alone
+        print(f"| design={design} | {left:.2f} |" + f" {left:.2f} |" * len(TARGETS))
     controls: dict[str, Callable[[], Array]] = {
         "the answers of `bundled:augmented` to the same pictures": lambda: by_round(
             "bundled:augmented", NUISANCE, "independent"
@@ -174,7 +180,9 @@ def variances() -> None:
         for other in NEARBY
     }
     for name, control in controls.items():
-        print(f"| control variate: {name} | {left_by(plain, control()) / alone:.2f} |")
+        left = left_by(plain, control()) / alone
+        costs = " | ".join(f"{with_its_mean(left, count):.2f}" for count in TARGETS)
+        print(f"| control variate: {name} | {left:.2f} | {costs} |")
 
 
 def by_round(classifier: str, nuisance: str, design: str) -> Array:
@@ -196,6 +204,13 @@ def left_by(values: Array, control: Array) -> float:
         beta = float((before * past).sum() / max((past * past).sum(), 1e-12))
         found.append((values[place] - values.mean(0) - beta * far[place]) ** 2)
     return float(np.mean(found[1:])) * len(values) / (len(values) - 1)
+
+
+def with_its_mean(left: float, targets: int) -> float:
+    """Evaluations of a control and of so many targets that it is equally good for, each of them as dear, for the same
+    variance: n draws of each target and m ≥ n of the control leave left/n + (1 − left)/m."""
+    more = max(1.0, math.sqrt(targets * (1 - left) / left))  # m/n at its best
+    return (targets + more) / targets * (left + (1 - left) / more)
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ def work(asked: argparse.Namespace, number: int, folder: str, settings: dict[str
     waits = starts.waits(Path(folder)) if wanted("waits") else {}
     searches = studies.breaking_points(material, skipped)
     made = [*ceilings.cases(material), *scripts.cases(material, skipped), studies.eight_classifiers(material)]
-    made += [searches.case()] if searches is not None else []
+    made += [each.case() for each in searches]
     found: dict[str, Measured] = {}
     for case in (case for case in made if wanted(case.name)):
         print(f"  {case.name}", file=sys.stderr, flush=True)
@@ -96,8 +96,8 @@ def work(asked: argparse.Namespace, number: int, folder: str, settings: dict[str
             found[case.name].profile = profile.shares(case.profile)
     if number == 0 and wanted("evaluations"):
         found[f"evaluations for ±{studies.TOLERANCE:g}"] = studies.evaluations(material)
-    if number == 0 and wanted("forward passes") and searches is not None:
-        found["forward passes to breaking points"] = searches.passes()
+    if number == 0 and wanted("forward passes"):
+        found |= {f"forward passes to {each.name}": each.passes() for each in searches}
     return {
         "cases": {name: vars(each) for name, each in found.items()},
         "waits": starts.as_json(waits),

@@ -23,13 +23,13 @@ NOISE = "noise:sigma=0.1"
 TOLERANCE = 0.005
 
 
-def breaking_points(material: Material, skipped: dict[str, str]) -> BreakingPoints | None:
+def breaking_points(material: Material, skipped: dict[str, str]) -> list[BreakingPoints]:
     try:
         from captum.robust import MinParamPerturbation
     except Exception as error:  # missing, or broken beside these versions
         skipped["breaking points"] = f"captum: {type(error).__name__}: {str(error).splitlines()[0]}"
-        return None
-    return BreakingPoints(material, MinParamPerturbation)
+        return []
+    return [BreakingPoints(material, MinParamPerturbation, halving=halving) for halving in (False, True)]
 
 
 def eight_classifiers(material: Material) -> Case:
@@ -78,20 +78,22 @@ class Counting(nn.Module):
 
 class BreakingPoints:
     """Along one noise per image, scaled, as Brittle draws it; both take every severity in turn until the prediction
-    changes. Captum works on one image at a time, which is how its documentation wants it used."""
+    changes, or both halve. Captum works on one image at a time, which is how its documentation wants it used, and
+    halves from severity 0 on, which Brittle knows: it is the untouched image."""
 
-    def __init__(self, material: Material, search: Any) -> None:
-        self.sample, self.search = material.sample, search
+    def __init__(self, material: Material, search: Any, *, halving: bool = False) -> None:
+        self.sample, self.search, self.halving = material.sample, search, halving
         self.classifier, self.nuisance = brittle.classifier("bundled:plain", device="cpu"), brittle.nuisance(NOISE)
         self.network = self.classifier.module = Counting(self.classifier.module)
         self.batch = self.sample.choose(PATHS, 0).batch(range(PATHS))
         root = stream_root(0, "noise", "cpu")
         self.theta = draw_theta(self.nuisance, self.batch, torch.zeros(PATHS, dtype=torch.int64), root)
-        self.severities = torch.arange(STEP, LIMIT + STEP, STEP, dtype=torch.float64).div(25.5).float()  # of σ = 0.1
+        self.severities = torch.arange(0, LIMIT + STEP, STEP, dtype=torch.float64).div(25.5).float()  # of σ = 0.1
 
     def ours(self) -> dict[int, int]:
         """Image → the place of its breaking point among the severities; −1 where there is none."""
         how: dict[str, Any] = {"count": PATHS, "step": STEP, "limit": LIMIT, "device": "cpu", "progress": False}
+        how["search"] = "bisect" if self.halving else "first"
         rows = brittle.breaking_points(self.classifier, self.sample, NOISE, **how).rows
         met = np.where(column(rows, "broke"), column(rows, "place"), -1)
         return dict(zip(column(rows, "image").tolist(), met.tolist(), strict=True))
@@ -108,8 +110,10 @@ class BreakingPoints:
             return self.nuisance.apply(one._replace(images=image), moved)
 
         clean = int(self.network(one.images).argmax(1))
-        _, at = self.search(self.network, noisy, "at", 0, len(self.severities), 1).evaluate(one.images, target=clean)
-        return -1 if at is None else int(at)
+        begin, mode = (0, "binary") if self.halving else (1, "linear")
+        found = self.search(self.network, noisy, "at", begin, len(self.severities), 1, mode=mode)
+        _, at = found.evaluate(one.images, target=clean)
+        return -1 if at is None else int(at) - 1
 
     @staticmethod
     def equal(one: dict[int, int], other: dict[int, int]) -> str:
@@ -118,12 +122,17 @@ class BreakingPoints:
             raise Unequal(f"breaking points of {len(differing)} of {PATHS} images differ: {differing[:5]}")
         return f"the severity of each of the {PATHS} images"
 
+    @property
+    def name(self) -> str:
+        return "breaking points by halving" if self.halving else "breaking points"
+
     def case(self) -> Case:
+        how = " with `search=bisect`" if self.halving else ""
         return Case(
-            name="breaking points",
-            about=f"`breaking-points` of `bundled:plain` under Gaussian noise, {PATHS} images, {len(self.severities)} "
-            "severities, against captum.robust.MinParamPerturbation, linear, on the same noise; only Brittle's side "
-            "also has intervals",
+            name=self.name,
+            about=f"`breaking-points`{how} of `bundled:plain` under Gaussian noise, {PATHS} images, "
+            f"{len(self.severities) - 1} severities, against captum.robust.MinParamPerturbation, "
+            f"{'binary' if self.halving else 'linear'}, on the same noise; only Brittle's side also has intervals",
             ours=self.ours,
             theirs=self.theirs,
             equal=self.equal,
@@ -138,7 +147,7 @@ class BreakingPoints:
             self.network.shown = 0
             found.append(side())
             shown.append(self.network.shown)
-        about = "images that the network is shown in the case of breaking points, trials among Brittle's"
+        about = f"images that the network is shown in the case of {self.name}, trials among Brittle's"
         return counted(*shown, about, self.equal(*found), "forward passes")
 
 

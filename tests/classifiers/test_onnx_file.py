@@ -8,6 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 from brittle.classifiers import classifier
+from brittle.classifiers.onnx_pieces import pieces
 from brittle.errors import BrittleError
 
 
@@ -48,6 +49,41 @@ def test_an_exported_module_agrees_with_the_module(exported, batch, count):
     images = torch.rand(count, 3, 8, 8)
     found = classifier(folder / f"{batch}.onnx", mean=0.5, std=0.25).log_probs(images)
     assert torch.allclose(found, network((images - 0.5) / 0.25).log_softmax(1), atol=1e-5)
+
+
+class Session:
+    """As much of a session as `pieces` asks."""
+
+    def __init__(self, provider="CPUExecutionProvider", threads=1):
+        self.provider, self.intra_op_num_threads = provider, threads
+
+    def get_providers(self):
+        return [self.provider]
+
+    def get_session_options(self):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("session", "shape", "sizes"),
+    [
+        (Session(), (150, 1, 28, 28), [64, 64, 22]),
+        (Session(threads=2), (150, 1, 28, 28), [128, 22]),
+        (Session(), (40, 3, 224, 224), [32, 8]),
+        (Session(), (0, 1, 28, 28), [0]),
+        (Session("CUDAExecutionProvider"), (150, 1, 28, 28), [150]),
+    ],
+)
+def test_on_a_cpu_a_batch_is_given_in_pieces_that_caches_hold(session, shape, sizes):
+    images = np.broadcast_to(np.float32(0), shape)
+    assert [len(each) for each in pieces(session, images)] == sizes
+
+
+def test_a_batch_in_pieces_is_answered_in_its_order(exported):
+    network, folder = exported
+    images = torch.rand(700, 3, 8, 8)  # 341 of them have 1 << 16 numbers
+    found = classifier(folder / "free.onnx").log_probs(images)
+    assert torch.allclose(found, network(images).log_softmax(1), atol=1e-5)
 
 
 def test_a_bare_path_a_spec_and_a_spec_with_options_are_the_same(exported):

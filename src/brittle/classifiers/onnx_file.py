@@ -18,6 +18,7 @@ from torch import Tensor
 from brittle.classifiers import register
 from brittle.classifiers.base import AdaptedClassifier, AdapterOptions, no_file
 from brittle.classifiers.input_shape import is_channels_last, refuse_misfit
+from brittle.classifiers.onnx_pieces import pieces
 from brittle.classifiers.preprocess import Preprocess
 from brittle.errors import BrittleError, BrittleWarning
 from brittle.files import printable, real_path
@@ -62,7 +63,9 @@ class OnnxClassifier(AdaptedClassifier):
     def scores(self, prepared: Tensor) -> Tensor:
         images = self._fitted(prepared)
         fixed = self._shape[0]
-        if fixed is None or fixed == len(images):
+        if fixed is None:
+            return torch.cat([self._run(each) for each in pieces(self.session, images)])
+        if fixed == len(images):
             return self._run(images)
         if fixed * math.prod(images.shape[1:]) > MOST_NUMBERS:
             raise BrittleError(

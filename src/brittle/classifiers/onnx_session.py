@@ -10,9 +10,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from brittle.classifiers.onnx_pieces import pieces
 from brittle.errors import BrittleError
 from brittle.libraries import quietly
 from brittle.types import Graph
@@ -41,8 +43,9 @@ class OnnxGraph:
     structure: ClassVar[Hashable] = "onnx"
 
     def __call__(self, images: Tensor) -> Tensor:
-        (scores,) = self.session.run(None, {INPUT: self.prepared(images).contiguous().numpy()})
-        return self.log_probs(torch.from_numpy(scores))
+        prepared = self.prepared(images).contiguous().numpy()
+        found = [self.session.run(None, {INPUT: each})[0] for each in pieces(self.session, prepared)]
+        return self.log_probs(torch.from_numpy(np.concatenate(found)))
 
 
 def opened(module: nn.Module, prepared: Tensor) -> Any:

@@ -1,7 +1,8 @@
 """Sweeps: along each path severity rises to the end, or until a criterion is met; what was said on the way is kept.
 
-Paths that have met the criterion leave the batch, and the next ones take their places. A path may lead through
-transformed images or through a changed classifier: the sweep knows only the outcome at a severity.
+Paths that have met the criterion leave the batch, and the next ones take their places; once there are too few to fill
+it, it looks several severities ahead of each. A path may lead through transformed images or through a changed
+classifier: the sweep knows only the outcome at a severity.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.criteria import Criterion
-from brittle.measures.lanes import State, Stepped, final_states
-from brittle.measures.outcomes import Outcome
+from brittle.measures.frontier import Frontier, Integers
+from brittle.measures.lanes import State, Stepped, final_states, lanes_on
+from brittle.measures.outcomes import Outcome, joined
 from brittle.memory import slices
 
 Begin = Callable[[Tensor], State]  # what some paths (B,) carry along, such as θ
@@ -43,10 +46,19 @@ class Crossings(NamedTuple):
 
 
 class PathOutcomes(NamedTuple):
-    """What was said along n paths; places past `last` were not looked at."""
+    """What was said along n paths; nothing is said of places past `last`."""
 
     outcome: Outcome  # (n, K, …)
-    last: Tensor  # (n,) the last place of each path that was looked at
+    last: Tensor  # (n,) the last place of each path
+
+
+class Ends(NamedTuple):
+    """Where n paths ended: at the first place that met the criterion or where nothing valid was said, or at the last
+    one."""
+
+    met: Tensor  # (n,) bool
+    at: Tensor  # (n,) the place
+    said: Tensor  # (n, 5) the outcome there, packed
 
 
 class Brackets(NamedTuple):
@@ -65,10 +77,11 @@ def joined_crossings(parts: Sequence[Crossings], order: Tensor) -> Crossings:
     return Crossings(met, place, severity, Outcome.unpacked(said))
 
 
-def sweep(course: Course, severities: Tensor, criterion: Criterion) -> Crossings:
-    """The first of the rising `severities` (K,) at which each path meets the criterion."""
-    found = _until(course, len(severities), criterion)
-    return Crossings(found["met"], found["at"], severities[found["at"]], Outcome.unpacked(found["said"]))
+def sweep(course: Course, severities: Tensor, criterion: Criterion, *, halving: bool = False) -> Crossings:
+    """The first of the rising `severities` (K,) at which each path meets the criterion; by `halving` one that meets it
+    while the one before does not, the first only where a path that meets it does so from there on."""
+    met, at, said = _until(course, len(severities), criterion, halving=halving)
+    return Crossings(met, at, severities[at], Outcome.unpacked(said))
 
 
 def path_outcomes(course: Course, places: int, criterion: Criterion | None = None) -> PathOutcomes:
@@ -87,8 +100,8 @@ def path_outcomes(course: Course, places: int, criterion: Criterion | None = Non
 
         return collect
 
-    found = _until(course._replace(submit=noted), places, criterion)
-    return PathOutcomes(Outcome.unpacked(said), found["at"] if course.paths else said[:, 0, 0].long())
+    last = _until(course._replace(submit=noted), places, criterion).at
+    return PathOutcomes(Outcome.unpacked(said), last)
 
 
 def _to_the_end(course: Course, places: int) -> PathOutcomes:
@@ -111,27 +124,36 @@ def _to_the_end(course: Course, places: int) -> PathOutcomes:
     return PathOutcomes(Outcome.unpacked(said), torch.full((paths,), places - 1, device=device))
 
 
-def _until(course: Course, places: int, criterion: Criterion) -> State:
-    """`met`, the place `at` which each path ended, and what was `said` there."""
+def _until(course: Course, places: int, criterion: Criterion, *, halving: bool = False) -> Ends:
+    paths, size, begin, submit, device = course
+    frontier = Frontier(paths, places, size, size * lanes_on(device), halving=halving)
+    said = torch.zeros(paths, len(Outcome._fields), device=device)
+    state: State = {}
+    while not frontier.finished:
+        fresh = frontier.admit()
+        if len(fresh):
+            begun = begin(torch.from_numpy(fresh).to(device))
+            state = {name: torch.cat((state[name], begun[name])) for name in begun} if state else begun
+        looks, followed = frontier.looks(), len(frontier.path)
+        which, place = (torch.from_numpy(_whole(each, size)).to(device) for each in looks)
+        path = torch.from_numpy(frontier.path).to(device)[which]
+        pending = [
+            submit(path[part], {name: values[which[part]] for name, values in state.items()}, place[part])
+            for part in slices(len(which), size)
+        ]
+        found = joined([each() for each in pending]).take(slice(len(looks.path)))
+        met, valid = torch.stack((criterion(found), torch.isfinite(found.log_p_predicted))).cpu().numpy()
+        known, look, kept = frontier.advance(looks, met, valid)
+        if len(known):
+            said[torch.from_numpy(known).to(device)] = found.packed().to(said.dtype)[torch.from_numpy(look).to(device)]
+        if len(kept) < followed:
+            state = {name: values[torch.from_numpy(kept).to(device)] for name, values in state.items()}
+    return Ends(torch.from_numpy(frontier.met).to(device), torch.from_numpy(frontier.at).to(device), said)
 
-    def started(path: Tensor) -> State:
-        fresh = torch.zeros(len(path), dtype=torch.int64, device=path.device)
-        blank = torch.zeros(len(path), len(Outcome._fields), device=path.device)
-        return {**course.begin(path), "place": fresh, "at": fresh - 1, "met": fresh.bool(), "said": blank}
 
-    def step(path: Tensor, state: State) -> Stepped:
-        place = state["place"]
-        return partial(after, place, course.submit(path, state, place))
-
-    def after(place: Tensor, pending: PendingOutcome) -> tuple[State, Tensor]:
-        found = pending()
-        met, said = criterion(found), found.packed().to(torch.float32)
-        return (
-            {"place": (place + 1).clamp(max=places - 1), "at": place, "met": met, "said": said},
-            met | (place == places - 1) | ~torch.isfinite(found.log_p_predicted),
-        )
-
-    return final_states(course.paths, course.size, started, step, ("met", "at", "said"), course.device)
+def _whole(values: Integers, size: int) -> Integers:
+    """With the last of them as often as whole batches take."""
+    return np.pad(values, (0, -len(values) % size), mode="edge")
 
 
 def narrow_brackets(course: Course, low: Tensor, high: Tensor, tolerance: float, criterion: Criterion) -> Brackets:

@@ -26,6 +26,7 @@ TRUNCATION = 0.75
 BISECTIONS = 36  # 2⁻³⁶ of the range: 1.5e-11
 NEWTON_STEPS = 12  # at most; two are usual
 CLOSE = 1e-8  # a step of Newton's method after which the next would be far below 2⁻³⁶
+TOGETHER = 1 << 14  # numbers of several studies
 TINY = 1e-300  # in place of 0, where it would divide
 
 
@@ -89,10 +90,17 @@ def lower_end(values: Array, delta: float, horizon: Horizon, population: int | N
     """The lower end (...) of the running intersection at time T; +∞ where every candidate is excluded.
 
     The point returned is itself excluded (or the least possible one), so rounding only widens. It is where bisection
-    ends. Where that is, Newton's method says far sooner, and two candidates are then enough to be sure.
+    ends. Where that is, Newton's method says far sooner, and two candidates are then enough to be sure. Studies go
+    together as far as a cache holds them.
     """
-    leading = values.shape[:-1]
-    values = values.reshape(-1, values.shape[-1])
+    leading, flat = values.shape[:-1], values.reshape(-1, values.shape[-1])
+    size = max(1, TOGETHER // values.shape[-1])
+    ends = [_lower_ends(flat[start : start + size], delta, horizon, population) for start in range(0, len(flat), size)]
+    return np.concatenate([*ends, np.zeros(0)]).reshape(leading)
+
+
+def _lower_ends(values: Array, delta: float, horizon: Horizon, population: int | None) -> Array:
+    """The lower ends (S,) of values (S, T)."""
     wager, threshold = bets(values, delta, horizon), float(np.log(2 / delta))
     low, high = possible(values, population)
     end, inside = _cell(_near_end(values, wager, threshold, population), low, high, population)
@@ -101,7 +109,7 @@ def lower_end(values: Array, delta: float, horizon: Horizon, population: int | N
     sure = np.where(out, ~_excluded(values, wager, inside, threshold, population), kept)
     if not sure.all():
         end[~sure] = _bisected(values[~sure], wager[~sure], threshold, population)
-    return end.reshape(leading)
+    return end
 
 
 def _excluded(

@@ -29,8 +29,8 @@ Ints = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 ROUNDING = 1e-9  # numbers that differ by less, relatively, are equal
 FEWEST_DRAWS = 200
 MOST_MOVES = 1 << 27  # answers renamed in all: fewer draws of chance where there are very many
-AT_ONCE = 1 << 17
-CELLS = 1 << 18  # of a table to draw classes from
+AT_ONCE, COUNTED = 1 << 17, 1 << 14
+CELLS, FEW_CELLS = 1 << 18, 1 << 12  # of tables to draw classes from
 
 
 class InterferenceIndex(NamedTuple):
@@ -146,10 +146,23 @@ def renamed_at_random(
     rename = _Rotation(answers, ~held, classes) if shares is None else _ByShare(answers, ~held, shares)
     generator, simulated = generator_of(seed), np.empty((draws, runs * classes))
     for start in range(0, draws, step := max(1, AT_ONCE // max(1, len(share), len(answers.kept)))):
-        renamed = where + rename.drawn(min(step, draws - start), generator)
-        for draw, names in enumerate(renamed, start):
-            simulated[draw] = base + np.bincount(names, share, runs * classes)
+        renamed = rename.drawn(min(step, draws - start), generator)
+        simulated[start : start + step] = base + _sums(renamed, where, share, runs * classes)
     return _chance(increases(simulated.reshape(draws, runs, classes), wrong_clean), observed)
+
+
+def _sums(names: Ints, where: Ints, share: Array, bins: int) -> Array:
+    """names (D, E), each counted from `where` (E,) on → the sum of the shares (E,) in each bin (D, bins): those of
+    several draws in one pass, and of no more than stay in a cache."""
+    step = max(1, COUNTED // max(1, len(share)))
+    shares, found = np.tile(share, step), np.empty((len(names), bins))
+    for start in range(0, len(names), step):
+        some = names[start : start + step]
+        apart = some + (where + bins * np.arange(len(some))[:, None])
+        found[start : start + step] = np.bincount(apart.ravel(), shares[: apart.size], bins * len(some)).reshape(
+            -1, bins
+        )
+    return found
 
 
 class _Rotation:
@@ -167,7 +180,9 @@ class _Rotation:
         """Other names (D, E)."""
         on = (generator.random((draws, len(self.free)), np.float32) * self.free).astype(np.int32)
         found: Ints = on[:, self.image] + self.place
-        np.subtract(found, self.most, out=found, where=found >= self.most)
+        # Less than nothing is more than anything without a sign: the smaller one is what lies in [0, most).
+        unsigned = found.view(np.uint32)
+        np.minimum(unsigned, unsigned - self.most.view(np.uint32), out=unsigned)
         for each in self.kept:
             found += found >= each
         return found
@@ -179,26 +194,40 @@ class _ByShare:
     def __init__(self, answers: WrongAnswers, moves: npt.NDArray[np.bool_], shares: Array) -> None:
         classes = len(shares)
         pairs, self.pair = np.unique((answers.image * classes + answers.given)[moves], return_inverse=True)
-        self.kept = np.sort(answers.kept, 1)[pairs // classes]  # (U, X)
+        self.kept = np.ascontiguousarray(np.sort(answers.kept, 1)[pairs // classes].T)  # (X, U)
         self.given = (pairs % classes).astype(np.int32)
-        self.shares, self.ends = np.append(shares, 0.0), np.append(np.cumsum(shares), np.inf)
-        middles = (np.arange(CELLS) + 0.5) / CELLS * self.ends[-2]
-        self.quickly = np.searchsorted(self.ends[:-2], middles, side="right").astype(np.int32)
+        with_none, ends = np.append(shares, 0.0), np.append(np.cumsum(shares), np.inf)
+        # Where the kept classes' shares begin and how long they are, (X, U), and what the others leave, (U,).
+        self.begin, self.long = (ends - with_none)[self.kept], with_none[self.kept]
+        self.left = ends[-2] - with_none[np.ascontiguousarray(self.kept.T)].sum(1)
+        self.total, self.ends = ends[-2], np.append(ends[:-2], np.inf)  # the last class has no end
+        middles = (np.arange(CELLS) + 0.5) / CELLS * self.total
+        first = np.searchsorted(middles, ends[:-2])  # the first cell of the next class
+        self.quickly = np.arange(classes, dtype=np.int32).repeat(np.diff(first, prepend=0, append=CELLS))
+        below = (np.arange(FEW_CELLS) - 1) / FEW_CELLS * self.total
+        self.least = np.searchsorted(ends[:-2], below, side="right").astype(np.int32)
 
     def drawn(self, draws: int, generator: np.random.Generator) -> Ints:
         """Other names (D, E): from a table, and where that gives a class that is kept, from what the others leave."""
         found: Ints = self.quickly[generator.integers(CELLS, size=(draws, len(self.given)), dtype=np.uint32)]
         again = np.zeros(found.shape, bool)
-        for each in self.kept.T:
+        for each in self.kept:
             again |= found == each
-        which = again.nonzero()[1]
-        kept = self.kept[which].T  # (X, n)
-        left = self.ends[-2] - self.shares[kept].sum(0)
+        place = np.flatnonzero(again)
+        which = place % len(self.given) if len(place) else place
+        left = self.left[which]
         at = generator.random(len(which)) * left
-        for each in kept:
-            at += np.where(at >= (self.ends - self.shares)[each], self.shares[each], 0.0)
-        found[again] = np.where(left > ROUNDING, np.searchsorted(self.ends[:-2], at, side="right"), self.given[which])
+        for begin, long in zip(self.begin, self.long, strict=True):
+            at += np.where(at >= begin[which], long[which], 0.0)
+        found.reshape(-1)[place] = np.where(left > ROUNDING, self._class_at(at), self.given[which])
         return found[:, self.pair]
+
+    def _class_at(self, at: Array) -> Ints:
+        """The class (n,) whose share holds each point of [0, total): from a table the least that it can be."""
+        found: Ints = self.least[np.minimum(at * (FEW_CELLS / self.total), FEW_CELLS - 1).astype(np.int32)]
+        while (beyond := at >= self.ends[found]).any():
+            found += beyond
+        return found
 
 
 def unequal_shares(counts: Array) -> Array | None:

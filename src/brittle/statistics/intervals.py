@@ -80,9 +80,8 @@ def betting_bounds(
         return _everything(unit.shape[:-1], support)
     least, most = betting.possible(unit, population)
     horizon = betting.Horizon(planned, None if target is None else target / (support[1] - support[0]))
-    low = betting.lower_end(unit, delta, horizon, population)
-    high = 1 - betting.lower_end(1 - unit, delta, horizon, population)
-    return _finished(low, high, least, most, unit.mean(-1), support)
+    low, below_high = betting.lower_end(np.stack((unit, 1 - unit)), delta, horizon, population)
+    return _finished(low, 1 - below_high, least, most, unit.mean(-1), support)
 
 
 def rounds_bounds(

@@ -205,3 +205,73 @@ def test_the_share_not_yet_broken_lies_in_a_band_that_has_room_everywhere_above_
     assert (low <= share).all()
     assert (share <= high).all()
     assert (high - low)[1:].min() > 0.1
+
+
+class Counted(nn.Module):
+    """A module that counts the images that it is shown."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module, self.shown = module, 0
+
+    def forward(self, images):
+        self.shown += len(images)
+        return self.module(images)
+
+
+def shown_by(measured, *arguments, **options):
+    module = Counted(linear())
+    found = measured(module, *arguments, **options)
+    return found, module.shown
+
+
+@pytest.mark.warned("is near chance")
+@pytest.mark.parametrize("batch", [8, 64, 128])
+def test_as_many_images_are_shown_as_first_breaks_need_in_whole_batches(batch):
+    """Beyond those that a measurement of untouched images shows; paths are searched in batches of an eighth."""
+    images = torch.rand(30, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(0)), torch.zeros(30).long()
+    found, shown = shown_by(brittle.breaking_points, images, step=12, batch=batch)
+    needed, together = int((found.rows["place"].to_numpy() + 1).sum()), batch // 8
+    assert found["calls"] == needed == 503
+    assert shown - shown_by(brittle.clean, images, batch=batch)[1] == -(-needed // together) * together
+
+
+class Spread(nn.Module):
+    """Two classes of images by their standard deviation, which noise raises: the second between two of 255."""
+
+    def __init__(self, low, high):
+        super().__init__()
+        self.low, self.high = low, high
+
+    def forward(self, images):
+        spread = images.std((1, 2, 3)) * 255
+        second = ((spread > self.low) & (spread < self.high)).float()
+        return 9 * torch.stack((1 - second, second), 1)
+
+
+ALL_STEPS = {"nuisances": "noise:clip=no", "step": 1, "limit": 255}
+
+
+def test_halving_finds_the_first_breaks_of_paths_that_do_not_come_back_with_8_answers_of_255_severities():
+    images, module = (grey(30)[0], torch.zeros(30).long()), Counted(Spread(60, math.inf))
+    first = brittle.breaking_points(module, images, batch=8, **ALL_STEPS)
+    of_first, module.shown = module.shown, 0
+    halved = brittle.breaking_points(module, images, batch=8, search="bisect", **ALL_STEPS)
+    assert first.rows.equals(halved.rows)
+    assert first["calls"] == int((first.rows["place"].to_numpy() + 1).sum())
+    assert halved["calls"] == 30 * 8
+    assert of_first - module.shown == first["calls"] - halved["calls"]
+
+
+def test_halving_passes_over_a_break_that_a_path_comes_back_from():
+    images = grey(10)[0], torch.zeros(10).long()
+    first = brittle.breaking_points(Spread(60, 90), images, **ALL_STEPS)
+    halved = brittle.breaking_points(Spread(60, 90), images, search="bisect", **ALL_STEPS)
+    assert first["unbroken"] == 0
+    assert halved["unbroken"] == 1
+    assert set(halved.rows["severity"].to_pylist()) == {10.0}  # 255 of the nuisance's own σ = 25.5
+
+
+def test_nothing_is_halved_where_each_severity_has_noise_of_its_own():
+    with pytest.raises(BrittleError, match="noise=fresh draws another θ at each severity"):
+        brittle.breaking_points(linear(), grey(2), noise="fresh", search="bisect")

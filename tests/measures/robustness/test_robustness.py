@@ -19,7 +19,7 @@ from brittle.measures.draws import draw_theta
 from brittle.measures.outcomes import outcome
 from brittle.measures.plan import Unit
 from brittle.measures.robustness.clean_warnings import temperature
-from brittle.measures.robustness.estimate import ImagesPart, PlanReach, estimate, estimates
+from brittle.measures.robustness.estimate import ImagesPart, PlanReach, estimate, estimates, part_samples
 from brittle.measures.robustness.measure import Robustness
 from brittle.measures.robustness.summary import clean_accuracy
 from brittle.measures.robustness.tally import Tally
@@ -308,7 +308,7 @@ def test_every_estimate_lies_in_its_interval(estimand):
         found = [estimate(measure, first, reach, 500, what) for what in ("confidence", "correct", "flips", "worst")]
         found += [estimate(measure, first, reach, 500, what, minus=second) for what in ("confidence", "correct")]
         found += [estimate(measure, first, reach, 500, only=first_half, minus=second)]
-        found += estimates(measure, first, reach, halves)
+        found += estimates(measure, part_samples(measure, first, reach, halves))
         found += [clean_accuracy(measure, p[0, 0] > 0.7, images, 500)]
         outside += [each for each in found if not each.low <= each.value <= each.high]
     assert outside == []

@@ -22,6 +22,7 @@ def breaking_points(
     nuisances: Any = None,
     *,
     noise: Literal["path", "fresh"] = "path",
+    search: Literal["first", "bisect"] = "first",
     step: float | None = None,
     limit: float | None = None,
     repeats: int = 1,
@@ -55,6 +56,8 @@ def breaking_points(
     images: an image set: a spec, a folder, arrays (images, labels), a Dataset …
     nuisances: a spec or an object, a suite, a list, or a dictionary by name; image sets in scales bring their own
     noise: θ drawn once per image and repeat and scaled by severity (path), or anew at each severity (fresh)
+    search: the first severity at which the prediction changes (first), or one found by halving (bisect): far fewer
+        answers, and the first unless the path comes back on the way
     step: severity rises by this: 1 of 255 under noise, a tenth of the level, otherwise 0.1 [above 0]
     limit: the highest severity: 255 under noise, ten times the level, otherwise 10 [above 0]
     repeats: paths per image [between 1 and 1000000]

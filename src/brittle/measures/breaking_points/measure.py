@@ -2,7 +2,8 @@
 
 The base is the classifier's own clean prediction. With `noise=path` one θ per image and repeat is scaled by severity,
 so that a breaking point is a property of a path; with `noise=fresh` θ is drawn anew at each severity, and the breaking
-point falls as the step shrinks. A path that does not break up to the limit is kept as such.
+point falls as the step shrinks. A path that does not break up to the limit is kept as such. With `search=bisect` the
+path is whole at the severity before the one that is found, which is the first unless it comes back on the way.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from brittle.errors import BrittleError
 from brittle.measures import register
 from brittle.measures.answers import PendingOutcome
 from brittle.measures.base import ALONG_PATHS, About, Measure, MeasureInputs, Pending, RunView, Tables, Task, tabled
@@ -53,6 +55,12 @@ class BreakingPoints(BreakingPointsOptions, Measure):
 
     def check(self, about: About, asked: MeasureInputs) -> None:
         self.grid(about)
+        if self.search == "bisect" and self.noise == "fresh":
+            raise BrittleError(
+                "noise=fresh draws another θ at each severity, so that breaking at one says nothing about the others, "
+                "and search=bisect rests on that",
+                "Use search=first, or noise=path.",
+            )
         check_path(about)
         check_stored(about, KIND)
 
@@ -90,7 +98,8 @@ class BreakingPoints(BreakingPointsOptions, Measure):
 
         begin, go = (nothing, anew) if self.noise == "fresh" else (walk.begin(paths), submit)
         size = lane_size(task.batch_size, task.device)
-        return sweep(Course(len(task.rows), size, begin, go, task.device), severities, left_prediction)
+        course = Course(len(task.rows), size, begin, go, task.device)
+        return sweep(course, severities, left_prediction, halving=self.search == "bisect")
 
     def _tables(self, task: Task, found: Crossings) -> Tables:
         columns = task.fetched(found.outcome, where=lambda row: f" at severity {float(found.severity[row]):g}")

@@ -17,6 +17,11 @@ class BreakingPointsOptions:
     noise: Literal["path", "fresh"] = option(
         "path", "θ drawn once per image and repeat and scaled by severity (path), or anew at each severity (fresh)"
     )
+    search: Literal["first", "bisect"] = option(
+        "first",
+        "the first severity at which the prediction changes (first), or one found by halving (bisect): far fewer "
+        "answers, and the first unless the path comes back on the way",
+    )
     step: float | None = option(
         None, "severity rises by this: 1 of 255 under noise, a tenth of the level, otherwise 0.1", above=0
     )

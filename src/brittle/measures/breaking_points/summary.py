@@ -19,6 +19,7 @@ from brittle.measures.arrays import Array, Mask, probability
 from brittle.measures.base import ClassifierFacts, ImageSetFacts, RunView, pairs_of, two_by_two
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.folds import ImageValues
+from brittle.measures.frontier import answers_needed
 from brittle.measures.severities import WHITE, Severities
 from brittle.statistics.estimate import mean
 from brittle.statistics.intervals import simultaneous
@@ -46,10 +47,14 @@ class PointsOfClassifier(NamedTuple):
     calls: int
 
 
-def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: Severities) -> PointsOfClassifier:
+def points_of(
+    measure: BreakingPoints, run: RunView, classifier: str, images: str, nuisance: str, grid: Severities
+) -> PointsOfClassifier:
     """What is found of a cell as arrays, images in planned order."""
     found: ImageValues = run.fold(run.cell(classifier, images, nuisance)).compute()
     clean = clean_columns(run, classifier, images)
+    needed = answers_needed(len(grid.values), halving=measure.search == "bisect")
+    end = np.where(found["broke"], found["place"], len(grid.values))[found.seen].astype(np.int64)
     return PointsOfClassifier(
         np.where(found.seen, np.array(grid.values)[found["place"].astype(np.int64)], 0),
         found["broke"].astype(bool),
@@ -58,7 +63,7 @@ def points_of(run: RunView, classifier: str, images: str, nuisance: str, grid: S
         clean["predicted"].astype(np.int64),
         probability(clean["log_p_predicted"]),
         clean["rank"] == 0,
-        int((found["place"][found.seen].astype(np.int64) + 1).sum()),
+        int(needed[end].sum()),
     )
 
 
@@ -79,7 +84,7 @@ def summarise_run(measure: BreakingPoints, run: RunView) -> dict[str, Any]:
     family = len(together) * max(1, math.comb(count, 2))
     for images, nuisance in together:
         grid = measure.grid(run.about(run.cell(next(iter(run.classifiers)), images, nuisance)))
-        found = {name: points_of(run, name, images, nuisance, grid) for name in run.classifiers}
+        found = {name: points_of(measure, run, name, images, nuisance, grid) for name in run.classifiers}
         common = np.logical_and.reduce([each.right for each in found.values()])
         names = {"image_set": images, "nuisance": nuisance}
         for name, points in found.items():
@@ -106,6 +111,7 @@ def _protocol(measure: BreakingPoints, run: RunView, images: str, nuisance: str,
     space = run.nuisances[nuisance]
     return {
         "noise": measure.noise,
+        "search": measure.search,
         "step": grid.step,
         "limit": grid.end,
         "unit": grid.unit,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ ESTIMANDS: Mapping[str, str] = {
     "set": "exactly this image set",
     "drawn": "the whole set that these images were drawn from without replacement",
 }
+
+TOGETHER = 1 << 20  # numbers of samples whose intervals are computed together
 
 
 class PlanReach(NamedTuple):
@@ -58,6 +60,101 @@ def means(options: RobustnessOptions, tally: Tally, reach: PlanReach, what: str)
     return rounds.mean(0), rounds
 
 
+class Sample(NamedTuple):
+    """What the interval of a mean over images is computed from: per-image values (M,), or of the estimand `set` rounds
+    (R, M), without which that has none.
+
+    `planned` images were meant to be read, a `share` of the plan: where a tolerance stops the reading of all, an
+    interval for a share of them can be expected to be wider by the root of it."""
+
+    values: Array
+    rounds: Array | None
+    population: int  # how many such images the named set holds
+    planned: int
+    share: float = 1.0
+    single: bool = False  # whether a value is one observation, whatever the number of draws
+    paired: bool = False  # a difference, in [−1, 1]
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What samples that are computed together have in common."""
+        return self.values.shape, None if self.rounds is None else self.rounds.shape, *self[2:]
+
+
+def sample(
+    options: RobustnessOptions,
+    tally: Tally,
+    reach: PlanReach,
+    population: int,
+    what: str = "confidence",
+    *,
+    only: NDArray[np.bool_] | None = None,
+    minus: Tally | None = None,
+) -> Sample:
+    """One quantity over the images, or over `only` those of the plan marked (M planned,), or its paired difference to
+    `minus`; `population` is how many such images the named set holds."""
+    values, rounds = means(options, tally, reach, what)
+    planned = tally.images if only is None else int(only.sum())
+    if minus is not None:
+        others, other_rounds = means(options, minus, reach, what)
+        values = values - others
+        if rounds is not None and other_rounds is not None:
+            rounds = rounds - other_rounds
+    if only is not None:
+        here = only[: reach.images]
+        values, rounds = values[here], None if rounds is None else rounds[:, here]
+    share = planned / tally.images
+    return Sample(values, rounds, population, planned, share, single=what == "worst", paired=minus is not None)
+
+
+def part_samples(
+    options: RobustnessOptions, tally: Tally, reach: PlanReach, parts: Iterable[ImagesPart], what: str = "confidence"
+) -> Iterator[Sample]:
+    """One quantity over each of several parts of the images."""
+    values, rounds = means(options, tally, reach, what)
+    for part in parts:
+        here, share = part.images, part.planned / tally.images
+        of_part = None if rounds is None else rounds[:, here]
+        yield Sample(values[here], of_part, part.population, part.planned, share)
+
+
+def estimates(options: RobustnessOptions, samples: Iterable[Sample], confidence: float | None = None) -> list[Estimate]:
+    """The mean of each sample with the interval of the estimand; nothing of no images. Many go together: intervals of a
+    thousand classes, or of every pair of classifiers, one after the other would take a second."""
+    return [each for some in _stretches(samples) for each in _estimates(options, some, confidence)]
+
+
+def _stretches(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
+    """Samples as they are made, as many at a time as memory should hold."""
+    some, held = list[Sample](), 0
+    for each in samples:
+        some.append(each)
+        held += (each.values if each.rounds is None else each.rounds).size
+        if held >= TOGETHER:
+            yield some
+            some, held = [], 0
+    yield some
+
+
+def _estimates(options: RobustnessOptions, samples: Sequence[Sample], confidence: float | None) -> list[Estimate]:
+    """Of samples of one form at once."""
+    found = [Estimate()] * len(samples)
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for number, each in enumerate(samples):
+        if len(each.values):
+            alike.setdefault(each.form, []).append(number)
+    for numbers in alike.values():
+        bounds = _bounds(options, [samples[number] for number in numbers], confidence)
+        for place, number in enumerate(numbers):
+            mean = float(samples[number].values.mean())
+            found[number] = (
+                Estimate(mean)
+                if bounds is None
+                else Estimate.within(mean, Bounds(bounds.low[place], bounds.high[place]))
+            )
+    return found
+
+
 def estimate(
     options: RobustnessOptions,
     tally: Tally,
@@ -69,113 +166,33 @@ def estimate(
     minus: Tally | None = None,
     confidence: float | None = None,
 ) -> Estimate:
-    """The mean of one quantity over the images, or over `only` those of the plan marked (M planned,), or its paired
-    difference to `minus`; `population` is how many such images the named set holds."""
-    values, rounds = means(options, tally, reach, what)
-    planned = tally.images if only is None else int(only.sum())
-    if minus is not None:
-        others, other_rounds = means(options, minus, reach, what)
-        values = values - others
-        if rounds is not None and other_rounds is not None:
-            rounds = rounds - other_rounds
-    if only is not None:
-        here = only[: reach.images]
-        values, rounds = values[here], None if rounds is None else rounds[:, here]
-    if not len(values):
-        return Estimate()
-    return bounded(
-        options,
-        values,
-        rounds,
-        population,
-        planned,
-        confidence=confidence,
-        draws=1 if what == "worst" else None,
-        share=planned / tally.images,
-        paired=minus is not None,
-    )
+    """The mean of one `sample`."""
+    return estimates(options, [sample(options, tally, reach, population, what, only=only, minus=minus)], confidence)[0]
 
 
-def bounded(
-    options: RobustnessOptions,
-    values: Array,
-    rounds: Array | None,
-    population: int,
-    planned: int,
-    *,
-    confidence: float | None = None,
-    draws: int | None = None,
-    share: float = 1.0,
-    paired: bool = False,
-) -> Estimate:
-    """The mean of per-image values (M,) with the interval of the estimand; `set` reads rounds (R, M) instead, and has
-    none without.
-
-    `planned` images were meant to be read, a `share` of the plan: where a tolerance stops the reading of all, an
-    interval for a share of them can be expected to be wider by the root of it."""
-    bounds = _bounds(
-        options, values, rounds, population, planned, confidence=confidence, draws=draws, share=share, paired=paired
-    )
-    value = float(values.mean())
-    return Estimate(value) if bounds is None else Estimate.within(value, bounds)
-
-
-def _bounds(
-    options: RobustnessOptions,
-    values: Array,
-    rounds: Array | None,
-    population: int,
-    planned: int,
-    *,
-    confidence: float | None = None,
-    draws: int | None = None,
-    share: float = 1.0,
-    paired: bool = False,
-) -> Bounds | None:
-    """The intervals of several parts at once: values (…, M), rounds (…, R, M)."""
+def _bounds(options: RobustnessOptions, samples: Sequence[Sample], confidence: float | None) -> Bounds | None:
+    """The intervals of samples of one form."""
+    first, values = samples[0], np.stack([each.values for each in samples])
     level = options.confidence if confidence is None else confidence
-    target = None if options.tolerance is None else min(0.5, options.tolerance / math.sqrt(share))
-    support, each = (-1.0, 1.0) if paired else (0.0, 1.0), options.block if draws is None else 1
-    most = (options.draws if draws is None else draws) // each
+    target = None if options.tolerance is None else min(0.5, options.tolerance / math.sqrt(first.share))
+    support, each = (-1.0, 1.0) if first.paired else (0.0, 1.0), 1 if first.single else options.block
+    most = 1 if first.single else options.draws // each
     if options.estimand == "population":
-        return betting_bounds(values, level, planned=planned, target=target, support=support)
+        return betting_bounds(values, level, planned=first.planned, target=target, support=support)
     if options.estimand == "drawn":
         return finite_bounds(
-            values, level, population=population, draws=most, planned=planned, target=target, support=support
+            values,
+            level,
+            population=first.population,
+            draws=most,
+            planned=first.planned,
+            target=target,
+            support=support,
         )
-    if rounds is None:
+    if first.rounds is None:
         return None
+    rounds = np.stack([each.rounds for each in samples if each.rounds is not None])
     return rounds_bounds(rounds, level, planned=most, target=target, draws=each, support=support)
-
-
-def estimates(
-    options: RobustnessOptions,
-    tally: Tally,
-    reach: PlanReach,
-    parts: Sequence[ImagesPart],
-    what: str = "confidence",
-    *,
-    confidence: float | None = None,
-) -> list[Estimate]:
-    """The mean of one quantity over each of several parts of the images; those alike in numbers go together, since
-    intervals of a thousand classes one after the other would take a second."""
-    values, rounds = means(options, tally, reach, what)
-    alike: dict[tuple[int, int, int], list[int]] = {}
-    for number, part in enumerate(parts):
-        alike.setdefault((len(part.images), part.planned, part.population), []).append(number)
-    found: dict[int, Estimate] = {}
-    for (_, planned, population), numbers in alike.items():
-        places = np.stack([parts[number].images for number in numbers])
-        here, share = values[places], planned / tally.images
-        by_round = None if rounds is None else np.ascontiguousarray(rounds[:, places].swapaxes(0, 1))
-        bounds = _bounds(options, here, by_round, population, planned, confidence=confidence, share=share)
-        for place, (number, mean) in enumerate(zip(numbers, here.mean(1).tolist(), strict=True)):
-            found[number] = (
-                Estimate(mean)
-                if bounds is None
-                else Estimate.within(mean, Bounds(bounds.low[place], bounds.high[place]))
-            )
-    return [found[number] for number in range(len(parts))]
 
 
 def meets_tolerance(options: RobustnessOptions, tally: Tally, reach: PlanReach, population: int) -> bool:

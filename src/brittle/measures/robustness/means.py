@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from brittle.measures.robustness.estimate import PlanReach, bounded, means
+from brittle.measures.robustness.estimate import PlanReach, Sample, estimates, means
 from brittle.measures.robustness.options import RobustnessOptions
 from brittle.measures.robustness.tally import Tally
 from brittle.statistics.estimate import Estimate
@@ -26,7 +26,7 @@ def mean_over(options: RobustnessOptions, parts: Parts, population: int, what: s
     values = np.mean([each for each, _ in found], 0)
     rounds = [each for _, each in found if each is not None]
     by_round = np.mean(rounds, 0) if rounds and len(rounds) == len(found) else None
-    return bounded(options, values, by_round, population, parts[0][0].images)
+    return estimates(options, [Sample(values, by_round, population, parts[0][0].images)])[0]
 
 
 def means_over(

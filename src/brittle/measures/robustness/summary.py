@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from brittle.errors import BrittleError
+from brittle.measures.arrays import Array
 from brittle.measures.base import ImageSetFacts, RunView, pairs_of, two_by_two
 from brittle.measures.clean.measure import clean_columns
 from brittle.measures.robustness.clean_warnings import CleanWarnings, above_chance, clean_warnings
@@ -19,10 +19,10 @@ from brittle.measures.robustness.estimate import (
     METHODS,
     ImagesPart,
     PlanReach,
-    bounded,
-    estimate,
+    Sample,
     estimates,
-    means,
+    part_samples,
+    sample,
 )
 from brittle.measures.robustness.fold import RobustnessFold
 from brittle.measures.robustness.means import means_over
@@ -51,25 +51,51 @@ def clean_accuracy(options: RobustnessOptions, correct: NDArray[np.bool_], plann
     return Estimate.within(mean, bounds)
 
 
-def summarise(
-    options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts, family: int
-) -> dict[str, Any]:
-    """Everything `measure --json` prints of one classifier and nuisance, without names; one of `family` results."""
-    tally, reach = finding.tally, finding.reach
-    labels = subject.labels[: reach.images]
-    labelled = bool((labels >= 0).all())
-    of = partial(estimate, options, tally, reach, subject.population)
-    rho, together = of(), of(confidence=simultaneous(options.confidence, family))
+def results_of(
+    options: RobustnessOptions, findings: Sequence[ClassifierTally], subject: ImageSetFacts, family: int
+) -> list[dict[str, Any]]:
+    """Everything `measure --json` prints of each classifier under one nuisance, without names; of `family` results."""
+
+    def of(what: str, confidence: float | None = None) -> list[Estimate]:
+        return estimates(
+            options, (sample(options, *each[:2], subject.population, what) for each in findings), confidence
+        )
+
+    rho, flips = of("confidence"), of("flips")
+    together = of("confidence", simultaneous(options.confidence, family))
+    labelled = [bool((subject.labels[: each.reach.images] >= 0).all()) for each in findings]
+    known = [each for each, there in zip(findings, labelled, strict=True) if there]
+    of_labels = iter(
+        [
+            accuracies | {"classes": classes}
+            for accuracies, classes in zip(
+                _accuracies(options, known, subject), _per_class(options, known, subject), strict=True
+            )
+        ]
+    )
+    unknown = dict.fromkeys(("accuracy_clean", "accuracy_nuisance", "drop", "worst_of", "accuracy_worst"))
+    return [
+        rho[place].named("rho", "interval")
+        | {"interval_simultaneous": together[place].interval, "half_width": rho[place].half_width}
+        | _circumstances(options, finding.reach, subject)
+        | flips[place].named("flip_rate")
+        | unknown
+        | (next(of_labels) if labelled[place] else {})
+        | _extras(options, finding.tally, finding.reach)
+        for place, finding in enumerate(findings)
+    ]
+
+
+def _circumstances(options: RobustnessOptions, reach: PlanReach, subject: ImageSetFacts) -> dict[str, Any]:
+    """How the numbers came about."""
     fixed = options.estimand == "population" and options.tolerance is None  # where Hoeffding's inequality applies
-    result: dict[str, Any] = rho.named("rho", "interval") | {
-        "interval_simultaneous": together.interval,
-        "half_width": rho.half_width,
+    labels = subject.labels[: reach.images] >= 0
+    return {
         "confidence": options.confidence,
         "interval_method": METHODS[options.estimand],
         "estimand": options.estimand,
         "estimand_is": ESTIMANDS[options.estimand],
-        "reference": "label" if labelled else "mixed" if (labels >= 0).any() else "clean prediction",
-        **of("flips").named("flip_rate"),
+        "reference": "label" if labels.all() else "mixed" if labels.any() else "clean prediction",
         "hoeffding_half_width": hoeffding_half_width(reach.images, options.confidence) if fixed else None,
         "tolerance": options.tolerance,
         "tolerance_reached": reach.enough if options.tolerance is not None else None,
@@ -78,63 +104,81 @@ def summarise(
         "design": options.design,
         "calls": reach.images * (reach.draws + 1),
     }
-    result |= dict.fromkeys(("accuracy_clean", "accuracy_nuisance", "drop", "worst_of", "accuracy_worst"))
-    if labelled:
-        result |= _accuracies(options, finding, subject)
-        result["classes"] = _per_class(options, finding, subject)
-    return result | _extras(options, tally, reach)
 
 
-def _accuracies(options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts) -> dict[str, Any]:
-    tally, reach = finding.tally, finding.reach
-    of = partial(estimate, options, tally, reach, subject.population)
-    clean = clean_accuracy(options, finding.clean["rank"][: reach.images] == 0, tally.images, subject.population)
+def _accuracies(
+    options: RobustnessOptions, findings: Sequence[ClassifierTally], subject: ImageSetFacts
+) -> list[dict[str, Any]]:
     # k is fixed beforehand: a stop before k draws leaves worst-of-k unsaid rather than make it worst of fewer.
     worst_of = min(options.worst_of, options.draws)
     several = worst_of > 1 and options.design == "independent"  # the worst of one draw is that draw
-    worst = of("worst") if several and reach.draws >= worst_of else Estimate()
-    return {
-        **clean.named("accuracy_clean"),
-        **of("correct").named("accuracy_nuisance"),
-        **_drop(options, finding, subject).named("drop"),
-        "worst_of": worst_of if several else None,
-        **worst.named("accuracy_worst"),
-    }
+    has_worst = [several and each.reach.draws >= worst_of for each in findings]
 
+    def of(what: str, chosen: Sequence[bool]) -> Iterator[Sample]:
+        some = (each for each, there in zip(findings, chosen, strict=True) if there)
+        return (sample(options, *each[:2], subject.population, what) for each in some)
 
-def _drop(options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts) -> Estimate:
-    """Clean accuracy minus accuracy under the nuisance, paired image by image."""
-    tally, reach = finding.tally, finding.reach
-    clean = (finding.clean["rank"][: reach.images] == 0).astype(np.float64)
-    values, rounds = means(options, tally, reach, "correct")
-    by_round = None if rounds is None else clean - rounds
-    return bounded(options, clean - values, by_round, subject.population, tally.images, paired=True)
-
-
-def _per_class(options: RobustnessOptions, finding: ClassifierTally, subject: ImageSetFacts) -> list[dict[str, Any]]:
-    tally, reach = finding.tally, finding.reach
-    seen = subject.labels[: reach.images]
-    present, counts = np.unique(seen, return_counts=True)
-    places = np.split(np.argsort(seen, kind="stable"), np.cumsum(counts)[:-1])
-    planned, population = _counts(subject.labels), _counts(subject.population_labels)
-    labels = present.tolist()
-    parts = [ImagesPart(here, planned[label], population[label]) for here, label in zip(places, labels, strict=True)]
-    rho = estimates(options, tally, reach, parts)
-    family = estimates(options, tally, reach, parts, confidence=simultaneous(options.confidence, len(planned)))
-    correct = estimates(options, tally, reach, parts, "correct")
-    right = finding.clean["rank"][: reach.images] == 0
+    every = [True] * len(findings)
+    right = [(each.clean["rank"][: each.reach.images] == 0).astype(np.float64) for each in findings]
+    drops = (_drop(clean, under) for clean, under in zip(right, of("correct", every), strict=True))
+    worst = iter(estimates(options, of("worst", has_worst)))
+    found = zip(findings, right, estimates(options, of("correct", every)), estimates(options, drops), strict=True)
     return [
         {
-            "label": label,
-            "class": subject.class_name(label),
-            "images": len(places[number]),
-            **rho[number].named("rho", "interval"),
-            "interval_simultaneous": family[number].interval,
-            **correct[number].named("accuracy_nuisance"),
-            "accuracy_clean": float(right[places[number]].mean()),
+            **clean_accuracy(options, clean == 1, each.tally.images, subject.population).named("accuracy_clean"),
+            **correct.named("accuracy_nuisance"),
+            **lost.named("drop"),
+            "worst_of": worst_of if several else None,
+            **(next(worst) if has_worst[place] else Estimate()).named("accuracy_worst"),
         }
-        for number, label in enumerate(labels)
+        for place, (each, clean, correct, lost) in enumerate(found)
     ]
+
+
+def _drop(clean: Array, under: Sample) -> Sample:
+    """Whether the untouched images (M,) are right minus the same under the nuisance."""
+    rounds = None if under.rounds is None else clean - under.rounds
+    return under._replace(values=clean - under.values, rounds=rounds, paired=True)
+
+
+def _per_class(
+    options: RobustnessOptions, findings: Sequence[ClassifierTally], subject: ImageSetFacts
+) -> list[list[dict[str, Any]]]:
+    planned, population = _counts(subject.labels), _counts(subject.population_labels)
+    parts = [_parts(subject.labels[: each.reach.images], planned, population) for each in findings]
+
+    def of(what: str, confidence: float | None = None) -> Iterator[Estimate]:
+        every = zip(findings, parts, strict=True)
+        samples = (each for one, some in every for each in part_samples(options, *one[:2], some.values(), what))
+        return iter(estimates(options, samples, confidence))
+
+    rho, correct = of("confidence"), of("correct")
+    family = of("confidence", simultaneous(options.confidence, max(1, len(planned))))
+    return [
+        [
+            {
+                "label": label,
+                "class": subject.class_name(label),
+                "images": len(part.images),
+                **next(rho).named("rho", "interval"),
+                "interval_simultaneous": next(family).interval,
+                **next(correct).named("accuracy_nuisance"),
+                "accuracy_clean": float((each.clean["rank"][part.images] == 0).mean()),
+            }
+            for label, part in some.items()
+        ]
+        for each, some in zip(findings, parts, strict=True)
+    ]
+
+
+def _parts(labels: NDArray[np.int64], planned: dict[int, int], population: dict[int, int]) -> dict[int, ImagesPart]:
+    """The images of each label."""
+    present, counts = np.unique(labels, return_counts=True)
+    places = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
+    return {
+        label: ImagesPart(here, planned[label], population[label])
+        for here, label in zip(places, present.tolist(), strict=True)
+    }
 
 
 def _counts(labels: NDArray[np.int64]) -> dict[int, int]:
@@ -156,32 +200,33 @@ def _extras(options: RobustnessOptions, tally: Tally, reach: PlanReach) -> dict[
     return extras
 
 
-def compare(
-    options: RobustnessOptions,
-    first: ClassifierTally,
-    second: ClassifierTally,
-    subject: ImageSetFacts,
-    confidence: float | None = None,
-) -> dict[str, Any]:
-    """First minus second on the same images and the same θ, over what both have seen."""
-    shorter = min(first.reach, second.reach, key=lambda reach: reach.units)
-    difference: dict[str, Any] = {"images": shorter.images, "samples": shorter.draws}
-    of = partial(estimate, options, first.tally, shorter, subject.population, minus=second.tally, confidence=confidence)
-    for name, what in (("rho", "confidence"), ("accuracy_nuisance", "correct")):
-        found = of(what)
-        difference |= found.named(f"{name}_difference", f"{name}_interval") | {f"{name}_better": found.favours()}
-    return difference
-
-
 def compare_all(
     options: RobustnessOptions, findings: Mapping[str, ClassifierTally], subject: ImageSetFacts, family: int
 ) -> list[dict[str, Any]]:
-    """Every pair of classifiers, with intervals that hold for all `family` comparisons of the run at once."""
-    together = simultaneous(options.confidence, family)
+    """Every pair of classifiers: first minus second on the same images and the same θ, over what both have seen, with
+    intervals that hold for all `family` comparisons of the run at once."""
+    together, pairs = simultaneous(options.confidence, family), list(two_by_two(findings))
+    reach = [min(one.reach, other.reach, key=lambda reach: reach.units) for _, one, other in pairs]
+
+    def of(what: str) -> list[Estimate]:
+        found = (
+            sample(options, one.tally, seen, subject.population, what, minus=other.tally)
+            for (_, one, other), seen in zip(pairs, reach, strict=True)
+        )
+        return estimates(options, found, together)
+
+    rho, accuracy = of("confidence"), of("correct")
     return [
-        names | {"confidence": options.confidence, "family": family} | compare(options, one, other, subject, together)
-        for names, one, other in two_by_two(findings)
+        names
+        | {"confidence": options.confidence, "family": family, "images": seen.images, "samples": seen.draws}
+        | _difference("rho", rho[place])
+        | _difference("accuracy_nuisance", accuracy[place])
+        for place, ((names, _, _), seen) in enumerate(zip(pairs, reach, strict=True))
     ]
+
+
+def _difference(name: str, found: Estimate) -> dict[str, Any]:
+    return found.named(f"{name}_difference", f"{name}_interval") | {f"{name}_better": found.favours()}
 
 
 def findings(run: RunView, images: str, nuisance: str) -> dict[str, ClassifierTally]:
@@ -213,9 +258,8 @@ def summarise_run(options: RobustnessOptions, run: RunView) -> dict[str, Any]:
         found, subject = findings(run, images, nuisance), run.images[images]
         names = {"image_set": images, "nuisance": nuisance}
         rows: list[dict[str, Any]] = [
-            {"classifier": name, **names, "prior": run.prior(images, nuisance), "seed": run.seed}
-            | summarise(options, finding, subject, families[0])
-            for name, finding in found.items()
+            {"classifier": name, **names, "prior": run.prior(images, nuisance), "seed": run.seed} | result
+            for name, result in zip(found, results_of(options, list(found.values()), subject, families[0]), strict=True)
         ]
         results += rows
         for name, finding in found.items():

@@ -37,7 +37,7 @@ def at_the_break(run: MeasureRun, rows: Sequence[Row]) -> list[Block]:
     assert isinstance(measure, BreakingPoints)
     grid = measure.grid(view.about(view.cell(classifiers[0], images, nuisance)))
     shown = [name for name in classifiers if not run.whole.why_unreadable(images, nuisance, [name])]
-    found = {name: points_of(view, name, images, nuisance, grid) for name in shown[:MOST_CLASSIFIERS]}
+    found = {name: points_of(measure, view, name, images, nuisance, grid) for name in shown[:MOST_CLASSIFIERS]}
     right = np.logical_and.reduce([each.right for each in found.values()]).nonzero()[0]
     if not len(right):
         return [Sentence("No image is classified correctly by all classifiers.", "note")]

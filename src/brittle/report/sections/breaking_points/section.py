@@ -33,6 +33,10 @@ LIMITS = (
     "point promises nothing about chosen changes.",
     "Numbers for different image sizes, steps or ways of drawing noise can't be compared.",
 )
+HALVED = (
+    "Breaking points were found by halving: where a path comes back to its first label and leaves it again, the first "
+    "change may lie below the one that was found, and a path that is whole at the limit may have broken on the way."
+)
 AS_CONFIDENCE = (
     "How well it tells right answers from errors, beside the greatest softmax probability: AUROC (0.5 is chance, 1 "
     "perfect), and the area under the risk–coverage curve (lower is better)."
@@ -75,7 +79,7 @@ class BreakingPointsSection(BaseSection):
             *(_part(run, *cell) for cell in cells(run.summary)),
             *remarks(
                 "A breaking point is the severity at which the prediction leaves the clean prediction.",
-                LIMITS,
+                LIMITS + (HALVED,) * (first.get("search") == "bisect"),
                 f"how θ is drawn ({first['noise']}), the step ({first['step']:g}), the limit ({first['limit']:g})",
                 (UREM, CLOPPER_PEARSON_1934, WAUDBY_SMITH_2023),
             ),

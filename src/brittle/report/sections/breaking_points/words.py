@@ -36,7 +36,8 @@ def how(row: Row) -> str:
     drawn = "θ is drawn once per path and scaled" if row["noise"] == "path" else "θ is drawn anew at each severity"
     clipped = {None: "", True: ", clipped to valid values", False: ", not clipped"}[row["clipped"]]
     paths = f"{counted(row['repeats'], 'path')} per image{clipped}"
-    return f"{row['noise']}: {drawn}; steps of {row['step']:g} up to {row['limit']:g}; {paths}"
+    halved = ", found by halving" if row.get("search") == "bisect" else ""
+    return f"{row['noise']}: {drawn}; steps of {row['step']:g} up to {row['limit']:g}{halved}; {paths}"
 
 
 def mean_is(row: Row) -> str:
