@@ -110,7 +110,8 @@ def recoded(images: Tensor, steps: Tensor, place: Tensor) -> Tensor:
     chroma = planes.coded(chroma, chrominance).round_().clamp_(-128, 127)
     chroma = planes.doubled(chroma[..., : (height + 1) // 2, : (width + 1) // 2])[..., :height, :width]
     blue, red = chroma[:, 0], chroma[:, 1]
-    place.copy_(bright[..., :height, :width])
+    # Expanded by hand: what writes graphs for onnxruntime would leave `place` with one channel.
+    place.copy_(bright[..., :height, :width].expand(place.shape))
     place[:, 0].add_(red, alpha=1.402)
     place[:, 1].sub_(blue, alpha=0.344136286).sub_(red, alpha=0.714136286)
     place[:, 2].add_(blue, alpha=1.772)
