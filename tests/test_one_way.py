@@ -21,7 +21,10 @@ FIVE = {name: f"bundled:{'plain' if name in 'ace' else 'augmented'}" for name in
 # Every option with another value than its default, in sets that may be given together; the first is carried out too.
 ASKED: dict[str, list[dict[str, Any]]] = {
     "augmentation": [{"of": ("mixup",), "samples": 2, "confidence": 0.9}, {"reference": "a"}],
-    "breaking-points": [{"noise": "fresh", "step": 30.0, "limit": 90.0, "repeats": 2, "confidence": 0.9}],
+    "breaking-points": [
+        {"noise": "fresh", "step": 30.0, "limit": 90.0, "repeats": 2, "confidence": 0.9},
+        {"search": "bisect"},
+    ],
     "clean": [{"confidence": 0.9}],
     "connectedness": [
         {"per_class": 2, "tries": 2, "steps": 8, "points": 16, "pictures": 0, "method": "torch", "confidence": 0.9},
