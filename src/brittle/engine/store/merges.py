@@ -41,35 +41,41 @@ def _several(run: Sequence[SizedSpan]) -> Iterator[list[Span]]:
 
 
 class InRun(NamedTuple):
-    """A file that waits for neighbours of its size: how many of them there are up to it, and their rows."""
+    """A file that waits for neighbours of its size: how many there are up to it, the rows of all from the first on, and
+    that one's place."""
 
     file: SizedSpan
     files: int
     rows: int
+    first: int
 
 
 def by_size(files: Iterable[SizedSpan]) -> Iterator[list[Span]]:
-    """FAN neighbours of one size, from left to right; what they become may be part of a later one."""
+    """FAN neighbours of one size, from left to right; what they become may be part of a later one. Smaller files
+    between them go with them: nothing is missing on either side, so that no neighbours of their own size will come."""
     left: list[InRun] = []
     for file in files:
         left.append(_behind(left, file))
         while left[-1].files == FAN:
-            run = [each.file for each in left[-FAN:]]
-            del left[-FAN:]
+            run = [each.file for each in left[left[-1].first :]]
+            del left[left[-1].first :]
             yield [each.span for each in run]
             merged = Span(run[0].span.first, run[-1].span.end)
             left.append(_behind(left, SizedSpan(merged, sum(each.rows for each in run))))
 
 
 def _behind(left: Sequence[InRun], file: SizedSpan) -> InRun:
-    """Whether a file goes on with the run of the last one, or begins one."""
-    if left and _alike(left[-1].file, file) and left[-1].rows + file.rows <= LARGEST:
-        return InRun(file, left[-1].files + 1, left[-1].rows + file.rows)
-    return InRun(file, 1, file.rows)
-
-
-def _alike(file: SizedSpan, following: SizedSpan) -> bool:
-    return file.span.end == following.span.first and _size_class(file.rows) == _size_class(following.rows)
+    """Whether a file goes on with the run of one of its size, or begins one."""
+    size, at, rows = _size_class(file.rows), file.span.first, file.rows
+    for before in reversed(left):
+        if before.file.span.end != at or _size_class(before.file.rows) > size:
+            break
+        if _size_class(before.file.rows) == size:
+            if before.rows + rows > LARGEST:
+                break
+            return InRun(file, before.files + 1, before.rows + rows, before.first)
+        at, rows = before.file.span.first, rows + before.file.rows
+    return InRun(file, 1, file.rows, len(left))
 
 
 def _size_class(rows: int) -> int:
