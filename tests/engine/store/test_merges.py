@@ -1,5 +1,7 @@
 """Which files become one: the same as if one run of neighbours at a time were looked for, and found in one pass."""
 
+import bisect
+import itertools
 import random
 
 import pytest
@@ -14,29 +16,47 @@ from brittle.measures.plan import Span
 def one_at_a_time(files, finished):
     """The first run from the left, and again from the left once it is one file."""
     files, found = list(files), []
-    while run := first_run(files, finished):
+    while run := (first_run_when_finished if finished else first_run)(files):
         found.append([each.span for each in run])
         place = files.index(run[0])
         whole = Span(run[0].span.first, run[-1].span.end)
-        files[place : place + len(run)] = [merges.SizedSpan(whole, sum(each.rows for each in run))]
+        files[place : place + len(run)] = [merges.SizedSpan(whole, rows_of(run))]
     return found
 
 
-def first_run(files, finished):
+def rows_of(files):
+    return sum(each.rows for each in files)
+
+
+def first_run_when_finished(files):
     run = []
     for file in files:
-        goes_on = bool(run) and run[-1].span.end == file.span.first
-        goes_on &= sum(each.rows for each in run) + file.rows <= merges.LARGEST
-        if not finished and run:
-            goes_on &= merges._size_class(run[-1].rows) == merges._size_class(file.rows)
-        if not goes_on:
-            if finished and len(run) > 1:
+        if run and (run[-1].span.end != file.span.first or rows_of(run) + file.rows > merges.LARGEST):
+            if len(run) > 1:
                 break
             run = []
         run.append(file)
-        if not finished and len(run) == merges.FAN:
-            break
-    return run if len(run) >= (2 if finished else merges.FAN) else []
+    return run if len(run) > 1 else []
+
+
+def first_run(files):
+    """By place: where the run of each file begins, and how many of its size it has."""
+    begins, counts = [], []
+    sizes = [merges._size_class(each.rows) for each in files]
+    for place, file in enumerate(files):
+        begin, count = place, 1
+        alike = [before for before in range(place) if sizes[before] >= sizes[place]]
+        last = alike[-1] if alike else 0
+        between = files[last : place + 1]
+        touching = all(one.span.end == other.span.first for one, other in itertools.pairwise(between))
+        goes_on = bool(alike) and touching and sizes[last] == sizes[place]
+        if goes_on and rows_of(files[begins[last] : place]) + file.rows <= merges.LARGEST:
+            begin, count = begins[last], counts[last] + 1
+        begins.append(begin)
+        counts.append(count)
+        if count == merges.FAN:
+            return files[begin : place + 1]
+    return []
 
 
 def made_up(draw):
@@ -72,6 +92,27 @@ def test_a_folder_is_listed_as_often_for_many_files_as_for_few(tmp_path, monkeyp
         counts.append(len(listed))
         assert store.done(CELL) == [Span(0, count)]
     assert counts[0] == counts[1]
+
+
+def test_files_stay_few_in_whatever_order_pieces_end():
+    """20 workers' pieces at random: files between larger ones are not left over, however many pieces there are."""
+    most = []
+    for pieces in (2000, 8000):
+        draw, files, doing, pieces_left = random.Random(0), [], [], iter(range(pieces))
+        counts = []
+        for done in range(pieces):
+            doing += itertools.islice(pieces_left, 20 - len(doing))
+            piece = doing.pop(draw.randrange(len(doing)))
+            bisect.insort(files, merges.SizedSpan(Span(piece, piece + 1), 850))
+            if done % 16 == 0:
+                for run in list(merges.by_size(files)):
+                    place = bisect.bisect_left(files, (Span(run[0].first, 0), 0))
+                    parts = files[place : place + len(run)]
+                    whole = Span(run[0].first, run[-1].end)
+                    files[place : place + len(run)] = [merges.SizedSpan(whole, rows_of(parts))]
+            counts.append(len(files))
+        most.append(max(counts))
+    assert most[1] < 1.5 * most[0]
 
 
 def test_who_may_not_merge_any_more_removes_nothing(tmp_path):

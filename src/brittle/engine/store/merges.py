@@ -50,34 +50,41 @@ def _several(run: list[Span]) -> Iterator[list[Span]]:
 
 
 class InRun(NamedTuple):
-    """A file that waits for neighbours of its size: how many of them there are up to it, and all of these as one."""
+    """A file that waits for neighbours of its size: how many there are up to it, all from the first on as one, and that
+    one's place."""
 
     file: SizedSpan
     files: int
     together: SizedSpan
+    first: int
 
 
 def by_size(files: Iterable[SizedSpan]) -> Iterator[list[Span]]:
-    """FAN neighbours of one size, from left to right; what they become may be part of a later one."""
+    """FAN neighbours of one size, from left to right; what they become may be part of a later one. Smaller files
+    between them go with them: nothing is missing on either side, so that no neighbours of their own size will come."""
     left: list[InRun] = []
     for file in files:
         left.append(_behind(left, file))
         while left[-1].files == FAN:
-            run, merged = [each.file.span for each in left[-FAN:]], left[-1].together
-            del left[-FAN:]
+            run, merged = [each.file.span for each in left[left[-1].first :]], left[-1].together
+            del left[left[-1].first :]
             yield run
             left.append(_behind(left, merged))
 
 
 def _behind(left: Sequence[InRun], file: SizedSpan) -> InRun:
-    """Whether a file goes on with the run of the last one, or begins one."""
-    if left and _alike(left[-1].file, file) and (more := left[-1].together.with_more(file)).fits:
-        return InRun(file, left[-1].files + 1, more)
-    return InRun(file, 1, file)
-
-
-def _alike(file: SizedSpan, following: SizedSpan) -> bool:
-    return file.span.end == following.span.first and _size_class(file.rows) == _size_class(following.rows)
+    """Whether a file goes on with the run of one of its size, or begins one."""
+    size, more = _size_class(file.rows), file
+    for before in reversed(left):
+        if before.file.span.end != more.span.first or _size_class(before.file.rows) > size:
+            break
+        if _size_class(before.file.rows) == size:
+            together = before.together.with_more(more)
+            if not together.fits:
+                break
+            return InRun(file, before.files + 1, together, before.first)
+        more = before.file.with_more(more)
+    return InRun(file, 1, file, len(left))
 
 
 def _size_class(rows: int) -> int:
