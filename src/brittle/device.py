@@ -27,7 +27,11 @@ def sent(values: Tensor, device: torch.device) -> Tensor:
 def inspectable(values: Tensor) -> bool:
     """Whether code may look at these numbers, for a faster way that depends on them: they are on a CPU, where nobody
     waits for them, and no graph is being exported, which is to hold for all numbers."""
-    return values.device.type == "cpu" and not torch.compiler.is_exporting()
+    return values.device.type == "cpu" and not _exporting()
+
+
+# Before torch 2.7 there is no telling a graph that is exported from one that is compiled.
+_exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
 
 
 def usable_device(device: str | torch.device) -> torch.device:
