@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from tiny_pipeline import CLASSES, DECLARED, SHIFTS
+from tiny_pipeline import CLASSES, DECLARED, SHIFTS, generated
 
 import brittle
 from brittle.diffusion.pipeline import load_pipeline
@@ -28,11 +28,6 @@ from brittle.measures.base import Measure
 pytest.importorskip("diffusers")
 
 ROUNDED = 1.01  # of 255: pixels that differ in their last bits may be rounded apart
-
-
-def generated(tiny, out, **options):
-    asked = {"classes": "/".join(CLASSES), "sliders": tiny / "sliders", "seeds": 2, "steps": 4, "format": "png"}
-    return brittle.generate(tiny / "pipeline", **{**asked, "out": out, "device": "cpu", "progress": False, **options})
 
 
 @pytest.fixture(scope="module")

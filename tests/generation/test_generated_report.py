@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_pipeline import CLASSES, SHIFTS
+from tiny_pipeline import CLASSES, SHIFTS, generated
 
 import brittle
 from brittle.errors import BrittleError, Failure
@@ -26,15 +26,10 @@ SCALES = (0.5, 1.0, 1.5, 2.0, 2.5)
 QUICK = {"training_steps": 3, "batch": 2, "rank": 2, "pool": 2, "steps": 2, "device": "cpu", "progress": False}
 
 
-def generated(tiny, out, **options):
-    asked = {"classes": "/".join(CLASSES), "sliders": tiny / "sliders", "seeds": 3, "steps": 4, "format": "png"}
-    return brittle.generate(tiny / "pipeline", **{**asked, "out": out, "device": "cpu", "progress": False, **options})
-
-
 @pytest.fixture(scope="module")
 def made(tiny, tmp_path_factory):
     out = tmp_path_factory.mktemp("reported") / "benchmark"
-    return generated(tiny, out), out
+    return generated(tiny, out, seeds=3), out
 
 
 def blocks(folder):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+import brittle
+
 CLASSES, SHIFTS = ("shirt", "bag"), ("fog", "snow")
 # A process of its own in which diffusers can be imported beside a CPU build of torch; see the fixture `torchvision`.
 DECLARED = """
@@ -37,3 +39,9 @@ def tiny_pipeline(folder: Path) -> Path:
     for place, (name, shift) in enumerate(pairs):
         keep_slider(folder / "sliders", name, shift, sliders, place, {})
     return folder
+
+
+def generated(tiny, out, **options):
+    """A small benchmark by the pipeline and the sliders of a folder."""
+    asked = {"classes": "/".join(CLASSES), "sliders": tiny / "sliders", "seeds": 2, "steps": 4, "format": "png"}
+    return brittle.generate(tiny / "pipeline", **{**asked, "out": out, "device": "cpu", "progress": False, **options})
