@@ -175,12 +175,16 @@ def _tuning(folder: Path) -> Named:
     own = [row for row in rows if (row["classifier"], row["tuned_on"]) == (MAIN, "half generated")]
     better = [row["change_low"] > 0 for row in own if row["images"] != "clean"]
     yield "tuned_verdict", f"better under {sum(better)} of {len(better)} shifts" if better else NOT_RUN
+    about = recall(folder, "trainings").get("tuning")
+    yield "tuned_images", NOT_RUN if about is None else str(about["images"])
+    yield "tuned_generated", NOT_RUN if about is None else str(about["generated"])
 
 
 def _diffusion(folder: Path) -> Named:
     rows = read_table(folder, "diffusion-apart")
     row = pick(rows, classifier=MAIN, shift="all")
     yield "diffusion_growth", estimate(row, "growth")
+    yield "diffusion_paths", NOT_RUN if row is None else str(row["paths"])
     said = {"can't be told": "whether its drop grows faster can't be told"}
     verdict = "" if row is None else row["verdict"]
     yield "diffusion_verdict", said.get(verdict, f"its drop grows {verdict}") if verdict else NOT_RUN
