@@ -64,7 +64,7 @@ def _first_failures(work: Work, table: ImageTable, right: NDArray[np.float64]) -
 
 
 def diffusion(work: Work) -> None:
-    """The pipeline itself as a classifier, on paths that the filter keeps, beside the others; on all where it keeps none."""
+    """The pipeline itself as a classifier beside the others, on paths that the filter keeps, or on all."""
     table, chosen = opened_table(work), kept_files(work, "filter")
     shifts = ("snow", "fog")[: work.sizes.diffusion_shifts] if not work.tiny else ("fog",)
     pixels, places, groups = table.pixels(), [], []

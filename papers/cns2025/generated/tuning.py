@@ -56,7 +56,7 @@ def tuning(work: Work) -> None:
 
 
 def _to_learn_from(work: Work) -> tuple[LabelledImages, bool]:
-    """Generated images at 28×28; whether the filter left any of them, and so was used."""
+    """Generated images at 28×28; whether the filter left enough of them, and so was used."""
     folder = work.folder / FOLDER
     generated(work, FOLDER, work.sizes.extra_seeds, FIRST_SEED)
     encoders = work.folder / "encoders"
@@ -68,10 +68,11 @@ def _to_learn_from(work: Work) -> tuple[LabelledImages, bool]:
         device=str(work.device),
         progress=False,
     )
-    left = bool(json.loads(found.annotations.read_text(encoding="utf-8"))["images"])
-    table = opened_table(work, FOLDER, str(found.annotations) if left else None)
+    left = json.loads(found.annotations.read_text(encoding="utf-8"))["images"]
+    enough = len(left) >= work.sizes.tuned_images // 2
+    table = opened_table(work, FOLDER, str(found.annotations) if enough else None)
     once = torch.from_numpy((table.scale > 0) | (table.shift == table.shift[0]))  # at scale 0 all shifts are the same
-    return LabelledImages(cropped(table.pixels())[once], torch.from_numpy(table.label)[once]), left
+    return LabelledImages(cropped(table.pixels())[once], torch.from_numpy(table.label)[once]), enough
 
 
 def _swapped(model: TorchClassifier, module: nn.Module) -> TorchClassifier:
